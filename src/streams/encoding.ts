@@ -110,9 +110,13 @@ export function decodeLines({ decode }: StreamCodec, lines: Buffer, count: numbe
     const found = JSON.parse(
       `[[${lines.toString('utf8', 0, lines.length - 1).replaceAll('\n', '],[')}]]`,
     ) as unknown[][]
-    return found.length === count && found.every(({ length }) => length === 1)
-      ? found.map(([value]) => value)
-      : undefined
+    if (found.length !== count) return undefined
+    const values: unknown[] = []
+    for (const line of found) {
+      if (line.length !== 1) return undefined
+      values.push(line[0])
+    }
+    return values
   } catch {
     return undefined
   }

@@ -84,10 +84,15 @@ export class StreamFile {
     const next = index.nextAfter(index.end(from - 1) + (maxBytes ?? PIECE_BYTES), from, to - 1)
     const values = this.#values(chunk, from, next)
     if (next === to) this.#chunk = NO_CHUNK
-    return values.map((value, offset) => {
-      const seq = from + offset
-      return { seq, value: value as V, timestamp: index.timeMs(seq), position: index.position(seq) }
-    })
+    const records: StreamRecord<V>[] = []
+    for (let seq = from; seq < next; seq++)
+      records.push({
+        seq,
+        value: values[seq - from] as V,
+        timestamp: index.timeMs(seq),
+        position: index.position(seq),
+      })
+    return records
   }
 
   async #nextChunk(disk: FileDisk, from: number, maxBytes: number | undefined): Promise<Chunk> {

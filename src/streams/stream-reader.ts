@@ -2,6 +2,7 @@
 import { DurlogError } from '../errors.js'
 import { onAbort } from '../options/abort-signal.js'
 import { noSuchStream } from './decide.js'
+import { EachOfBatches } from './each-of-batches.js'
 import type { StreamCodec } from './encoding.js'
 import type { FolderFiles } from './folder-files.js'
 import { RecordSource } from './record-source.js'
@@ -23,11 +24,19 @@ export interface ReadContext {
   checkOpen(): void
 }
 
-export async function* readStream<V>(
+export function readStream<V>(
+  context: ReadContext,
+  name: string,
+  options: StreamReadOptions,
+): AsyncGenerator<StreamRecord<V>, void, undefined> {
+  return new EachOfBatches(batches<V>(context, name, options), options.signal)
+}
+
+async function* batches<V>(
   context: ReadContext,
   name: string,
   { from, follow = false, signal }: StreamReadOptions,
-): AsyncGenerator<StreamRecord<V>, void, undefined> {
+): AsyncGenerator<StreamRecord<V>[], void, undefined> {
   const records = new RecordSource<V>(context.files, context.table, context.codecOf)
   let next = from
   let created: number | undefined
@@ -46,12 +55,10 @@ export async function* readStream<V>(
         }
         next ??= state.firstSeq
         if (created !== state.created) throw removedStream(name)
-        for (const record of await records.next(state, next)) {
-          signal?.throwIfAborted()
-          if (next >= end) return
-          next++
-          yield record
-        }
+        const found = (await records.next(state, next)).slice(0, Math.max(end - next, 0))
+        next += found.length
+        if (found.length > 0) yield found
+        signal?.throwIfAborted()
         if (next < Math.min(state.visible, end)) continue
         if (state.endVisible || !follow) return checkStart(state, next)
       } else {

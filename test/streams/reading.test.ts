@@ -85,6 +85,34 @@ test('a reader that begins after an append has settled reads it at once', async 
   }
 })
 
+test('a reader whose signal is aborted delivers no further record', async () => {
+  const { streams } = await scratchStreams()
+  const stream = streams.stream('s')
+  await stream.appendAll([1, 2, 3])
+  const abort = new AbortController()
+  const reason = new Error('enough')
+  const reader = stream.read({ signal: abort.signal })
+  expect((await reader.next()).value).toMatchObject({ value: 1 })
+  abort.abort(reason)
+  await expect(reader.next()).rejects.toBe(reason)
+  expect(await reader.next()).toEqual({ done: true, value: undefined })
+})
+
+test('calls of next that do not wait for each other get the records in order, and none after return', async () => {
+  const { streams } = await scratchStreams()
+  const stream = streams.stream('s')
+  await stream.appendAll([0, 1, 2])
+  await streams.checkpoint()
+  await stream.appendAll([3, 4])
+  const reader = stream.read()
+  const results = await Promise.all(Array.from({ length: 6 }, () => reader.next()))
+  expect(results.map(({ value }) => value?.value)).toEqual([0, 1, 2, 3, 4, undefined])
+  const second = stream.read()
+  await second.next()
+  expect(await second.return()).toEqual({ done: true, value: undefined })
+  expect(await second.next()).toEqual({ done: true, value: undefined })
+})
+
 test('a follower throws the reason of its signal, or an error if the stream is deleted or the folder is closed', async () => {
   const { streams } = await scratchStreams()
   await streams.stream('a').append(1)
