@@ -6,6 +6,7 @@ import type { DurlogError } from '../errors.js'
 import { accessOf, type StreamsAccess } from '../streams/access.js'
 import type { Streams } from '../streams/types.js'
 import { Turns } from '../turns.js'
+import { Active } from './active.js'
 import { append } from './append.js'
 import { Buffered } from './buffered.js'
 import { create } from './create.js'
@@ -103,7 +104,7 @@ class Server {
   /** The last append failed because of the device. */
   #hasFailed = false
   /** The requests that have not been answered. */
-  readonly #active = new Set<Exchange>()
+  readonly #active = new Active()
   #onIdle: (() => void) | undefined
   #closing: Promise<void> | undefined
 
@@ -175,7 +176,7 @@ class Server {
 
   /** Drops the clients that have not sent their whole request, or not read their whole answer. */
   #dropSlow(): void {
-    for (const exchange of [...this.#active]) {
+    for (const exchange of this.#active.all) {
       const { slowness } = exchange
       if (slowness !== undefined) exchange.drop(slowness)
     }

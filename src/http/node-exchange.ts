@@ -43,6 +43,7 @@ export class NodeExchange implements Exchange, Sink {
   readonly target: string
   dropped: DropReason | undefined
   held = 0
+  place = -1
   readonly #request: IncomingMessage
   readonly #response: ServerResponse
   readonly #limits: ClientLimits

@@ -18,6 +18,7 @@ export class WebExchange implements Exchange, Sink {
   status = 0
   dropped: DropReason | undefined
   held = 0
+  place = -1
   readonly #request: Request
   readonly #limits: ClientLimits
   #respond: (response: Response) => void = () => {}
