@@ -3,7 +3,7 @@ import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { open } from '../src/index.js'
-import { durlog, startDurlog } from './fixtures/command.js'
+import { durlog, durlogProcess, startDurlog } from './fixtures/command.js'
 import { openUntilDone, records, scratchDir, texts } from './fixtures/scratch.js'
 
 const json = (bytes: Buffer): unknown => JSON.parse(bytes.toString())
@@ -28,13 +28,16 @@ describe('append and cat', () => {
     const dir = join(scratchDir(), 'log')
     const count = 200_000
     const input = lines(count)
-    const appended = await durlog(['append', dir, '--durability', 'sync', '--segment-bytes', '1M', '--json'], input)
+    const appended = await durlogProcess(
+      ['append', dir, '--durability', 'sync', '--segment-bytes', '1M', '--json'],
+      input,
+    )
     expect(appended.stderr).toBe('')
     expect(json(appended.stdout)).toMatchObject({ records: count, first: 0, last: count - 1, durability: 'sync' })
-    const printed = await durlog(['cat', dir])
+    const printed = await durlogProcess(['cat', dir])
     const sha = (data: string | Buffer): string => createHash('sha256').update(data).digest('hex')
     expect(sha(printed.stdout)).toBe(sha(input))
-    const verified = await durlog(['verify', dir, '--json'])
+    const verified = await durlogProcess(['verify', dir, '--json'])
     expect(verified.code).toBe(0)
     expect(json(verified.stdout)).toMatchObject({ state: 'clean', records: count, problems: [] })
   })
@@ -215,19 +218,19 @@ describe('reading while a writer has the log open', () => {
     const dir = join(scratchDir(), 'log')
     const log = await openUntilDone(dir)
     await log.append('held')
-    expect((await durlog(['cat', dir])).stdout.toString()).toBe('held\n')
-    expect((await durlog(['get', dir, '0'])).stdout.toString()).toBe('held')
-    expect(json((await durlog(['stat', dir, '--json'])).stdout)).toMatchObject({
+    expect((await durlogProcess(['cat', dir])).stdout.toString()).toBe('held\n')
+    expect((await durlogProcess(['get', dir, '0'])).stdout.toString()).toBe('held')
+    expect(json((await durlogProcess(['stat', dir, '--json'])).stdout)).toMatchObject({
       firstSeq: 0,
       nextSeq: 1,
       uuid: log.uuid,
     })
-    expect((await durlog(['verify', dir])).code).toBe(0)
-    expect((await durlog(['dump', dir])).code).toBe(0)
-    const refused = await durlog(['append', dir, '--json'], 'x\n')
+    expect((await durlogProcess(['verify', dir])).code).toBe(0)
+    expect((await durlogProcess(['dump', dir])).code).toBe(0)
+    const refused = await durlogProcess(['append', dir, '--json'], 'x\n')
     expect(refused.code).toBe(75)
     expect(JSON.parse(refused.stderr).error).toMatchObject({ code: 'ERR_DURLOG_LOCKED', ownerPid: process.pid })
-    expect((await durlog(['append', dir], 'x\n')).stderr.toString()).toContain(`process ${process.pid}`)
+    expect((await durlogProcess(['append', dir], 'x\n')).stderr.toString()).toContain(`process ${process.pid}`)
   })
 
   test('tail prints the last records, and with -f each new one', async () => {
@@ -344,7 +347,7 @@ test('top shows rates, segments and cursors of a log in use', async () => {
   const log = await open(dir, { segmentBytes: 65536 })
   await log.appendBatch(['a', 'b', 'c'])
   await (await log.cursor('slow')).commit(0)
-  const watched = durlog(['top', dir, '--interval', '300', '-n', '3', '--json'])
+  const watched = durlogProcess(['top', dir, '--interval', '300', '-n', '3', '--json'])
   const appending = setInterval(() => void log.append('more'), 5)
   const samples = (await watched).stdout
     .toString()

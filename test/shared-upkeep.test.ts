@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { type Log, type OpenOptions, trim, verify } from '../src/index.js'
 import { trimRequests } from '../src/log/maintenance/trim-request.js'
-import { durlog } from './fixtures/command.js'
+import { durlogProcess } from './fixtures/command.js'
 import { codeOf, openUntilDone, records, scratchDir } from './fixtures/scratch.js'
 
 const WRITER = fileURLToPath(new URL('fixtures/shared-writer.mjs', import.meta.url))
@@ -58,7 +58,15 @@ describe.skipIf(platform() !== 'linux')('while several writers have the log open
     const appending = (async () => {
       while (!done) await Promise.all([first.append('a'), second.append('b', { durability: 'memory' })])
     })()
-    const { code, stdout, stderr } = await durlog(['trim', first.dir, '--before', '11', '--wait', '60000', '--json'])
+    const { code, stdout, stderr } = await durlogProcess([
+      'trim',
+      first.dir,
+      '--before',
+      '11',
+      '--wait',
+      '60000',
+      '--json',
+    ])
     done = true
     await appending
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })

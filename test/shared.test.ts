@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url'
 import { Worker } from 'node:worker_threads'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { type Log, type OpenOptions, open, verify } from '../src/index.js'
-import { durlog } from './fixtures/command.js'
+import { durlogProcess } from './fixtures/command.js'
 import { codeOf, openUntilDone, records, scratchDir } from './fixtures/scratch.js'
 
 const WRITER = fileURLToPath(new URL('fixtures/shared-writer.mjs', import.meta.url))
@@ -251,7 +251,7 @@ describe.skipIf(platform() !== 'linux')('a log with several writers', () => {
     const dir = join(scratchDir(), 'log')
     const log = await openUntilDone(dir, SHARED)
     await log.append('one')
-    expect(await durlog(['append', '--shared', dir], 'two\nthree\n')).toMatchObject({ code: 0, stderr: '' })
+    expect(await durlogProcess(['append', '--shared', dir], 'two\nthree\n')).toMatchObject({ code: 0, stderr: '' })
     expect(await log.append('four')).toBe(3)
     expect((await records(log.read())).map(({ data }) => data.toString())).toEqual(['one', 'two', 'three', 'four'])
   })

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { open } from '../../src/index.js'
 import { store } from '../fixtures/archive.js'
-import { durlog, startDurlog } from '../fixtures/command.js'
+import { durlog, durlogProcess, startDurlog } from '../fixtures/command.js'
 import type { FakeS3 } from '../fixtures/fake-s3.mjs'
 import { scratchDir } from '../fixtures/scratch.js'
 
@@ -23,7 +23,7 @@ async function threeRecords(): Promise<string> {
 test('archive --once archives all records, --status reports it, and restore restores them', async () => {
   const s3 = await store()
   const dir = await threeRecords()
-  const archived = await durlog(['archive', dir, ...where(s3), '--once', '--json'])
+  const archived = await durlogProcess(['archive', dir, ...where(s3), '--once', '--json'])
   expect(archived).toMatchObject({ code: 0 })
   expect(JSON.parse(archived.stdout.toString())).toMatchObject({ records: 3, archivedSeq: 2 })
   expect((await durlog(['archive', dir, '--status'])).stdout.toString()).toContain('to seq 2; 0 records wait')
@@ -34,7 +34,7 @@ test('archive --once archives all records, --status reports it, and restore rest
     points: [{ firstSeq: 0, lastSeq: 2, records: 3 }],
   })
   expect((await durlog(['restore', back, ...where(s3), '--list'])).stdout.toString()).toContain('seq 0 to 2')
-  expect(await durlog(['restore', back, ...where(s3)])).toMatchObject({ code: 0 })
+  expect(await durlogProcess(['restore', back, ...where(s3)])).toMatchObject({ code: 0 })
   expect((await durlog(['cat', back])).stdout.toString()).toBe('one\ntwo\nthree\n')
   const part = join(scratchDir(), 'part')
   expect(await durlog(['restore', part, ...where(s3), '--to', '2'])).toMatchObject({ code: 0 })
@@ -74,8 +74,8 @@ test('archive and restore end with the exit status of the failure', async () => 
   s3.fault = () => ({ status: 403, code: 'AccessDenied' })
   expect(await durlog(['archive', dir, ...where(s3), '--once'])).toMatchObject({ code: 77 })
   s3.fault = () => ({ status: 500 })
-  expect(await durlog(['archive', dir, ...where(s3), '--once', '--retry-for', '1'])).toMatchObject({ code: 69 })
-  expect(await durlog(['restore', back, ...where(s3), '--retry-for', '1'])).toMatchObject({ code: 69 })
+  expect(await durlogProcess(['archive', dir, ...where(s3), '--once', '--retry-for', '1'])).toMatchObject({ code: 69 })
+  expect(await durlogProcess(['restore', back, ...where(s3), '--retry-for', '1'])).toMatchObject({ code: 69 })
 })
 
 test('doctor reports whether a store is safe for an archive', async () => {

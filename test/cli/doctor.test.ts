@@ -18,7 +18,7 @@ import { judgeAllocation, judgeDirect, judgeLock, judgeMap } from '../../src/cli
 import { judgeWriteCache } from '../../src/cli/doctor/write-cache.js'
 import { type LogStats, open } from '../../src/index.js'
 import type { Disk } from '../../src/terminal/storage.js'
-import { durlog, startDurlog } from '../fixtures/command.js'
+import { durlog, durlogProcess, startDurlog } from '../fixtures/command.js'
 import { openUntilDone, scratchDir } from '../fixtures/scratch.js'
 
 const MIB = 2 ** 20
@@ -192,7 +192,7 @@ describe('durlog doctor', () => {
 
   test('leaves the folder unchanged, and exits with the status of its lines', async () => {
     const dir = scratchDir()
-    const { code, stdout, stderr } = await durlog(['doctor', dir, '--json'])
+    const { code, stdout, stderr } = await durlogProcess(['doctor', dir, '--json'])
     const { findings } = told(stdout)
     expect(stderr).toBe('')
     expect(readdirSync(dir)).toEqual([])
@@ -202,7 +202,7 @@ describe('durlog doctor', () => {
   })
 
   test('prints one line for each check with its remedy if stdout is not a terminal', async () => {
-    const { stdout } = await durlog(['doctor', scratchDir()])
+    const { stdout } = await durlogProcess(['doctor', scratchDir()])
     const lines = stdout.toString().trimEnd().split('\n')
     expect(lines).toHaveLength(EVERYWHERE.length + LIMITS.length + 1)
     for (const line of lines.slice(0, -1)) expect(line).toMatch(/^(OK|WARN|FAIL|-) +[a-z]/)
@@ -216,7 +216,7 @@ describe('durlog doctor', () => {
     const follower = (await openUntilDone(log.dir, { readOnly: true })).read({ follow: true })
     expect((await follower.next()).value?.data.toString()).toBe('before')
     const files = readdirSync(log.dir)
-    const { stdout } = await durlog(['doctor', log.dir, '--json'])
+    const { stdout } = await durlogProcess(['doctor', log.dir, '--json'])
     expect(told(stdout).findings).toContainEqual(ok('log', 'seq 0'))
     expect(readdirSync(log.dir)).toEqual(files)
     await log.append('after')
@@ -227,7 +227,7 @@ describe('durlog doctor', () => {
 
   test('a folder that does not exist is not created: the nearest existing parent is checked', async () => {
     const dir = scratchDir()
-    const { stdout } = await durlog(['doctor', join(dir, 'not/yet'), '--json'])
+    const { stdout } = await durlogProcess(['doctor', join(dir, 'not/yet'), '--json'])
     expect(told(stdout)).toMatchObject({ dir: join(dir, 'not/yet'), tried: dir })
     expect(readdirSync(dir)).toEqual([])
   })
@@ -235,7 +235,7 @@ describe('durlog doctor', () => {
   test('a file in place of the folder is a FAIL', async () => {
     const file = join(scratchDir(), 'file')
     writeFileSync(file, 'x')
-    const { code, stdout } = await durlog(['doctor', file, '--json'])
+    const { code, stdout } = await durlogProcess(['doctor', file, '--json'])
     expect(code).toBe(2)
     expect(told(stdout).findings[0]).toMatchObject({ check: 'folder', verdict: 'FAIL' })
   })
@@ -249,7 +249,7 @@ describe('durlog doctor', () => {
     const bytes = readFileSync(segment)
     bytes.writeUInt8(255, bytes.indexOf('another one'))
     writeFileSync(segment, bytes)
-    const { code, stdout } = await durlog(['doctor', log.dir, '--json'])
+    const { code, stdout } = await durlogProcess(['doctor', log.dir, '--json'])
     expect([code, told(stdout).findings[1]]).toMatchObject([2, { check: 'log', verdict: 'FAIL' }])
   })
 
@@ -269,7 +269,7 @@ describe('durlog doctor', () => {
   const lacksMemory = process.platform !== 'linux' || !existsSync(memory)
   if (lacksMemory) process.stdout.write(`skipped: there is no tmpfs at ${memory}\n`)
   test.skipIf(lacksMemory)('memory in place of a disk is a FAIL, by its name and by its flush', async () => {
-    const { code, stdout } = await durlog(['doctor', memory, '--json'])
+    const { code, stdout } = await durlogProcess(['doctor', memory, '--json'])
     expect(code).toBe(2)
     const failed = told(stdout).findings.filter(({ verdict }) => verdict === 'FAIL')
     expect(failed.map(({ check }) => check)).toEqual(['file system', 'flush'])

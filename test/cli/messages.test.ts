@@ -7,7 +7,7 @@ import { judgeFlush } from '../../src/cli/doctor/flush.js'
 import { toFailure } from '../../src/cli/failure.js'
 import { DurlogError } from '../../src/errors.js'
 import { openStreams } from '../../src/streams/index.js'
-import { durlog } from '../fixtures/command.js'
+import { durlog, durlogProcess } from '../fixtures/command.js'
 import { codeOf, openUntilDone, scratchDir, scratchLog } from '../fixtures/scratch.js'
 
 const advice = (code: ConstructorParameters<typeof DurlogError>[0], ...flags: string[]): string =>
@@ -38,9 +38,9 @@ test('a locked log: the advice names --shared and --wait only if the command has
   expect(advice('ERR_DURLOG_LOCKED')).toMatch(/^stop that process/)
   const dir = join(scratchDir(), 'log')
   await openUntilDone(dir)
-  const append = await durlog(['append', dir], 'x\n')
+  const append = await durlogProcess(['append', dir], 'x\n')
   expect([append.code, append.stderr]).toEqual([75, expect.stringMatching(/--wait.*--shared/)])
-  const repair = await durlog(['repair', dir, '--apply'])
+  const repair = await durlogProcess(['repair', dir, '--apply'])
   expect([repair.code, repair.stderr]).toEqual([75, expect.not.stringMatching(/--wait|--shared/)])
 })
 
@@ -53,7 +53,7 @@ test('a port in use: the advice names --port', async () => {
   const server = createServer()
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const { port } = server.address() as AddressInfo
-  const { code, stderr } = await durlog(['serve', join(scratchDir(), 'streams'), '--port', String(port)])
+  const { code, stderr } = await durlogProcess(['serve', join(scratchDir(), 'streams'), '--port', String(port)])
   server.close()
   expect([code, stderr]).toEqual([74, expect.stringMatching(/EADDRINUSE.*\n {2}.*another one with --port/)])
 })

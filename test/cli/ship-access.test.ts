@@ -1,10 +1,10 @@
 /** Authentication of the command line with a real server. */
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import { open } from '../../src/index.js'
 import { type NatsAccess, restore, ship } from '../../src/jetstream/index.js'
-import { startDurlog } from '../fixtures/command.js'
+import { durlog } from '../fixtures/command.js'
 import { missingServer, type NatsServer } from '../fixtures/nats.mjs'
 import { Authority, missingOpenssl, Operator } from '../fixtures/nats-identities.mjs'
 import { openUntilDone, scratchDir, texts } from '../fixtures/scratch.js'
@@ -25,12 +25,11 @@ const urlOf = ({ port }: NatsServer): string => `nats://localhost:${port}`
 
 /** The exit status of `durlog`; only `env` names a server or a user in its environment. */
 async function statusOf(args: readonly string[], { flags, env = {} }: Way): Promise<number | null> {
-  const clean = Object.entries(process.env).filter(([name]) => !name.startsWith('NATS_'))
-  const child = startDurlog([...args, ...WHERE, ...flags], { env: { ...Object.fromEntries(clean), ...env } })
-  child.stdin?.end()
-  child.stdout?.resume()
-  child.stderr?.resume()
-  return new Promise((resolve) => child.on('close', resolve))
+  for (const name of Object.keys(process.env)) if (name.startsWith('NATS_')) vi.stubEnv(name, undefined)
+  for (const [name, value] of Object.entries(env)) vi.stubEnv(name, value)
+  const { code } = await durlog([...args, ...WHERE, ...flags])
+  vi.unstubAllEnvs()
+  return code
 }
 
 const shipOnce = (dir: string, to: NatsServer, way: Way): Promise<number | null> =>

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { open } from '../../src/index.js'
-import { durlog, startDurlog } from '../fixtures/command.js'
+import { durlog, durlogProcess, startDurlog } from '../fixtures/command.js'
 import { missingServer } from '../fixtures/nats.mjs'
 import { scratchDir } from '../fixtures/scratch.js'
 import { admin, STREAM, SUBJECT, server, stored, textsOf } from '../fixtures/ship.js'
@@ -24,7 +24,7 @@ describe.skipIf(missingServer !== '')('durlog', () => {
     const dir = await threeRecords()
     const before = await durlog(['ship', dir, '--status', '--json'])
     expect(JSON.parse(before.stdout.toString())).toMatchObject({ nextSeq: 3, syncedSeq: 2, cursor: null })
-    const shipped = await durlog(['ship', dir, nats.url, ...WHERE, '--once', '--json'])
+    const shipped = await durlogProcess(['ship', dir, nats.url, ...WHERE, '--once', '--json'])
     expect(shipped).toMatchObject({ code: 0 })
     expect(JSON.parse(shipped.stdout.toString() || shipped.stderr.trim().split('\n').at(-1) || '')).toMatchObject({
       records: 3,
@@ -35,10 +35,10 @@ describe.skipIf(missingServer !== '')('durlog', () => {
     expect(JSON.parse(after.stdout.toString())).toMatchObject({ cursor: { position: 3, lagRecords: 0, owned: false } })
     expect((await durlog(['ship', dir, '--status'])).stdout.toString()).toContain('to seq 2; 0 records wait')
     const back = join(scratchDir(), 'back')
-    expect(await durlog(['restore', back, nats.url, ...WHERE])).toMatchObject({ code: 0 })
+    expect(await durlogProcess(['restore', back, nats.url, ...WHERE])).toMatchObject({ code: 0 })
     expect((await durlog(['cat', back])).stdout.toString()).toBe('one\ntwo\nthree\n')
     const part = join(scratchDir(), 'part')
-    expect(await durlog(['restore', part, nats.url, ...WHERE, '--from', '1', '--to', '2'])).toMatchObject({
+    expect(await durlogProcess(['restore', part, nats.url, ...WHERE, '--from', '1', '--to', '2'])).toMatchObject({
       code: 0,
     })
     expect((await durlog(['cat', part])).stdout.toString()).toBe('two\n')
@@ -64,7 +64,7 @@ describe.skipIf(missingServer !== '')('durlog', () => {
   test('ship and restore end with the exit status of the failure', async () => {
     const nats = await server('authorization { user: a, password: b }')
     const dir = await threeRecords()
-    const statusOf = async (...args: string[]): Promise<number | null> => (await durlog(args)).code
+    const statusOf = async (...args: string[]): Promise<number | null> => (await durlogProcess(args)).code
     expect(await statusOf('ship', dir, nats.url)).toBe(64)
     expect(await statusOf('ship', dir, nats.url, ...WHERE, '--once')).toBe(77)
     expect(await statusOf('restore', dir, nats.url, ...WHERE)).toBe(65)
@@ -76,8 +76,8 @@ describe.skipIf(missingServer !== '')('durlog', () => {
   test('ship ends with the status of other records if the destination holds other records', async () => {
     const nats = await server()
     const [first, second] = [await threeRecords(), await threeRecords()]
-    expect(await durlog(['ship', first, nats.url, ...WHERE, '--once'])).toMatchObject({ code: 0 })
-    expect(await durlog(['ship', second, nats.url, ...WHERE, '--once'])).toMatchObject({ code: 76 })
+    expect(await durlogProcess(['ship', first, nats.url, ...WHERE, '--once'])).toMatchObject({ code: 0 })
+    expect(await durlogProcess(['ship', second, nats.url, ...WHERE, '--once'])).toMatchObject({ code: 76 })
   })
 })
 
@@ -116,17 +116,23 @@ describe.skipIf(missingServer !== '')('with a server that accepts connections an
   test('ship and restore end after --retry-for with the status of an unreachable destination', async () => {
     const silent = await speechlessServer()
     const limits = ['--stream', STREAM, '--timeout', '100', '--retry-for', '300']
-    expect(await durlog(['ship', await threeRecords(), silent.url, ...limits])).toMatchObject({ code: 69 })
-    expect(await durlog(['restore', join(scratchDir(), 'back'), silent.url, ...limits])).toMatchObject({ code: 69 })
+    expect(await durlogProcess(['ship', await threeRecords(), silent.url, ...limits])).toMatchObject({ code: 69 })
+    expect(await durlogProcess(['restore', join(scratchDir(), 'back'), silent.url, ...limits])).toMatchObject({
+      code: 69,
+    })
   })
 
   test('ship --once and restore end as soon as another server has done their work', async () => {
     const silent = await speechlessServer()
     const nats = await server()
     const urls = `${silent.url},${nats.url}`
-    expect(await durlog(['ship', await threeRecords(), urls, '--stream', STREAM, '--once'])).toMatchObject({ code: 0 })
+    expect(await durlogProcess(['ship', await threeRecords(), urls, '--stream', STREAM, '--once'])).toMatchObject({
+      code: 0,
+    })
     // The order of the servers is random.
     for (let i = 0; i < 3; i++)
-      expect(await durlog(['restore', join(scratchDir(), 'back'), urls, '--stream', STREAM])).toMatchObject({ code: 0 })
+      expect(await durlogProcess(['restore', join(scratchDir(), 'back'), urls, '--stream', STREAM])).toMatchObject({
+        code: 0,
+      })
   })
 })

@@ -4,24 +4,26 @@ import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { damageOf } from '../../src/cli/streams/judge-line.js'
 import { openStreams } from '../../src/streams/index.js'
-import { durlog, startDurlog } from '../fixtures/command.js'
+import { durlog, durlogProcess, startDurlog } from '../fixtures/command.js'
 import { scratchDir } from '../fixtures/scratch.js'
 import { values } from '../fixtures/streams.js'
 
-const text = async (args: string[], input = ''): Promise<string> => (await durlog(args, input)).stdout.toString()
+const text = async (args: string[]): Promise<string> => (await durlog(args)).stdout.toString()
 
 describe('while another process has the folder open, and while none has', () => {
   test.each([true, false])('append, cat, tail, export, ls, stat, fork, verify and rm (open: %s)', async (isOpen) => {
     const dir = join(scratchDir(), 'streams')
+    const run = isOpen ? durlogProcess : durlog
+    const text = async (args: string[]): Promise<string> => (await run(args)).stdout.toString()
     const streams = isOpen ? await openStreams(dir) : undefined
     const input = '{"at":"2026-01-02T03:04:05Z","n":1}\n\n{"at":"2026-01-02T03:04:06Z","n":2}\n'
-    expect((await durlog(['streams', dir, 'append', 'a b', '--time-field', 'at'], input)).code).toBe(0)
+    expect((await run(['streams', dir, 'append', 'a b', '--time-field', 'at'], input)).code).toBe(0)
     expect(await text(['streams', dir, 'cat', 'a b', '--from', '1'])).toBe('{"at":"2026-01-02T03:04:06Z","n":2}\n')
     expect(await text(['streams', dir, 'tail', 'a b', '-n', '1', '-t'])).toMatch(/^2026-01-02T03:04:06.000Z\t\{/)
     const [first] = (await text(['streams', dir, 'export', 'a b'])).split('\n')
     const value = { at: '2026-01-02T03:04:05Z', n: 1 }
     expect(JSON.parse(first as string)).toEqual({ seq: 0, timestamp: Date.parse(value.at), value })
-    await durlog(['streams', dir, 'fork', 'a b', 'c', '--from', '1'])
+    await run(['streams', dir, 'fork', 'a b', 'c', '--from', '1'])
     const names = (await text(['streams', dir, 'ls', '--json']))
       .trim()
       .split('\n')
@@ -31,8 +33,8 @@ describe('while another process has the folder open, and while none has', () => 
     expect(JSON.parse(await text(['streams', dir, 'stat', '--json']))).toMatchObject({ streams: 2, encoding: 'json' })
     expect(await text(['streams', dir, 'stat', 'c'])).toContain('a b, at seq 1')
     expect(await text(['streams', dir, 'verify'])).toBe('read 3 records of 2 streams; none is damaged\n')
-    expect((await durlog(['streams', dir, 'rm', 'c'])).code).toBe(0)
-    expect((await durlog(['streams', dir, 'cat', 'c'])).code).toBe(66)
+    expect((await run(['streams', dir, 'rm', 'c'])).code).toBe(0)
+    expect((await run(['streams', dir, 'cat', 'c'])).code).toBe(66)
     await streams?.close()
   })
 })
@@ -203,7 +205,7 @@ test('messages about streams name the commands for streams', async () => {
   expect(folder.code).toBe(65)
   expect(folder.stderr.toString()).toContain('it is a folder')
   const streams = await openStreams(dir, { exclusive: true })
-  const locked = await durlog(['streams', dir, 'ls'])
+  const locked = await durlogProcess(['streams', dir, 'ls'])
   expect(locked.code).toBe(75)
   expect(locked.stderr.toString()).toContain('"exclusive"')
   await streams.close()

@@ -1,0 +1,49 @@
+/** One call of the command `durlog`. Loads only the modules of the subcommand that is used. */
+import { Command, CommanderError } from 'commander'
+import { EXIT_CODES_HELP, EXIT_CODES_HINT, ExitCode } from '../terminal/exit-codes.js'
+import { InputError } from '../terminal/input-error.js'
+import { writeOut } from '../terminal/output.js'
+import { packageVersion } from '../terminal/version.js'
+import { addCommands } from './command-list.js'
+import { reportFailure } from './failure.js'
+
+/** Runs one command and returns its exit status. */
+export async function run(args: readonly string[]): Promise<number> {
+  const json = args.includes('--json')
+  let help = ''
+  const program = new Command('durlog')
+    .description('An append log that says, for each record, how safe it is.')
+    .version(packageVersion(), '-V, --version', 'print the version')
+    .addHelpText('after', EXIT_CODES_HELP)
+    .exitOverride()
+    .configureOutput({
+      writeOut: (text) => {
+        help += text
+      },
+      writeErr: (text) => void (json || process.stderr.write(text)),
+      outputError: (text, write) => write(text.replace(/^error: /, 'durlog: USAGE: ')),
+    })
+  const named = args.filter((argument) => !argument.startsWith('-')).slice(0, 2)
+  const chosen = named[0] === 'help' ? named[1] : named[0]
+  try {
+    await addCommands(program, (name) => name === chosen)
+    for (const command of program.commands) command.addHelpText('after', EXIT_CODES_HINT)
+    await program.parseAsync([...args], { from: 'user' })
+    return Number(process.exitCode ?? ExitCode.ok)
+  } catch (error) {
+    if (!(error instanceof CommanderError))
+      return reportFailure(
+        error,
+        json,
+        program.commands.find((command) => command.name() === chosen),
+      )
+    if (error.exitCode === 0)
+      return writeOut(help).then(
+        () => ExitCode.ok,
+        (failed) => reportFailure(failed, json),
+      )
+    // Commander has already printed the message.
+    if (json) reportFailure(new InputError(error.message, ExitCode.usage), json)
+    return ExitCode.usage
+  }
+}
