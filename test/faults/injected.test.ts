@@ -1,10 +1,10 @@
 /** Single system calls that fail under an open log: the outcome of each append, and the records in the log. */
-import { statfsSync } from 'node:fs'
 import { constants, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { type Durability, type OpenOptions, open, type Strategy } from '../../src/index.js'
 import { runUnderShim, shimProblem } from '../fixtures/fault-shim.js'
+import { isScratchOn } from '../fixtures/file-system.js'
 import { scratchDir, texts } from '../fixtures/scratch.js'
 
 const { EIO, ENOSPC, EDQUOT, EFBIG, EROFS } = constants.errno
@@ -115,8 +115,7 @@ const CONFIRMED: Case[] = [
   ['pwrite', 'sync', 'confirmation'],
   ['pwrite', 'full', 'confirmation'],
 ]
-const [EXT4, OVERLAY] = [0xef53, 0x794c7630]
-const confirms = [EXT4, OVERLAY].includes(statfsSync(tmpdir()).type)
+const confirms = isScratchOn('ext4', 'overlay')
 if (!confirms) console.log(`skipped: no sync is confirmed on the file system of ${tmpdir()}, which is not ext4`)
 
 /** A segment that can't be prepared in the background holds no record yet: another one is prepared. */

@@ -7,6 +7,7 @@ import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { expect, onTestFinished, test } from 'vitest'
 import { openStreams } from '../../src/streams/index.js'
+import { hasWholeLines, NO_WHOLE_LINES } from '../fixtures/file-system.js'
 import { scratchDir } from '../fixtures/scratch.js'
 import { values } from '../fixtures/streams.js'
 
@@ -14,7 +15,8 @@ const CHILD = fileURLToPath(new URL('long-lines-child.mjs', import.meta.url))
 const PROCESSES = 6
 const LINES = 5
 const has = (program: string): boolean => spawnSync(program, ['--version']).status === 0
-const isMissing = process.platform !== 'linux' || !has('jq') || !has('tail')
+const isMissing = !hasWholeLines || !has('jq') || !has('tail')
+if (!hasWholeLines) process.stdout.write(NO_WHOLE_LINES)
 
 /** Runs a process and kills it after `acks` acknowledgements, or when it has finished. */
 async function live(dir: string, id: string, acks: number): Promise<void> {
