@@ -1,4 +1,5 @@
-// For binding.gyp: the sources in the arguments as batches, one path a line.
+// For binding.gyp: combines the sources in the arguments into batches and prints the path of each file to compile, one per
+// line.
 import { argv } from 'node:process'
 import { inBatches } from './batches.mjs'
 

@@ -1,39 +1,43 @@
-// Combines C++ sources into fewer files that include them: most of the time of a compiler goes into the headers.
+// Combines C++ sources into fewer files that include them, because a compiler spends most of its time on the headers.
 import { createHash } from 'node:crypto'
 import { existsSync, mkdirSync, renameSync, writeFileSync } from 'node:fs'
 import { dirname, isAbsolute, join, relative } from 'node:path'
 import { pid } from 'node:process'
 
 const FOLDER = 'build/batches'
-/** A change of one source compiles its batch, so a batch is small; two processors compile several at the same time. */
+/** A change to one source recompiles its whole batch, so batches are small. Small batches also compile in parallel. */
 const MOST_FILES = 8
+/** Sources that are not combined with others. */
 const SEPARATE = new Set([
-  // gcc optimizes it for minutes in a file with the sources that it calls.
+  // In one file with the sources that it calls, gcc takes minutes to optimize it.
   'src-native/log/commit_cycle.cc',
-  // Each has a name in an unnamed namespace that another file of its folder has too.
+  // Each of these defines a name in an unnamed namespace that another file of the same folder defines too.
   'src-native/cursor/cut_list.cc',
   'src-native/segment/segment.cc',
   'src-native/shared/members_lock.cc',
   'src-native/shared/members_page.cc',
   'src-native/shared/shared_trim_job.cc',
-  // It defines a macro before the first header of the system.
+  // It defines a macro that must precede the first system header.
   'src-native/platform/windows_random.cc',
 ])
 
-/** A file that includes `sources`. Its name depends on its content: programs differ in the sources of a batch. */
+/**
+ * Writes a file that includes `sources` and returns its path. The name contains a hash of the content, because programs
+ * combine different sources.
+ */
 function writeBatch(sources) {
   const text = sources.map((source) => `#include "${relative(FOLDER, source).replaceAll('\\', '/')}"\n`).join('')
   const key = createHash('sha1').update(text).digest('hex').slice(0, 8)
   const path = join(FOLDER, `${dirname(sources[0]).replaceAll('/', '-')}-${key}.cc`)
   if (!existsSync(path)) {
-    // Renamed, because another program that is being built may compile the same batch.
+    // Written under another name and renamed, because a parallel build of another program may use the same batch.
     writeFileSync(`${path}.${pid}`, text)
     renameSync(`${path}.${pid}`, path)
   }
   return path
 }
 
-/** `sources` ([{ source, flags }]) as batches: files of one folder with the same flags. */
+/** Combines `sources` ([{ source, flags }]) that are in the same folder and have the same flags. */
 export function inBatches(sources) {
   mkdirSync(FOLDER, { recursive: true })
   const groups = new Map()

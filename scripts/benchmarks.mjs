@@ -39,7 +39,7 @@ function runNode(args, acceptsMisses = false) {
   return JSON.parse(stdout)
 }
 
-/** Four significant digits: more than a measurement is worth, and a third of the bytes. */
+/** Rounds all numbers to four significant digits: more than the precision of a measurement, in a third of the bytes. */
 function rounded(value) {
   if (typeof value === 'number') return Number.isFinite(value) ? Number(value.toPrecision(4)) : null
   if (Array.isArray(value)) return value.map(rounded)
@@ -47,7 +47,7 @@ function rounded(value) {
   return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, rounded(inner)]))
 }
 
-/** A table with the figures that it shows, without the curves and rounds of the HTML report. */
+/** The table with only the figures that it shows: without the curves and rounds of the HTML report. */
 function compactTable({ title, durability, labels, figures, extras, ratioTo, rows }) {
   const compactRows = rows.map(({ labels, summary, extras, ratio, note }) => {
     const shown = summary && Object.fromEntries(figures.map((figure) => [figure, summary[figure]]))
@@ -97,7 +97,7 @@ function measure() {
   }
 }
 
-/** JSON with a line for each row of a table: what fits in a line is not divided. */
+/** JSON in which a value that fits in MAX_LINE characters is on one line, so that each row of a table is. */
 function textOf(value, indent = '') {
   const text = JSON.stringify(value)
   if (text.length <= MAX_LINE || value === null || typeof value !== 'object') return text

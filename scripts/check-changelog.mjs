@@ -1,5 +1,5 @@
-// `npm version` runs this. Refuses a version that CHANGELOG.md does not describe or still calls unreleased, and, given a
-// tag as argument, a tag that is not "v" and the version.
+// `npm version` runs this. Fails if CHANGELOG.md has no dated heading for the version of package.json. With a tag as
+// argument, it also fails if the tag is not "v" followed by that version.
 import { readFileSync } from 'node:fs'
 import { argv, exit } from 'node:process'
 
@@ -10,13 +10,13 @@ const heading = readFileSync('CHANGELOG.md', 'utf8')
 
 if (heading === undefined || !/\(\d{4}-\d{2}-\d{2}\)$/.test(heading)) {
   console.error(
-    `CHANGELOG.md needs a heading "## ${version} (YYYY-MM-DD)"; it has ${heading ?? 'none for this version'}`,
+    `CHANGELOG.md needs a heading "## ${version} (YYYY-MM-DD)"; it has ${heading ? `"${heading}"` : 'none for this version'}`,
   )
   exit(1)
 }
 
 const [, , tag] = argv
 if (tag !== undefined && tag !== `v${version}`) {
-  console.error(`the tag is ${tag}, and package.json has version ${version}; the tag must be v${version}`)
+  console.error(`the tag is ${tag}, but package.json has version ${version}; the tag must be v${version}`)
   exit(1)
 }

@@ -1,4 +1,4 @@
-// Removes dist/ before a build: the output of a moved or deleted file would be tested, and published.
+// Removes dist/ before a build. Otherwise the output of a source file that was moved or deleted would be published.
 import { rmSync } from 'node:fs'
 
 for (const folder of ['dist', 'bench/dist']) rmSync(folder, { recursive: true, force: true })

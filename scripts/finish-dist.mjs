@@ -1,5 +1,5 @@
-// Writes what tsc does not: which folders of dist/ hold CommonJS, the subpaths, the executable bit
-// of the command for a run from a checkout, and the chart library of the bench's page.
+// Adds the parts of dist/ that tsc does not write: the package.json files that state the module type of a folder, the
+// files of the subpath exports, the executable bit of the command, and the chart library of the bench's HTML report.
 import { chmodSync, copyFileSync, mkdirSync, writeFileSync } from 'node:fs'
 import { TARGETS } from './prebuilds/targets.mjs'
 
@@ -7,7 +7,7 @@ function writeType(folder, type) {
   writeFileSync(`${folder}/package.json`, `${JSON.stringify({ type })}\n`)
 }
 
-/** `durlog/<target>`: the library with its binary named literally, so that a bundler finds it. */
+/** `durlog/<target>`: the library with the path of its binary as a literal, so that a bundler finds the binary. */
 function writeSubpath({ name }) {
   const lines = [
     `'use strict'`,
@@ -19,8 +19,8 @@ function writeSubpath({ name }) {
 }
 
 /**
- * `durlog/pino`: the transport with the other exports as its properties. pino takes a target's default export, and as
- * `module.exports` that is the same for every loader and bundler.
+ * `durlog/pino`: the transport, with the other exports as its properties. pino uses the default export of a target; every
+ * loader and bundler takes `module.exports` as the default export.
  */
 function writePino() {
   const code = [
@@ -48,7 +48,7 @@ function writePino() {
   writeFileSync('dist/pino.d.ts', `${types.join('\n')}\n`)
 }
 
-/** The bench puts uPlot into its HTML report; its licence goes with it. */
+/** The bench embeds uPlot in its HTML report, so uPlot's licence is published too. */
 function copyChartLibrary() {
   const folder = 'bench/dist/report'
   mkdirSync(folder, { recursive: true })

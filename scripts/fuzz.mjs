@@ -1,5 +1,5 @@
-// Fuzzes the core: npm run fuzz -- [--seconds N] [decode|open]. Needs a clang++ with libFuzzer and is
-// skipped without one. New findings go to build/fuzz; the small corpus is in test/fuzz.
+// Fuzzes the core: npm run fuzz -- [--seconds N] [decode|open]. Needs a clang++ with libFuzzer; without one, fuzzing is
+// skipped. New inputs are written to build/fuzz; the committed corpus is in test/fuzz.
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
@@ -27,7 +27,7 @@ function parse(args) {
   return wanted
 }
 
-/** The first compiler that links a fuzzer, or nothing. */
+/** The first compiler that can link a fuzzer, or undefined. */
 function findCompiler() {
   const folder = mkdtempSync(join(tmpdir(), 'durlog-fuzz-probe-'))
   const probe = join(folder, 'probe.cc')
@@ -64,7 +64,7 @@ async function build(name) {
   return buildProgram(`build/fuzz-${name}`, compiled, ['-fsanitize=fuzzer,address,undefined'])
 }
 
-/** Whether the fuzzer `name` finds nothing. A long run prints its progress, a short one only its result. */
+/** Resolves with true if the fuzzer `name` finds no failure. A long run prints its progress, a short one only its result. */
 async function run(name, program) {
   const found = `build/fuzz/${name}`
   mkdirSync(found, { recursive: true })
@@ -82,7 +82,7 @@ async function run(name, program) {
 }
 
 try {
-  // The programs share most objects.
+  // Built one after the other, because they share most objects.
   const programs = []
   for (const name of names) programs.push(await build(name))
   const results = await Promise.all(names.map((name, i) => run(name, programs[i])))

@@ -1,5 +1,5 @@
-// Finds the sources of GoogleTest: those of the system's package, or those that GTEST_DIR names. On Debian and Ubuntu it
-// downloads the package with apt-get into the cache folder, which needs no root.
+// Finds the sources of GoogleTest: in the folder that GTEST_DIR names, or from the system's package. On Debian and Ubuntu,
+// it downloads the package with apt-get into the cache folder, which does not require root.
 import { execFileSync } from 'node:child_process'
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
@@ -17,7 +17,7 @@ function downloadPackage(folder) {
   mkdirSync(cacheFolder(), { recursive: true })
   const making = mkdtempSync(`${folder}-`)
   try {
-    // Sandboxed downloads need a user that may write there.
+    // By default, apt-get downloads as the user _apt, which cannot write to this folder.
     const options = { cwd: making, stdio: ['ignore', 'ignore', 'pipe'] }
     execFileSync('apt-get', ['download', '-o', 'APT::Sandbox::User=root', 'googletest'], options)
     const [deb] = readdirSync(making)

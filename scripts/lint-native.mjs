@@ -1,4 +1,4 @@
-// clang-format over every C++ file of the repository; --fix rewrites them.
+// Checks the format of every C++ file of the repository with clang-format; with --fix, rewrites the files.
 import { execFileSync, spawnSync } from 'node:child_process'
 import { argv, exit } from 'node:process'
 

@@ -1,5 +1,5 @@
-// Finds phrasing that a native reader has to read twice, in documents, comments, test titles and messages. Prints each
-// line with what to write instead; exit status 1 if there is any.
+// Finds phrases that are hard to understand in documents, comments, test titles and messages. Prints each line with a
+// suggestion. The exit status is 1 if it finds any.
 import { execFileSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 

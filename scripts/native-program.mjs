@@ -1,5 +1,5 @@
-// Compiles C++ programs that use the core without Node: its tests, the explorers, the fuzzers.
-// Objects are kept in build/core, shared by all programs, and compiled again if a source, a header or the flags changed.
+// Compiles the C++ programs that use the core without Node: its tests, the explorers and the fuzzers.
+// All programs share the objects in build/core. An object is recompiled if its source, a header or the flags have changed.
 import { execFile, execFileSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, statSync } from 'node:fs'
@@ -12,20 +12,19 @@ import { inBatches } from './batches.mjs'
 const execute = promisify(execFile)
 const hostCommand = env.CXX ?? 'c++'
 
-/** A compiler: `run` takes its arguments, `name` distinguishes its objects from those of another compiler. */
+/** A compiler: `run` starts it with arguments; `name` is part of the names of its objects, which compilers do not share. */
 const HOST = { name: hostCommand, run: (args) => execute(hostCommand, args, { maxBuffer: 1 << 26 }) }
 
 // gcc's -Wconversion does not include -Wsign-conversion; clang's does.
 export const WARNINGS = '-Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wsign-conversion -Werror'.split(' ')
 export const CORE_FLAGS = ['-std=c++17', '-O1', '-fno-exceptions', '-Isrc-native', '-pthread']
-/** For tests that are quick anyway. */
+/** For the core's tests, which run quickly without optimization and compile faster. */
 export const UNOPTIMIZED = '-O0'
-/** With every name for a debugger. */
 export const DEBUG_FLAGS = [UNOPTIMIZED, '-g3']
-/** Defines the points at which a test stops a writer. Only sources that include the header see a difference. */
+/** The flag enables the points at which a test can stop a writer. It affects only sources that include the header. */
 const STEPS = { header: 'src-native/shared/steps.h', flag: '-DDURLOG_TEST_STEPS' }
 
-/** `-fsanitize=...` for `name` (address, undefined, thread), or nothing. */
+/** The flags for the sanitizer `name` ("address", "undefined" or "thread"); none if `name` is empty. */
 export function sanitizerFlags(name) {
   if (!name) return []
   return [`-fsanitize=${name}`, '-fno-sanitize-recover=all', '-fno-omit-frame-pointer', '-g']
@@ -34,7 +33,7 @@ export function sanitizerFlags(name) {
 const INCLUDE = /^#include "(.+)"/gm
 const includedBy = new Map()
 
-/** The headers of the repository that `file` includes, directly or not. */
+/** The headers of the repository that `file` includes, directly or indirectly. */
 function includesOf(file) {
   const known = includedBy.get(file)
   if (known !== undefined) return known
@@ -44,7 +43,7 @@ function includesOf(file) {
     const path = ['src-native', dirname(file), 'test/core']
       .map((folder) => join(folder, name))
       .find((candidate) => existsSync(candidate))
-    // A program of which some objects were compiled with another header would be undefined.
+    // An unknown header could have a stand-in. If only some objects of a program used it, behaviour would be undefined.
     if (path === undefined) throw new Error(`${file} includes "${name}", which is not in the folders searched here`)
     found.add(path)
     for (const each of includesOf(path)) found.add(each)
@@ -53,8 +52,9 @@ function includesOf(file) {
 }
 
 /**
- * `sources` with their flags for a program that defines the test's steps and, if `standIns` names a folder, replaces the
- * headers in it. Sources that include none of these headers keep `flags`, so that programs share their objects.
+ * Returns `sources` with their compiler flags, for a program that enables the test steps and, if `standIns` names a
+ * folder, uses its headers in place of the headers of src-native with the same names. Sources that include none of these
+ * headers get exactly `flags`, so that programs share their objects.
  */
 export function withTestHooks(sources, flags, standIns = undefined) {
   const replaced =
@@ -106,17 +106,17 @@ export function coreSources(system = HOST_SYSTEM, processor = arch) {
   ]
 }
 
-/** The core's tests that `system` can run: all, or those of the folders that `rooms` names. */
-export function coreTests(system = HOST_SYSTEM, rooms = []) {
+/** The test files of the core that `system` can run; with `folders`, only the ones in these folders below test/core. */
+export function coreTests(system = HOST_SYSTEM, folders = []) {
   const others = system === 'windows' ? '_posix_test.cc' : '_windows_test.cc'
-  const wanted = (path) => rooms.length === 0 || rooms.includes(dirname(path))
+  const wanted = (path) => folders.length === 0 || folders.includes(dirname(path))
   return readdirSync('test/core', { recursive: true })
     .filter((path) => path.endsWith('_test.cc') && !path.endsWith(others) && wanted(path))
     .sort()
     .map((path) => `test/core/${path}`)
 }
 
-// The compiler lists the files that a source includes; the object is stale if one of them is newer.
+// `dependencies` is the compiler's list of the files that the object depends on. The object is stale if one is newer.
 function isFresh(object, dependencies) {
   if (!existsSync(object) || !existsSync(dependencies)) return false
   const made = statSync(object).mtimeMs
@@ -132,7 +132,7 @@ async function compile(source, flags, folder, compiler) {
   const object = join(folder, `${basename(source, '.cc')}-${key}.o`)
   const dependencies = `${object}.d`
   if (!isFresh(object, dependencies)) {
-    // Renamed, because another program that is being built may link or compile the same object.
+    // Written under another name and renamed, because a parallel build of another program may use the same object.
     const making = `${object}.${pid}`
     await compiler.run([...flags, '-MMD', '-MF', `${making}.d`, '-c', source, '-o', making])
     renameSync(making, object)
@@ -155,14 +155,12 @@ async function compileAll(sources, folder, compiler) {
   return objects
 }
 
-/**
- * Builds `output` from `sources` ([{ source, flags }]) and returns its path. Rejects with the compiler's output.
- */
+/** Builds `output` from `sources` ([{ source, flags }]) and returns its path. Rejects with the compiler's output. */
 export async function buildProgram(output, sources, linkFlags, compiler = HOST) {
   const folder = 'build/core'
   mkdirSync(folder, { recursive: true })
   mkdirSync(dirname(output), { recursive: true })
-  // The names in a folder are known to be distinct only for this system's sources.
+  // Batches are used only for this system: sources for other systems may define the same names in unnamed namespaces.
   const compiled = compiler === HOST ? inBatches(sources) : sources
   const objects = await compileAll(compiled, folder, compiler)
   await compiler.run([...objects, ...linkFlags, '-pthread', '-o', output])

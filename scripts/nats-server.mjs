@@ -1,4 +1,4 @@
-// Finds or builds a nats-server for tests, and prints its path. Built servers are kept in build/.
+// Finds or builds a nats-server for tests, and prints its path. Servers that were built are kept in build/nats-server.
 import { execFileSync } from 'node:child_process'
 import { existsSync, mkdirSync, renameSync, rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'
@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url'
 const VERSION = 'v2.15.2'
 const FOLDER = fileURLToPath(new URL('../build/nats-server', import.meta.url))
 const NAME = process.platform === 'win32' ? 'nats-server.exe' : 'nats-server'
-/** The first version with atomic batches. */
+/** The first version that supports atomic batches. */
 const OLDEST = [2, 12]
 
 function checkVersion(path) {
@@ -17,7 +17,7 @@ function checkVersion(path) {
   throw new Error(`${path} is ${printed.trim()}; ${OLDEST.join('.')} or later is needed`)
 }
 
-/** If Go was installed from its archive, it may not be on PATH. */
+/** The Go command. A Go that was installed from its archive may not be on PATH. */
 function findGo() {
   for (const go of ['go', '/usr/local/go/bin/go']) {
     try {
@@ -27,13 +27,16 @@ function findGo() {
       // Not installed.
     }
   }
-  throw new Error('NATS_SERVER is not set, and there is no Go to build nats-server with')
+  throw new Error('no nats-server: set NATS_SERVER to its path, or install Go, with which it is built')
 }
 
 const BUILD_TIMEOUT_MS = 300_000
 const LOOK_AGAIN_MS = 200
 
-/** Whether this process may build; several test files ask at the same time. */
+/**
+ * Tries to get the exclusive right to build the server, because test files run in parallel. Returns false after
+ * LOOK_AGAIN_MS if another process has it.
+ */
 function takeTurn(turn) {
   try {
     mkdirSync(turn)
@@ -42,7 +45,7 @@ function takeTurn(turn) {
     if (error.code !== 'EEXIST') throw error
   }
   const { mtimeMs } = statSync(turn, { throwIfNoEntry: false }) ?? { mtimeMs: Date.now() }
-  // The process that took the turn was killed.
+  // After this time, the process that had the right must have been killed.
   if (Date.now() - mtimeMs > BUILD_TIMEOUT_MS + 10_000) rmSync(turn, { recursive: true, force: true })
   else Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, LOOK_AGAIN_MS)
   return false
@@ -64,7 +67,7 @@ function build() {
 }
 
 function install(built) {
-  // The file has another name until it is complete.
+  // Built in another folder and renamed when complete.
   const bin = join(FOLDER, `making-${process.pid}`)
   mkdirSync(join(FOLDER, VERSION), { recursive: true })
   const env = { ...process.env, GOBIN: bin, GOFLAGS: '-buildvcs=false' }
@@ -78,7 +81,7 @@ function install(built) {
   rmSync(bin, { recursive: true, force: true })
 }
 
-/** The path of a nats-server: NATS_SERVER's, or one that is built once. Throws with the reason. */
+/** The path of a nats-server: the value of NATS_SERVER, or a server that is built once. Throws if there is neither. */
 export function natsServer() {
   return checkVersion(process.env.NATS_SERVER || build())
 }

@@ -1,5 +1,6 @@
-// Builds for an install from git, where npm runs "prepare" in a clone and packs what it leaves. In a checkout that has
-// been built, it does nothing. An install by path (`npm i ../durlog`) runs it without the clone's own dependencies.
+// Builds the package for an install from git: npm runs "prepare" in a clone and then packs the clone. In a checkout that
+// has been built, this script does nothing. An install by path (`npm i ../durlog`) runs it even if the dependencies of the
+// clone are not installed.
 import { execFileSync } from 'node:child_process'
 import { copyFileSync, existsSync, mkdirSync } from 'node:fs'
 import { createRequire } from 'node:module'
@@ -18,7 +19,7 @@ function build() {
     exit(1)
   }
   execFileSync('npm', ['run', 'build'], { stdio: 'inherit', shell: platform === 'win32' })
-  // Packed under the name that an installed package looks for. `npm pack` refuses it for a release.
+  // Packed under the path at which an installed package finds it. A release must not contain it: `npm pack` fails then.
   const { targetName } = require('../dist/native/binary.js')
   const folder = `prebuilds/${targetName()}`
   if (!existsSync('prebuilds')) {

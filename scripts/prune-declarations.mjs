@@ -1,12 +1,12 @@
-// Removes the declarations that no type of the package's exports leads to: they describe internals, and are a sixth
-// of the package without its binaries. Runs after the bench's build, which is checked against some of them.
+// Removes the declaration files that the package's exports do not refer to, directly or indirectly: they describe
+// internals, and are a sixth of the package without its binaries. Runs after the bench's build, which needs some of them.
 import { readdirSync, readFileSync, rmSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 
 const DECLARATION = /\.d\.[cm]?ts$/
 const IMPORT = /(?:from|import|require\()\s*\(?['"](\.[^'"]+)['"]/g
 
-/** The files that `exports` names, at any depth of conditions. */
+/** The files that `exports` names, including the ones in nested conditions. */
 function* named(exports) {
   if (typeof exports === 'string') yield join(exports)
   else for (const entry of Object.values(exports)) yield* named(entry)

@@ -33,7 +33,7 @@ function rowsOf(results, suite, title, cells) {
   return tableOf(results, 'ext4', suite, title).rows.map((row) => [...row.labels, ...cells(row)])
 }
 
-/** For each file system the figures of the row with the same labels; `cells` takes that row. */
+/** The figures of the rows with the same labels on each file system; `cells` makes the cells of such a row. */
 function acrossFileSystems(results, suite, title, cells) {
   const first = tableOf(results, 'ext4', suite, title)
   return first.rows.map(({ labels }) => [
@@ -100,7 +100,7 @@ function readmePeers(results) {
   )
 }
 
-/** The rows in which durlog takes longer than raw system calls. One without a figure stays, so that it is noticed. */
+/** The operations for which durlog takes longer than raw system calls. A row without a figure is kept, to show the gap. */
 function readmeSlower(results) {
   const ratioOf = (suite, title, ...labels) => rowOf(tableOf(results, 'ext4', suite, title), ...labels)?.ratio
   const target = (id) => results.targets.find((row) => row.id === id)?.ratio
@@ -134,7 +134,7 @@ function readmeSlower(results) {
   )
 }
 
-/** The methods that a program would choose between. */
+/** The methods that are of interest to a program; the suite measures more. */
 const SHOWN_WRITERS = [
   'durlog write, a log for each process',
   'durlog append at memory, 1024 in flight',
@@ -177,7 +177,7 @@ function latency(suite, title, label, figure = 'p50', unit = 'p50 us') {
   }
 }
 
-/** One row for each label of `tables`; each of these has its suite, the start of its title, and its two columns. */
+/** A table that joins `tables` on their labels. Each entry of `tables` adds two columns: its p50 (or total) and the ratio. */
 function sideBySide(label, tables) {
   return (results) => {
     const found = tables.map(({ suite, title }) => tableOf(results, 'ext4', suite, title))
@@ -202,7 +202,7 @@ function scans(results) {
   return markdownTable(['record', 'by', 'records/s', 'MB/s'], 2, rows)
 }
 
-/** The targets with full titles: one that is indented continues the title of the last that is not. */
+/** The targets with full titles: an indented title continues the last title that is not indented. */
 function withFullTitles(rows) {
   let parent = ''
   return rows.map((row) => {
@@ -211,7 +211,7 @@ function withFullTitles(rows) {
   })
 }
 
-/** How many targets are met, and those that are not. */
+/** The number of targets that are met, and a table of the missed ones. */
 function targets(results) {
   const judged = withFullTitles(results.targets).filter(({ met }) => met !== undefined)
   const missed = judged.filter(({ met }) => !met)
@@ -261,7 +261,7 @@ const TABLES = {
   targets,
 }
 
-/** `markdown` with each enclosed table made anew from `results`. */
+/** `markdown` with each enclosed table replaced by a new one from `results`. */
 export function withTables(markdown, results) {
   return markdown.replace(/<!-- figures: (\S+) -->\n[\s\S]*?<!-- end -->/g, (_, name) => {
     const table = TABLES[name]

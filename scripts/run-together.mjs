@@ -1,8 +1,8 @@
-// Runs programs of the tests at the same time: most of them wait for a disk or for other processes more than they compute.
+// Runs test programs at the same time, because most of them wait for a disk or for other processes most of the time.
 import { spawn } from 'node:child_process'
 import { execPath } from 'node:process'
 
-/** Runs a script of Node: its exit status, and its output if `stdio` pipes it. */
+/** Runs a Node script. Resolves with its exit status, and with its output if `stdio` pipes it. */
 function run(command, stdio) {
   const began = performance.now()
   const child = spawn(execPath, command, { stdio })
@@ -18,8 +18,8 @@ function run(command, stdio) {
 }
 
 /**
- * Runs `shown`, whose output is printed as it comes, and `others` in their order at the same time, whose output is printed
- * at the end. Returns 0 if all of them do.
+ * Runs `shown` and, at the same time, `others` one after the other. Prints the output of `shown` immediately and the output
+ * of `others` at the end. Resolves with 0 if all exit statuses are 0, otherwise with 1.
  */
 export async function runTogether(shown, others) {
   const running = run(shown, 'inherit')

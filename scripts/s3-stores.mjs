@@ -12,7 +12,7 @@ const MOTO = '5.2.5'
 const FOLDER = cacheFolder('s3-stores')
 const VENV = join(FOLDER, 'venv')
 
-/** Each store's program, the variable that names another one, and its place after an installation. */
+/** For each store: its program, the environment variable that sets another path, and the path after an installation. */
 export const PROGRAMS = {
   versitygw: { variable: 'VERSITYGW', name: 'versitygw', place: join(FOLDER, VERSITYGW, 'versitygw') },
   seaweedfs: { variable: 'SEAWEEDFS', name: 'weed', place: join(VENV, 'bin', 'weed') },

@@ -1,6 +1,6 @@
-// npm run test:asan [-- FILE...]: the addon built with AddressSanitizer and UndefinedBehaviorSanitizer, in a copy of the
-// package under build/asan, and its tests under Node with gcc's runtime preloaded. Leaks are not checked: Node frees little
-// before it exits.
+// npm run test:asan [-- FILE...]: builds the addon with AddressSanitizer and UndefinedBehaviorSanitizer in a copy of the
+// package below build/asan, and runs its tests in Node with gcc's runtime preloaded. Leaks are not checked, because Node
+// does not free most of its memory before it exits.
 import { execFileSync, spawnSync } from 'node:child_process'
 import { cpSync, existsSync, mkdirSync, rmSync, symlinkSync, utimesSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
@@ -22,7 +22,7 @@ const COPIED = [
   'tsconfig.commonjs.json',
 ]
 const FLAGS = '-fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer -O1 -g -Wno-error'
-/** The tests that use the addon most; tests of TypeScript alone gain nothing here. */
+/** The tests that use the addon most. The sanitizers cannot find anything in tests that use only TypeScript. */
 const FILES = [
   'test/log.test.ts',
   'test/reader.test.ts',
@@ -40,7 +40,7 @@ const FILES = [
   'test/crash/kill.test.ts',
 ]
 
-/** The runtime's path, or '' where gcc has none. */
+/** The path of gcc's AddressSanitizer runtime, or '' if it is not installed. */
 function runtime() {
   try {
     const path = execFileSync('gcc', ['-print-file-name=libasan.so'], { encoding: 'utf8' }).trim()
@@ -58,7 +58,7 @@ function run(program, args, more = {}) {
 function build() {
   mkdirSync(COPY, { recursive: true })
   for (const name of COPIED) {
-    // Times are kept, so that only what has changed is built again.
+    // Timestamps are preserved, so that only changed files are compiled again.
     if (name !== 'src-native') rmSync(join(COPY, name), { recursive: true, force: true })
     cpSync(join(ROOT, name), join(COPY, name), { recursive: true, preserveTimestamps: true })
   }
@@ -67,7 +67,7 @@ function build() {
   const flags = { CC: 'gcc', CXX: 'g++', CXXFLAGS: FLAGS, LDFLAGS: '-fsanitize=address,undefined' }
   run(join('node_modules', '.bin', 'node-gyp'), ['configure', '--loglevel=warn'], flags)
   run('make', ['-C', 'build', 'BUILDTYPE=Release', '-s', `-j${availableParallelism()}`, 'durlog'], flags)
-  // Else vitest might find it older than its sources, and build it again without these flags.
+  // Otherwise, vitest's setup might find the addon older than its sources and build it again without these flags.
   utimesSync(join(COPY, 'build', 'Release', 'durlog.node'), new Date(), new Date())
   for (const config of ['tsconfig.json', 'tsconfig.commonjs.json'])
     run(execPath, [join('node_modules', 'typescript', 'bin', 'tsc'), '-p', config])
@@ -82,7 +82,7 @@ if (library === '') {
 } else {
   build()
   const files = argv.length > 2 ? argv.slice(2) : FILES
-  // The addon answers SIGBUS itself, and a large allocation that fails is refused, not fatal.
+  // The addon has its own SIGBUS handler, and it handles an allocation that fails.
   const options = 'detect_leaks=0:handle_sigbus=0:handle_segv=0:allocator_may_return_null=1:verify_asan_link_order=0'
   run(execPath, [join('node_modules', 'vitest', 'vitest.mjs'), 'run', '--testTimeout=240000', ...files], {
     LD_PRELOAD: library,

@@ -2,8 +2,8 @@
 //
 //   npm run test:core [-- folder ...] [--sanitize address|undefined|thread] [--debug] [--watch] [--gtest_filter='*X*' ...]
 //
-// `segment` builds and runs the tests of test/core/segment alone. --debug builds without optimization and with debug
-// information; the program is build/core-tests-debug. --watch runs again after each change of a source.
+// With the folder `segment`, only the tests in test/core/segment are built and run. --debug builds build/core-tests-debug
+// without optimization and with debug information. --watch builds and runs the tests again after each change of a source.
 import { spawn } from 'node:child_process'
 import { existsSync, watch } from 'node:fs'
 import { availableParallelism } from 'node:os'
@@ -13,14 +13,14 @@ import { buildCoreTests } from './core-tests.mjs'
 import { NoGoogleTest } from './googletest.mjs'
 import { DEBUG_FLAGS, sanitizerFlags, UNOPTIMIZED } from './native-program.mjs'
 
-/** Tests wait for the disk most of the time, so there are more processes than processors. */
+/** The number of processes. Tests wait for the disk most of the time, so it exceeds the number of processors. */
 const SHARDS = 2 * availableParallelism()
 const SETTLED_MS = 200
 
-/** Without GoogleTest the tests are skipped, unless .ci/run says that they must run. */
+/** If GoogleTest is missing, the tests are skipped. With this variable, which .ci/run sets, they fail instead. */
 const isRequired = env.DURLOG_REQUIRE_CORE_TESTS === '1'
 
-const { values, positionals: rooms } = parseArgs({
+const { values, positionals: folders } = parseArgs({
   args: argv.slice(2).filter((arg) => !arg.startsWith('--gtest_')),
   allowPositionals: true,
   options: {
@@ -30,13 +30,13 @@ const { values, positionals: rooms } = parseArgs({
   },
 })
 const gtestArgs = argv.slice(2).filter((arg) => arg.startsWith('--gtest_'))
-const unknown = rooms.find((room) => !existsSync(`test/core/${room}`))
+const unknown = folders.find((folder) => !existsSync(`test/core/${folder}`))
 if (unknown !== undefined) {
   console.error(`test/core has no folder "${unknown}"`)
   exit(2)
 }
 
-/** A sanitizer needs the optimization of the core's flags: it makes programs slow. */
+/** The flags for the optimization. With a sanitizer, which makes programs slow, the core's flags are not overridden. */
 function optimization() {
   if (values.debug) return DEBUG_FLAGS
   return values.sanitize ? [] : [UNOPTIMIZED]
@@ -44,11 +44,11 @@ function optimization() {
 
 async function build() {
   const flags = [...optimization(), ...sanitizerFlags(values.sanitize)]
-  const name = ['core-tests', ...rooms, values.debug ? 'debug' : '', values.sanitize].filter(Boolean).join('-')
-  return buildCoreTests(`build/${name}`, { flags, link: flags, rooms })
+  const name = ['core-tests', ...folders, values.debug ? 'debug' : '', values.sanitize].filter(Boolean).join('-')
+  return buildCoreTests(`build/${name}`, { flags, link: flags, folders })
 }
 
-/** The exit status of one shard. Its output is printed when it has ended, unless it is the only one. */
+/** Runs one shard and resolves with its exit status. Prints its output at its end, or immediately if it is the only shard. */
 function runShard(program, index, count) {
   const shard = { GTEST_TOTAL_SHARDS: String(count), GTEST_SHARD_INDEX: String(index) }
   const child = spawn(program, gtestArgs, {
@@ -69,7 +69,7 @@ function runShard(program, index, count) {
 async function run() {
   try {
     const program = await build()
-    const isAll = rooms.length === 0 && !gtestArgs.some((arg) => arg.startsWith('--gtest_filter'))
+    const isAll = folders.length === 0 && !gtestArgs.some((arg) => arg.startsWith('--gtest_filter'))
     const count = isAll ? SHARDS : 1
     const statuses = await Promise.all(Array.from({ length: count }, (_, index) => runShard(program, index, count)))
     return statuses.every((status) => status === 0) ? 0 : 1

@@ -1,6 +1,7 @@
-// Simulated crashes: node scripts/test-crash.mjs [--sanitize address|undefined] [crash_explorer's arguments]
-// Without arguments: 40,000 crash points, and 4,000 of several writers of one log, none of which may break a
-// promise; then each broken disk or writer, which must be found within the points that BROKEN gives it.
+// Simulated crashes: node scripts/test-crash.mjs [--sanitize address|undefined] [arguments of crash_explorer]
+// Without arguments of crash_explorer, it explores 40,000 crash points of one writer and 4,000 of several writers of one
+// log, none of which may break a guarantee. Then it explores each deliberately broken disk or writer, which must break one
+// within the number of crash points that BROKEN lists.
 import { spawnSync } from 'node:child_process'
 import { readdirSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
@@ -9,7 +10,7 @@ import { buildProgram, CORE_FLAGS, coreSources, sanitizerFlags, WARNINGS, withTe
 
 const POINTS = 40_000
 const POINTS_OF_SEVERAL = 4000
-/** Points until each must be found out: a cache that outlives a failed sync takes a failed sync to matter. */
+/** The number of crash points within which each defect must be detected. "kept-cache" shows only after a failed sync. */
 const BROKEN = {
   'early-ack': 200,
   'no-directory-sync': 200,
@@ -21,12 +22,12 @@ const BROKEN = {
 }
 const BROKEN_WRITERS = ['publishes-first', 'acks-reserved', 'voids-live-owner']
 const SEVERAL = ['--writers', 'several']
-/** Seeds that found a bug once. They find it again for as long as the scenarios are made as they were. */
+/** Seeds that once found a bug. They test for the bug only as long as a seed still generates the same scenario. */
 const SEEDS_OF_FIXED_BUGS = [
   [273, 'recovery was killed three times: its markers covered a record, and the next one was called misplaced'],
   [9553, 'recovery cut a torn tail that only the page cache showed, and synced records were after the cut'],
 ]
-/** The same with several writers. */
+/** Seeds that once found a bug with several writers. */
 const SEEDS_OF_SEVERAL = [
   [20001, 'a writer published and died while another one took it for dead already, and made a void over its record'],
 ]
@@ -38,10 +39,10 @@ if (platform === 'win32') {
 }
 const rest = argv.slice(2)
 const sanitize = rest[0] === '--sanitize' ? rest.splice(0, 2)[1] : ''
-// Only the simulated platform and the advice on huge pages: a call that reached the real disk would not link.
-// The watcher of the live page is a thread of the platform's, and no part of a crash.
+// Of the platform's sources, only the one for huge pages is linked, so a call that would reach the real disk does not link.
+// The watcher of the live page is left out: it is a thread that has no effect on a crash.
 const core = coreSources().filter((source) => !/\/platform\/(?!huge_pages)|\/live_watcher\./.test(source))
-// Stacks that can be left are the system's; without them a job is not left before its end.
+// On Linux, a fiber can be abandoned in the middle of a job; on other systems, a job always runs to its end.
 const otherFiber = platform === 'linux' ? 'fiber_portable.cc' : 'fiber_linux.cc'
 const own = readdirSync(FOLDER)
   .filter((name) => name.endsWith('.cc') && name !== otherFiber)
@@ -49,7 +50,7 @@ const own = readdirSync(FOLDER)
 const flags = [...CORE_FLAGS, ...sanitizerFlags(sanitize), ...WARNINGS]
 const explorer = await buildProgram(
   `build/crash_explorer${sanitize && `-${sanitize}`}`,
-  // The stand-in for base/job.h has jobs that can be left. Crashes happen at the steps of several writers too.
+  // The stand-in for base/job.h lets a crash abandon a job. Crashes also happen at the test steps of several writers.
   withTestHooks([...core, ...own], flags, `${FOLDER}/interleaved`),
   sanitizerFlags(sanitize),
 ).catch((error) => {
@@ -64,7 +65,7 @@ if (rest.length > 0) exit(explore([...jobs, ...rest], { stdio: 'inherit' }).stat
 
 const began = Date.now()
 let failed = explore([...jobs, '--points', String(POINTS)], { stdio: 'inherit' }).status !== 0
-// Several writers take turns as fibers, which are Linux's here, as the locks that they need are.
+// Several writers run as fibers that take turns. The fibers and the locks that they need exist only on Linux.
 if (platform === 'linux') {
   console.log('\nseveral writers')
   const several = [...jobs, ...SEVERAL, '--points', String(POINTS_OF_SEVERAL)]
@@ -74,7 +75,7 @@ const ofSeveral = SEEDS_OF_SEVERAL.map(([seed, bug]) => [seed, bug, SEVERAL])
 for (const [seed, bug, more = []] of [...SEEDS_OF_FIXED_BUGS, ...(platform === 'linux' ? ofSeveral : [])]) {
   const { status, stdout } = explore(['--jobs', '1', ...more, '--replay', String(seed)])
   if (status === 0) continue
-  console.log(`seed ${seed}, ${bug}: back again\n${stdout}`)
+  console.log(`seed ${seed} FAILED; the bug that it once found: ${bug}\n${stdout}`)
   failed = true
 }
 for (const [broken, most] of Object.entries(BROKEN)) {
@@ -82,7 +83,7 @@ for (const [broken, most] of Object.entries(BROKEN)) {
   const { stdout } = explore(['--jobs', '1', '--points', String(most), '--broken', broken])
   const points = Number(/after (\d+) points/.exec(stdout)?.[1] ?? Number.POSITIVE_INFINITY)
   const found = points <= most
-  console.log(`broken: ${broken}: ${found ? `found out after ${points} points` : 'NOT FOUND OUT'}`)
+  console.log(`broken: ${broken}: ${found ? `detected after ${points} points` : 'NOT DETECTED'}`)
   failed ||= !found
 }
 console.log(`${((Date.now() - began) / 1000).toFixed(0)} s`)

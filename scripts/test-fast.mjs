@@ -1,9 +1,12 @@
-// npm test: the tests that a change most often breaks, in two to three minutes on two cores once the core's tests are compiled.
-// `npm run check` runs all of them.
+// npm test: the tests that a change most often breaks. They take two to three minutes on two cores, plus the compilation of
+// the core's tests. `npm run check` runs all tests.
 import { exit } from 'node:process'
 import { runTogether } from './run-together.mjs'
 
-/** Many rounds, other servers and suites, broken disks, other compilers and hosts, every command of the documents. */
+/**
+ * The tests that are not run here: tests with many rounds, with other servers, test suites, compilers or hosts, with broken
+ * disks, and of every command in the documents.
+ */
 const LEFT_OUT = [
   'test/**/*kill*.test.ts',
   'test/archive/{faults,restore,stores,trial}.test.ts',
@@ -27,5 +30,5 @@ const status = await runTogether(
   ['node_modules/vitest/vitest.mjs', 'run', ...LEFT_OUT.flatMap((files) => ['--exclude', files])],
   [['scripts/test-core.mjs', '--gtest_brief=1']],
 )
-console.log(`\nLeft out, and run by npm run check: simulated crashes, schedules, fuzzers, and\n${LEFT_OUT.join('\n')}`)
+console.log(`\nNot run here, only by npm run check: simulated crashes, schedules, fuzzers, and\n${LEFT_OUT.join('\n')}`)
 exit(status)

@@ -1,11 +1,11 @@
-// What `npm run test:on` does not run, and what the systems that it plays cannot do. A test that fails for a reason of
-// durlog's does not belong here.
+// The test files that `npm run test:on` does not run, and the tests that may fail because of the emulation (qemu, Wine). A
+// test that fails because of a bug in durlog must not be listed here.
 
 const isWindows = ({ system }) => system === 'win'
 const isEmulated = ({ system, arch }) => system === 'linux' && arch === 'arm64'
 const isLinux = ({ system }) => system === 'linux'
 
-/** Files, by the beginning of their path. */
+/** Test files that are not run; `files` is the beginning of their path. */
 const FILES = [
   {
     on: isWindows,
@@ -26,13 +26,13 @@ const FILES = [
   { on: () => true, files: 'test/electron.test.ts', reason: 'Electron is run natively' },
 ]
 
-/** Tests by name. */
+/** Tests that may fail; `test` matches their names. */
 const TESTS = [
   {
     on: isWindows,
     file: 'test/damage.test.ts',
     test: /link/,
-    reason: "Wine follows a link of Linux' without showing that it is one",
+    reason: 'Wine follows a link of Linux and does not report it as a link',
   },
   {
     on: isWindows,
@@ -44,19 +44,19 @@ const TESTS = [
     on: isWindows,
     file: 'test/lifecycle.test.ts',
     test: /three hundred opens and closes/,
-    reason: "Wine shows Linux' /proc, and three hundred opens take it longer than a test has",
+    reason: "Wine shows the /proc of Linux, and three hundred opens under Wine exceed the test's timeout",
   },
   {
     on: isEmulated,
     file: 'test/environments.test.ts',
     test: /while promises are pending/,
-    reason: 'a Node takes 10 s to start under qemu, and eight workers longer than a test has',
+    reason: "Node takes 10 s to start under qemu, and eight workers exceed the test's timeout",
   },
   {
     on: isEmulated,
     file: 'test/cli/doctor.test.ts',
     test: /by its flush/,
-    reason: 'a flush of memory takes as long under qemu as one of a fast disk',
+    reason: 'under qemu, a flush to memory takes as long as a flush to a fast disk',
   },
   {
     on: () => true,
@@ -66,17 +66,17 @@ const TESTS = [
   },
 ]
 
-/** Why `file` is not run on `target`, or nothing. */
+/** The reason why `file` is not run on `target`, or undefined. */
 export function notFor(target, file) {
   return FILES.find(({ on, files }) => on(target) && file.startsWith(files))?.reason
 }
 
-/** Why the test may fail on `target`, or nothing. */
+/** The reason why the test may fail on `target`, or undefined. */
 export function notOn(target, file, name) {
   return TESTS.find((entry) => entry.on(target) && entry.file === file && entry.test.test(name))?.reason
 }
 
-/** Settings of tests that take a number of rounds: fewer where each round starts a process under qemu or Wine. */
+/** Environment variables with the number of rounds of tests: fewer rounds if each starts a process under qemu or Wine. */
 export function settingsOn(target) {
   const few = { DURLOG_KILL_ROUNDS: '12', DURLOG_SHARED_KILLS: '2', DURLOG_WORKER_ROUNDS: '8' }
   return isWindows(target) || isEmulated(target) ? few : {}

@@ -1,11 +1,11 @@
-// Runs the tests for another system on this machine: under qemu, musl or Wine.
+// Runs the tests for another system on this machine: under qemu or Wine, or with musl.
 //
 //   npm run test:on -- linux-arm64 [part of a file's name ...]
 //   npm run test:windows             the same as test:on -- win32-x64
 //
-// The core's tests are cross-compiled; the addon is the package's binary, rebuilt if its sources have changed; the
-// plain runner runs each vitest file in a separate process. If something is missing, it is skipped with the reason.
-// Prints a table in the form of docs/TESTING.md; fails if a test fails.
+// The core's tests are cross-compiled. The addon is the binary in prebuilds/, which is rebuilt if its sources have changed.
+// The plain runner runs each vitest file in a separate process. If this machine cannot run the system, the tests are
+// skipped and the reason is printed. Prints a table in the format of docs/TESTING.md; fails if a test fails.
 import { execFileSync } from 'node:child_process'
 import { readdirSync } from 'node:fs'
 import { resolve } from 'node:path'
@@ -18,7 +18,7 @@ import { chooseTargets } from './prebuilds/targets.mjs'
 import { installZig, zig } from './prebuilds/zig.mjs'
 import { notFor, notOn, settingsOn } from './test-on-exceptions.mjs'
 
-/** For a file, and for the core's tests: under emulation each takes many times as long. */
+/** The timeouts of a test file and of the core's tests. Under emulation, each takes many times as long as natively. */
 const TIMEOUT_MS = 1_800_000
 const RUNNER = ['--import', './scripts/plain-runner/resolve.mjs', 'scripts/plain-runner/main.mjs']
 const GTEST_RESULT = /^\[ {2}(?: {5}(OK)|(SKIPPED)|(FAILED) ) \] (\S+) \(\d+ ms\)/gm
@@ -38,7 +38,7 @@ function coreTestsFor(target) {
 
 const endedBy = (text) => ({ name: '(the process)', state: 'fail', note: text.slice(-4000) })
 
-/** Tests as { name, state, note }. */
+/** The results of the tests, as { name, state, note }. */
 async function runCoreTests(target, host) {
   const program = await coreTestsFor(target)
   const { passed, text } = runOn({ ...host, command: host.emulator }, [resolve(program)], {}, TIMEOUT_MS)

@@ -1,6 +1,7 @@
-// Every order in which several writers of one log can take their turns: node scripts/test-schedules.mjs
-// [schedule_explorer's arguments]. Without any: the short set, in which no promise may be broken, then each broken
-// member, which must be caught. `--set long` takes minutes.
+// Explores every order in which the steps of several writers of one log can be interleaved:
+// node scripts/test-schedules.mjs [arguments of schedule_explorer]. Without arguments, it explores the short set, in which
+// no schedule may break a guarantee, and then each deliberately broken member, which must break one. `--set long` takes
+// minutes.
 import { spawnSync } from 'node:child_process'
 import { readdirSync } from 'node:fs'
 import { argv, exit, platform } from 'node:process'
@@ -11,10 +12,10 @@ const CRASH_FOLDER = 'test/core/crash'
 const BROKEN_MEMBERS = ['publishes-first', 'skips-reserved', 'voids-living']
 
 if (platform !== 'linux') {
-  console.log('schedules of several writers: skipped, they need the stacks of fiber_linux.cc')
+  console.log('schedules of several writers: skipped, because fiber_linux.cc runs on Linux only')
   exit(0)
 }
-// As for simulated crashes: only the model's platform, and no threads.
+// As in test-crash.mjs: the simulated platform replaces the real one, and there are no threads.
 const core = coreSources().filter((source) => !/\/platform\/(?!huge_pages)|\/live_watcher\./.test(source))
 const own = readdirSync(FOLDER)
   .filter((name) => name.endsWith('.cc'))
@@ -22,7 +23,7 @@ const own = readdirSync(FOLDER)
 const shared = ['fiber_linux.cc', 'no_threads.cc'].map((name) => `${CRASH_FOLDER}/${name}`)
 const explorer = await buildProgram(
   'build/schedule_explorer',
-  // The words that members share are replaced by words that take turns.
+  // In the stand-in, each access to a word that members share is a point at which another member can run.
   withTestHooks([...core, ...own, ...shared], [...CORE_FLAGS, ...WARNINGS], `${FOLDER}/stand_in`),
   [],
 ).catch((error) => {

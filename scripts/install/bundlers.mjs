@@ -1,5 +1,5 @@
-// Bundles the subpath that names its binary, as docs/INSTALL.md tells, moves the bundle to a folder that has no
-// node_modules, hides the ones it was made from, and runs it.
+// Bundles a program that imports durlog/<target>, as docs/INSTALL.md describes, and runs the bundle in a folder without
+// node_modules while the project's node_modules are hidden.
 import { mkdtempSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { tool, toolVersion } from './tools.mjs'
@@ -67,7 +67,7 @@ const FILES = {
 
 const node = () => tool('node24/bin/node')
 
-/** Each bundle: how it is made, and the file in the output folder that is run. */
+/** Each bundler: the commands that make its bundles, and for each module format the file in `output` to run. */
 function bundles(output) {
   const esbuild = [tool('esbuild/bin/esbuild'), '--bundle', '--platform=node', '--loader:.node=copy']
   const quiet = '--log-level=error'
@@ -111,7 +111,7 @@ function bundles(output) {
   ]
 }
 
-/** Runs `action` while the modules that the bundles were made from are not there. */
+/** Runs `action` while the project's node_modules are hidden. */
 function withoutModules(project, action) {
   const modules = join(project, 'node_modules')
   renameSync(modules, `${modules}.hidden`)
@@ -122,7 +122,7 @@ function withoutModules(project, action) {
   }
 }
 
-/** Rows of the table, and what failed. */
+/** Returns the rows of the table and the problems found. */
 export function tryBundlers(project, work, run) {
   for (const [file, text] of Object.entries(FILES)) writeFileSync(join(project, file), text)
   const made = mkdtempSync(join(work, 'bundles-'))

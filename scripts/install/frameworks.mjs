@@ -1,5 +1,5 @@
-// Frameworks that bundle a server's code or replace its globals: each builds and runs a small program with the installed
-// package, set up as docs/INSTALL.md says. A cell says "yes", or "no".
+// Frameworks that bundle a server's code or replace its globals. For each of them, a small program that uses the installed
+// package is configured as docs/INSTALL.md describes, built and run. The result is "yes" or "no".
 import { mkdirSync, mkdtempSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { tool, toolVersion } from './tools.mjs'
@@ -36,13 +36,13 @@ function write(project, files) {
   }
 }
 
-/** Makes a suite's packages those of the project too. */
+/** Makes the packages of a suite available in the project. */
 function link(project, suite, names) {
   for (const name of names)
     symlinkSync(tool(`${suite}/node_modules/${name}`), join(project, 'node_modules', name), 'dir')
 }
 
-/** Runs the commands in order until one fails; the output of the last one. */
+/** Runs the commands in order until one fails, and returns the result of the last one. */
 function runAll(run, project, env, ...commands) {
   let result = { passed: true, text: '' }
   for (const command of commands) if (result.passed) result = run(command, project, env)
@@ -78,7 +78,7 @@ const TRIALS = {
 }
 const NAMES = { jsdom: 'jsdom', vite: 'Vite', next: 'Next.js', bun: 'bun build --compile, Bun' }
 
-/** Rows of the table, and what failed. */
+/** Returns the rows of the table and the problems found. */
 export function tryFrameworks(project, work, run) {
   const problems = []
   const rows = Object.entries(TRIALS).map(([key, trial]) => {

@@ -1,4 +1,4 @@
-// Holds the packed package to publint and to "are the types wrong". Prints their findings.
+// Runs publint and "are the types wrong" (attw) on the packed package, and prints their findings.
 //
 //   npm run lint:package [-- durlog-0.1.0.tgz]
 import { execFileSync, spawnSync } from 'node:child_process'
@@ -28,7 +28,7 @@ export function lintTarball(tarball) {
   }
 }
 
-/** `npm pack` without its scripts: what is linted does not depend on the binaries. */
+/** Runs `npm pack` without its scripts, which need the binaries: the linters do not depend on them. */
 function pack(folder) {
   const args = ['pack', '--silent', '--ignore-scripts', '--pack-destination', folder]
   return join(folder, execFileSync('npm', args, { encoding: 'utf8' }).trim())
@@ -37,9 +37,9 @@ function pack(folder) {
 function main([tarball]) {
   const folder = mkdtempSync(join(tmpdir(), 'durlog-packed-'))
   try {
-    const told = lintTarball(tarball === undefined ? pack(folder) : resolve(tarball))
-    console.log(told === '' ? 'publint and attw are content' : told)
-    return told === '' ? 0 : 1
+    const findings = lintTarball(tarball === undefined ? pack(folder) : resolve(tarball))
+    console.log(findings === '' ? 'publint and attw found no problems' : findings)
+    return findings === '' ? 0 : 1
   } finally {
     rmSync(folder, { recursive: true, force: true })
   }

@@ -1,11 +1,12 @@
-// How each package manager installs a tarball with every script blocked, and how Node then finds the package.
+// For each package manager: the command that installs a tarball with all scripts blocked, and the options with which Node
+// then finds the package.
 import { execFileSync } from 'node:child_process'
 import { tool, toolVersion } from './tools.mjs'
 
-/** Some managers run on newer Nodes only. */
+/** The Node that runs the package managers: some of them need a recent version. */
 const node = () => tool('node24/bin/node')
 
-/** The registry that npm is set up with. */
+/** The registry that npm is configured with. */
 export function usualRegistry() {
   return execFileSync('npm', ['config', 'get', 'registry'], { encoding: 'utf8' }).trim()
 }
@@ -25,10 +26,14 @@ function yarn4(linker) {
 const PNP = ['--no-warnings', '--require', './.pnp.cjs', '--experimental-loader', './.pnp.loader.mjs']
 
 /**
- * @typedef {object} Manager @property {string} name as the table shows it @property {() => string[]} install the
- * command @property {Record<string, string>} [files] the project's files other than package.json @property
- * {Record<string, string>} [env] @property {string[]} [nodeOptions] @property {() => string[]} [runtime] what runs the
- * program in place of Node @property {boolean} [fromRegistry] takes no tarball from a path
+ * @typedef {object} Manager
+ * @property {string} name the name in the table
+ * @property {() => string[]} install the install command
+ * @property {Record<string, string>} [files] the project's files other than package.json
+ * @property {Record<string, string>} [env]
+ * @property {string[]} [nodeOptions]
+ * @property {() => string[]} [runtime] the command of the manager's own runtime, if it has one
+ * @property {boolean} [fromRegistry] installs from a registry, because the manager cannot install a tarball from a path
  */
 
 /** @type {readonly Manager[]} */

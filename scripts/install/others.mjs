@@ -1,4 +1,4 @@
-// Programs that load the package in other ways: an older Node, like Electron's, and Jest, which gives each test file a
+// Other ways to load the package: an old version of Node, as Electron contains it, and Jest, which gives each test file a
 // separate module registry and global object.
 import { mkdtempSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -29,7 +29,7 @@ function tryJest(name) {
   }
 }
 
-/** Rows of the table, and what failed. */
+/** Returns the rows of the table and the problems found. */
 export function tryOthers(project, work, run) {
   const trials = {
     [`Node ${toolVersion('node18')}, \`require\``]: tryNode18,

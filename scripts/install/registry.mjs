@@ -1,5 +1,5 @@
-// A registry on this machine that has one package, a tarball, and sends everything else to the registry that npm is set
-// up with. For a manager that installs no tarball from a path. Prints its address.
+// A local npm registry for a package manager that cannot install a tarball from a path. It serves one tarball, redirects
+// all other requests to the registry that npm is configured with, and prints its address.
 //
 //   node registry.mjs <tarball> <manifest> <other registry>
 import { createHash } from 'node:crypto'

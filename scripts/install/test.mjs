@@ -1,5 +1,6 @@
-// Installs the packed package with every package manager, its scripts blocked and no compiler on PATH, and lets it
-// live a short life on each Node, on Bun and on Deno; then bundles it. Writes the tables of docs/INSTALL.md.
+// Installs the packed package with every package manager, with scripts blocked and no compiler on PATH, runs the smoke
+// test (scripts/prebuilds/smoke.cjs) on each version of Node, on Bun and on Deno, and tries bundlers and frameworks.
+// Writes the tables of docs/INSTALL.md.
 //
 //   npm run test:install [-- --tarball durlog-0.1.0.tgz]
 import { execFileSync, spawn, spawnSync } from 'node:child_process'
@@ -31,7 +32,7 @@ import { fetchTools, NODE_MAJORS, tool } from './tools.mjs'
 const MAX_TARBALL_BYTES = 2_500_000
 const MAX_PACKAGES = 6
 const TIMEOUT_MS = 300_000
-const MAX_TOLD_CHARACTERS = 2000
+const MAX_OUTPUT_CHARACTERS = 2000
 const VERSION = JSON.parse(readFileSync('package.json', 'utf8')).version
 const TABLE_BEGIN = '<!-- The tables are made by npm run test:install. -->'
 const TABLE_END = '<!-- End of the tables. -->'
@@ -39,7 +40,7 @@ const TABLE_END = '<!-- End of the tables. -->'
 chdir(fileURLToPath(new URL('../..', import.meta.url)))
 const work = mkdtempSync(join(tmpdir(), 'durlog-install-'))
 
-/** A folder for PATH with what package managers start, and no compiler, make or Python. */
+/** Makes a folder for PATH with the programs that package managers start, but no compiler, make or Python. */
 function makePath() {
   const bin = join(work, 'bin')
   mkdirSync(bin)
@@ -50,8 +51,8 @@ function makePath() {
   return bin
 }
 
-/** The end of it: a bundle that throws has its one line of source printed. */
-const shorten = (text) => text.slice(-MAX_TOLD_CHARACTERS)
+/** The end of `text`: if a bundle throws, Node first prints the source line, which may be the whole bundle. */
+const shorten = (text) => text.slice(-MAX_OUTPUT_CHARACTERS)
 
 function run([program, ...args], cwd, env) {
   const { status, stdout, stderr, error } = spawnSync(program, args, {
@@ -63,7 +64,7 @@ function run([program, ...args], cwd, env) {
   return { passed: status === 0, text: shorten(`${error?.message ?? ''}${stdout}${stderr}`.trim()) }
 }
 
-/** How many packages an install of the tarball puts there, durlog included. */
+/** The number of packages that an install of the tarball adds, including durlog. */
 function countPackages(project) {
   const installed = join(project, 'node_modules')
   return readdirSync(installed).filter((name) => !name.startsWith('.')).length
@@ -80,7 +81,7 @@ function makeProject(name, dependency, files = {}) {
   return project
 }
 
-/** Required and run, and imported. */
+/** Runs the smoke test, which loads the package with `require`, and a program that loads it with `import`. */
 function tryIn(project, command, env) {
   const data = mkdtempSync(join(work, 'log-'))
   const smoke = run([...command, './smoke.cjs', 'durlog', data], project, env)
@@ -89,16 +90,15 @@ function tryIn(project, command, env) {
   return { passed: imported.passed && imported.text.endsWith('function'), text: imported.text }
 }
 
-/** One row: the install and a cell for each runtime; "yes", "no" or "-" if it does not apply. */
+/** One row of the table: "yes" or "no" for the install and for each runtime, "-" for a runtime that does not exist. */
 function tryManager(manager, tarball, registry, path) {
   const env = { ...manager.env, PATH: path }
   if (manager.fromRegistry) env.NPM_CONFIG_REGISTRY = registry
   const dependency = manager.fromRegistry ? VERSION : `file:${tarball}`
   const project = makeProject(manager.name, dependency, manager.files)
   const installed = run(manager.install(), project, env)
-  const told = installed.passed ? '' : `${manager.name}: ${installed.text}\n`
   const cells = [installed.passed ? 'yes' : 'no']
-  const problems = told === '' ? [] : [told]
+  const problems = installed.passed ? [] : [`${manager.name}: ${installed.text}\n`]
   const tryOne = (command) => {
     if (!installed.passed) return 'no'
     const { passed, text } = tryIn(project, command, env)
@@ -131,7 +131,7 @@ function pack() {
   return join(work, packed.trim().split('\n').at(-1))
 }
 
-/** A registry that serves the tarball, in a child process. */
+/** Starts a registry that serves the tarball, in a child process. */
 async function startRegistry(tarball) {
   const args = ['scripts/install/registry.mjs', tarball, 'package.json', usualRegistry()]
   const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] })
@@ -139,18 +139,18 @@ async function startRegistry(tarball) {
   return { address: address.toString().trim(), stop: () => child.kill() }
 }
 
-/** The defects of the tarball itself, one sentence each. */
+/** The problems of the tarball itself: its size and the findings of the linters. */
 function tryTarball(tarball) {
   const { size } = statSync(tarball)
   console.log(`tarball: ${size.toLocaleString('en-US')} bytes`)
-  const told = lintTarball(tarball)
+  const findings = lintTarball(tarball)
   return [
     ...(size > MAX_TARBALL_BYTES ? [`the tarball has ${size} bytes, more than ${MAX_TARBALL_BYTES}\n`] : []),
-    ...(told === '' ? [] : [told]),
+    ...(findings === '' ? [] : [findings]),
   ]
 }
 
-/** What does not depend on the package manager. */
+/** The trials whose result does not depend on the package manager. */
 function tryPrograms(project) {
   const packages = countPackages(project)
   console.log(`packages installed: ${packages}`)

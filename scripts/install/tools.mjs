@@ -1,5 +1,5 @@
-// The package managers, runtimes, bundlers and checkers that the package is tried with: from npm, at pinned versions,
-// below build/. Nothing of them runs at install.
+// The package managers, runtimes, bundlers and linters that the package is tested with. They come from npm at pinned
+// versions and are stored below build/. Their install scripts do not run.
 import { execFileSync } from 'node:child_process'
 import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
@@ -10,7 +10,7 @@ const PACKAGES = {
   npm11: 'npm@11.21.2',
   npm12: 'npm@12.2.0',
   pnpm10: 'pnpm@10.34.8',
-  // The package "pnpm" fetches this one when it is first run.
+  // The package "pnpm" downloads this one at its first run.
   pnpm12: '@pnpm/exe.linux-x64@12.21.0',
   yarn1: 'yarn@1.22.22',
   yarn4: '@yarnpkg/cli-dist@4.18.1',
@@ -24,7 +24,7 @@ const PACKAGES = {
   esbuild: '@esbuild/linux-x64@0.25.12',
   ncc: '@vercel/ncc@0.38.4',
 }
-/** Those that need other packages. */
+/** Tools that need other packages. */
 const SUITES = {
   webpack: ['webpack@5.112.2', 'webpack-cli@7.3.1', 'node-loader@2.1.0'],
   rollup: ['rollup@4.68.7', '@rollup/plugin-commonjs@29.0.3', '@rollup/plugin-node-resolve@16.0.3'],
@@ -43,7 +43,7 @@ export function tool(path) {
   return resolve(FOLDER, path)
 }
 
-/** The version of a tool, as pinned above: of a suite, its first package's. */
+/** The pinned version of a tool. The version of a suite is the version of its first package. */
 export function toolVersion(name) {
   const spec = PACKAGES[name] ?? SUITES[name][0]
   return spec.slice(spec.lastIndexOf('@') + 1)
@@ -62,7 +62,7 @@ function fetchSuite(folder, specs) {
   execFileSync('npm', ['install', ...quiet, ...specs], { cwd: folder, stdio: ['ignore', 'ignore', 'inherit'] })
 }
 
-/** Calls `fetch` with an empty folder for the tool, unless the tool is there at these versions. */
+/** Calls `fetch` with an empty folder for the tool, unless these versions are already installed. */
 function fetchOnce(name, specs, fetch) {
   const folder = join(FOLDER, name)
   const mark = join(folder, '.versions')
@@ -75,12 +75,12 @@ function fetchOnce(name, specs, fetch) {
   writeFileSync(mark, versions)
 }
 
-/** Fetches one suite, unless it is there. */
+/** Fetches one suite, unless it is already installed. */
 export function fetchTool(name) {
   fetchOnce(name, SUITES[name], (folder) => fetchSuite(folder, SUITES[name]))
 }
 
-/** Fetches what is not there yet. */
+/** Fetches all tools that are not installed yet. */
 export function fetchTools() {
   for (const [name, spec] of Object.entries(PACKAGES)) fetchOnce(name, [spec], (folder) => fetchPackage(folder, spec))
   for (const name of Object.keys(SUITES)) fetchTool(name)

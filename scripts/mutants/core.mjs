@@ -1,4 +1,4 @@
-// Mutants of the C++ core: each is compiled into the programs of the tests of its folder.
+// Mutants of the C++ core: each mutant is compiled into the test programs of its folder, which are then run.
 import { execFile } from 'node:child_process'
 import { cpSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -6,7 +6,7 @@ import { chdir } from 'node:process'
 import { buildCoreTests } from '../core-tests.mjs'
 import { UNOPTIMIZED } from '../native-program.mjs'
 
-/** The folders of test/core for each folder of the core: its own, and those that run only if its own notice nothing. */
+/** For each folder of the core: the folders of test/core to run first, and the ones to run if all of those tests pass. */
 const TESTS = [
   ['src-native/checksum/', ['checksum'], ['record', 'segment']],
   ['src-native/record/', ['record'], ['segment', 'recovery', 'inspect']],
@@ -22,14 +22,14 @@ const TESTS = [
   ['src-native/log/', ['log'], ['retention', 'live', 'read']],
   ['src-native/shared/', ['shared'], ['log']],
 ]
-/** A change that makes a test hang is noticed. */
+/** A mutant that makes a test run longer than this counts as noticed. */
 const TEST_TIMEOUT_MS = 120_000
 
 export function coreTestsOf(file) {
   return TESTS.find(([prefix]) => file.startsWith(prefix))?.slice(1)
 }
 
-/** Copies the sources; the copy has a separate folder for objects. */
+/** Copies the sources to `dir`. The copy has its own build folder. */
 export function copyCore(root, dir) {
   for (const name of ['src-native', 'test/core', 'scripts', 'package.json', 'binding.gyp'])
     cpSync(join(root, name), join(dir, name), { recursive: true })
@@ -44,10 +44,10 @@ function passes(program) {
   })
 }
 
-/** Whether the tests notice the source as it is: 'noticed', 'survived', or 'invalid' if it does not compile. */
+/** Runs the tests on the current sources: 'noticed' if one fails, 'survived' if all pass, 'invalid' if a compilation fails. */
 async function judge(groups) {
-  for (const rooms of groups) {
-    const program = await buildCoreTests(`build/mutant-${rooms.join('-')}`, { rooms, flags: [UNOPTIMIZED] }).catch(
+  for (const folders of groups) {
+    const program = await buildCoreTests(`build/mutant-${folders.join('-')}`, { folders, flags: [UNOPTIMIZED] }).catch(
       () => undefined,
     )
     if (program === undefined) return 'invalid'
@@ -56,7 +56,7 @@ async function judge(groups) {
   return 'survived'
 }
 
-/** Tries `mutants` in order until `end`; calls `report` with each and its result. */
+/** Tries `mutants` in order until the time `end` (ms, performance.now()), and calls `report` with each and its result. */
 export async function tryCoreMutants(root, dir, mutants, end, report) {
   copyCore(root, dir)
   chdir(dir)

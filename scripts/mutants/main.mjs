@@ -1,6 +1,7 @@
-// npm run test:mutants: changes src/ in one place at a time, and reports the changes that no test notices.
-// --count N (200), --seed N, --minutes N (a limit for the whole run), --only PREFIX (src/ship), --list: only print the changes.
-// --only src-native/segment changes the C++ core, and builds its tests for each change.
+// npm run test:mutants: makes one change to src/ at a time, and reports the changes that no test notices.
+// --count N (default 200), --seed N, --minutes N: a limit for the whole run, --only PREFIX: only files below it, such as
+// src/ship, --list: only print the changes. --only src-native/segment changes the C++ core, whose tests are built again
+// for each change.
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
@@ -12,11 +13,11 @@ import { coreTestsOf, tryCoreMutants } from './core.mjs'
 import { mutantsOf } from './operators.mjs'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
-/** A change that makes a test hang is noticed. */
+/** A mutant that makes a test run longer than this counts as noticed. */
 const TEST_TIMEOUT_MS = 30_000
 const MUTANT_TIMEOUT_MS = 240_000
 
-/** The tests of each folder: those that need no server, and the others, which run only if no quick one fails. */
+/** For each folder: the quick tests, which need no server, and the tests that run only if all quick ones pass. */
 const TESTS = [
   ['src/ship/restore-folder.ts', ['jetstream-restore-folder'], ['jetstream-restore']],
   ['src/jetstream/restore', ['ship-void'], ['jetstream-restore', 'jetstream-failover', 'jetstream-refused']],
@@ -31,7 +32,7 @@ const TESTS = [
     ['batch', 'rotate', 'trim', 'truncation', 'retention', 'streams', 'metrics'],
   ],
 ]
-/** Only types, or loaded only by the published package. */
+/** Files that contain only types, and files that only the published package loads. */
 const NOT_MUTATED = ['types.ts', 'index.ts', 'peers.ts']
 
 const { values } = parseArgs({
@@ -41,13 +42,13 @@ const { values } = parseArgs({
     minutes: { type: 'string', default: '60' },
     only: { type: 'string', default: '' },
     list: { type: 'boolean', default: false },
-    // For the child process.
+    // The next two are for the child process only.
     in: { type: 'string' },
     begin: { type: 'string', default: '0' },
   },
 })
 
-/** A repeatable order (mulberry32). */
+/** A pseudo-random number generator (mulberry32): the same seed gives the same order. */
 function randomFrom(seed) {
   let state = seed
   return () => {
@@ -80,7 +81,7 @@ function allMutants() {
     .slice(0, Number(values.count))
 }
 
-/** A copy of what the tests need, so that the working tree stays as it is. */
+/** Copies the files that the tests need, so that the working tree is not changed. */
 function copyTree(dir) {
   for (const name of ['src', 'test', 'scripts', 'bench', 'dist', 'docs', 'package.json', 'tsconfig.json'])
     cpSync(join(ROOT, name), join(dir, name), { recursive: true })
@@ -90,7 +91,7 @@ function copyTree(dir) {
   writeFileSync(join(dir, 'vitest.config.ts'), config.replace(/.*globalSetup.*\n/, ''))
 }
 
-/** Tries mutants in order, from `begin` on, in one vitest that stays loaded; sends the parent each result. */
+/** Tries mutants in order, starting with `begin`, in one instance of vitest. Sends each result to the parent process. */
 async function tryMutants(dir, mutants, begin) {
   const { createVitest } = await import('vitest/node')
   const options = { root: dir, watch: true, bail: 1, reporters: [{}], testTimeout: TEST_TIMEOUT_MS }
@@ -126,7 +127,7 @@ async function isNoticed(vitest, groups) {
   return false
 }
 
-/** One mutant that no test ends is noticed: its process group is killed, and the next ones get a new process. */
+/** A mutant that hangs counts as noticed: its process group is killed, and a new process tries the next mutants. */
 async function run(dir, mutants) {
   const end = performance.now() + Number(values.minutes) * 60_000
   const results = []
@@ -158,7 +159,7 @@ async function run(dir, mutants) {
   summarize(results)
 }
 
-/** Tries the mutants of the core; those that do not compile are not counted. */
+/** Tries the mutants of the core. Mutants that do not compile are not counted. */
 async function runCore(dir, mutants) {
   const end = performance.now() + Number(values.minutes) * 60_000
   const results = []

@@ -1,8 +1,8 @@
-// The changes that a mutant makes to one line. Each operator makes one change to a line, or none.
+// The operators that make mutants. Each operator makes at most one change to a line.
 
 const BOUNDARIES = { ' < ': ' <= ', ' <= ': ' < ', ' > ': ' >= ', ' >= ': ' > ' }
 
-/** Of both languages. */
+/** Operators for both TypeScript and C++. */
 const SHARED = [
   ['boundary', / <= | >= | < | > /, (text) => BOUNDARIES[text]],
   ['logic', / && | \|\| /, (text) => (text === ' && ' ? ' || ' : ' && ')],
@@ -21,7 +21,7 @@ const TYPESCRIPT = [
 const CPP = [
   ['equality', / == | != /, (text) => (text === ' == ' ? ' != ' : ' == ')],
   ['extreme', /std::(min|max)\b/, (text) => (text === 'std::min' ? 'std::max' : 'std::min')],
-  // Not a condition that declares a variable.
+  // Conditions that declare a variable are left out: their negation does not compile.
   [
     'condition',
     /^(\s*(?:\} else )?if \()([^;{]*)(\) (?:return|continue|break|\{).*)$/,

@@ -1,8 +1,8 @@
-// Runs one vitest file in this process, wherever Node 22.18 or later runs, without vitest itself:
+// Runs one vitest file in this process without vitest itself, on any system with Node 22.18 or later:
 //
 //   node --import ./scripts/plain-runner/resolve.mjs scripts/plain-runner/main.mjs test/log.test.ts [name pattern]
 //
-// Prints a JSON line for each test: { name, state: pass | fail | skip, note, ms }. Exits with 1 if one failed.
+// Prints a JSON line for each test: { name, state: pass | fail | skip, note, ms }. The exit status is 1 if a test failed.
 import { writeSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { argv, cwd, exit } from 'node:process'
@@ -34,7 +34,7 @@ function fullName(task) {
   return names.join(' > ')
 }
 
-// At once, and past the streams: a test that ends the process must not take the earlier ones' results with it.
+// Written synchronously, not through stdout: the results of earlier tests must not be lost if a test ends the process.
 function report(task) {
   const state = { pass: 'pass', fail: 'fail' }[task.result?.state] ?? 'skip'
   const errors = task.result?.errors ?? []

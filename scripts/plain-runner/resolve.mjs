@@ -1,5 +1,5 @@
-// Lets Node run the vitest files as they are: `vitest` is the small one beside this file, the package's
-// sources are what `npm run build:ts` made of them, and modules of tests and of the bench are TypeScript that Node strips.
+// Module hooks with which Node runs the vitest files unchanged: `vitest` resolves to vitest.mjs in this folder, and the
+// package's sources to the output of `npm run build:ts`. Node strips the types of the tests and of the bench.
 import { existsSync } from 'node:fs'
 import { registerHooks } from 'node:module'
 import { fileURLToPath } from 'node:url'

@@ -1,5 +1,5 @@
-// The part of vitest that this repository's tests use, without vite and its binaries: vitest's own runner and
-// assertions, which are plain JavaScript.
+// The part of vitest that this repository's tests use, without vite and its native binaries: the runner and the
+// assertions of vitest, which are plain JavaScript.
 import {
   ASYMMETRIC_MATCHERS_OBJECT,
   chai,
@@ -24,7 +24,7 @@ setState({ assertionCalls: 0, isExpectingAssertions: false, expectedAssertionsNu
 const POLL_MS = 120_000
 const POLL_EVERY_MS = 50
 
-/** As vitest's: the matcher is tried on what `take` gives until it passes, or it is too late. */
+/** As vitest's expect.poll: calls `take` and applies the matcher to the result until it passes or `timeout` ms have passed. */
 expect.poll = (take, { timeout = POLL_MS, interval = POLL_EVERY_MS } = {}) =>
   new Proxy(
     {},

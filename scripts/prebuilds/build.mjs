@@ -1,8 +1,9 @@
-// Builds prebuilds/<target>/*.node for every system on one Linux x64 machine, byte for byte the same wherever it runs.
+// Builds prebuilds/<target>/*.node for every system on a Linux x64 machine. The output has the same bytes on every such
+// machine.
 //
 //   npm run build:prebuilds [-- linux-x64 win32-x64 ...]
 //
-// Sources, defines and flags are binding.gyp's. docs/RELEASING.md says what is done with the result.
+// Sources, defines and flags come from binding.gyp. docs/RELEASING.md describes how the result is used.
 import { createHash } from 'node:crypto'
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
@@ -20,18 +21,18 @@ import { installZig, zig } from './zig.mjs'
 const root = fileURLToPath(new URL('../..', import.meta.url))
 const require = createRequire(import.meta.url)
 
-// zig's default for a build without a release mode traps undefined behaviour; the core's tests look for it.
-// node-gyp leaves run-time type information out too.
+// -fno-sanitize=undefined: by default, zig adds traps for undefined behaviour, which the core's tests check already.
+// -fno-rtti: node-gyp builds without run-time type information too.
 const COMPILE = ['-g0', '-fno-rtti', '-fno-sanitize=undefined', '-ffunction-sections', '-fdata-sections', '-fPIC']
-// Nothing is thrown through the addon, and its functions' unwind tables are an eighth of it. Windows needs them for every
-// fault that a handler answers. On macOS every function keeps a frame pointer, which is enough for a debugger.
+// No exception passes through the addon, and unwind tables would be an eighth of its size. Windows needs them to find the
+// handler of a fault. On macOS, every function keeps a frame pointer, which is enough for a debugger.
 const NO_UNWIND = ['-fno-asynchronous-unwind-tables', '-fno-unwind-tables']
 const NO_ENTITLEMENTS = '<?xml version="1.0" encoding="UTF-8"?>\n<plist version="1.0"><dict></dict></plist>\n'
 const EXPORTS = ['napi_register_module_v1', 'node_api_module_get_api_version_v1']
 
 /** @param {import('./targets.mjs').Target} target */
 function compileFlags(target, build) {
-  // Relative to the root, so that no path of this machine is in what is compiled.
+  // Relative to the root, so that the objects contain no path of this machine.
   const headers = relative('.', require('node-api-headers').include_dir)
   const own = { win: ['-DNAPI_EXTERN=__declspec(dllimport)'], linux: NO_UNWIND, mac: NO_UNWIND }[target.system]
   const flags = build.flags.map((flag) => (flag.startsWith(root) ? relative('.', flag) : flag))
@@ -43,14 +44,14 @@ function linkCommand(target, build, objects, output) {
   if (target.system === 'mac') return macLinkCommand(target, objects, output)
   const common = ['c++', '-target', target.triple, '-shared', '-s', '-O2', ...objects, '-o', output]
   if (target.system === 'win') return common
-  // zig exports operator new and delete otherwise, which would take the place of the host's.
+  // Without a version script, zig exports operator new and delete, which would replace the host's.
   const script = join(dirname(output), 'exports.map')
   writeFileSync(script, `{ global: ${EXPORTS.map((name) => `${name};`).join(' ')} local: *; };\n`)
   const dropped = ['-Wl,--gc-sections', `-Wl,--version-script=${script}`]
   return [...common, ...build.libraries, ...dropped, '-Wl,-z,undefs', '-Wl,--build-id=none']
 }
 
-/** zig's linker signs code for Intel processors only if it has entitlements, which `zig c++` cannot give it. */
+/** `zig build-lib`: zig's linker signs code for Intel processors only with entitlements, which `zig c++` cannot pass. */
 function macLinkCommand({ triple }, objects, output) {
   const entitlements = join(dirname(output), 'entitlements.plist')
   writeFileSync(entitlements, NO_ENTITLEMENTS)
@@ -68,7 +69,7 @@ function macLinkCommand({ triple }, objects, output) {
   ]
 }
 
-/** Runs `jobs`, as many at a time as there are processors. */
+/** Runs `jobs`, one per processor at a time. */
 async function runAll(jobs) {
   const waiting = [...jobs]
   const lane = async () => {
@@ -77,7 +78,7 @@ async function runAll(jobs) {
   await Promise.all(Array.from({ length: availableParallelism() }, lane))
 }
 
-/** Compiles `sources` into `folder`; the objects, in the same order. */
+/** Compiles `sources` into `folder`. Returns the paths of the objects, in the same order. */
 async function compile(sources, flags, folder) {
   const objects = sources.map((source) => join(folder, `${source.replaceAll('/', '-')}.o`))
   await runAll(
@@ -89,7 +90,7 @@ async function compile(sources, flags, folder) {
   return objects
 }
 
-/** Objects linked in place of parts of the C++ runtime, and of an import library. */
+/** Sources that replace parts of the C++ runtime and, on Windows, the import library. */
 function runtimeSources(target, folder) {
   if (target.system === 'mac') return ['scripts/prebuilds/hidden_runtime.c']
   if (target.system === 'linux') return ['scripts/prebuilds/no_exceptions.cc']
@@ -117,7 +118,7 @@ async function buildTarget(target) {
     const linked = join(folder, `${addon}.node`)
     const report = await zig([...linkCommand(target, build, objects, linked), ...reportFlags(target)])
     for (const name of linkedArchives(target, report)) archives.add(name)
-    // In a separate folder: on Windows the linker leaves an import library next to its output.
+    // Linked in a separate folder: for Windows, the linker also writes an import library there.
     const bytes = readFileSync(linked)
     writeFileSync(file, bytes)
     const digest = createHash('sha256').update(bytes).digest('hex').slice(0, 16)
@@ -127,7 +128,7 @@ async function buildTarget(target) {
 }
 
 async function main(names) {
-  if (platform !== 'linux' || arch !== 'x64') throw new Error(`${basename(argv[1])} runs on Linux x64`)
+  if (platform !== 'linux' || arch !== 'x64') throw new Error(`${basename(argv[1])} runs on Linux x64 only`)
   chdir(root)
   const targets = chooseTargets(names)
   installZig()

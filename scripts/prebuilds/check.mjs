@@ -1,4 +1,4 @@
-// What must hold of a binary before it is published, found by reading its file.
+// Checks a binary before it is published, by reading its file.
 import { existsSync, readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
@@ -14,7 +14,7 @@ const READERS = { elf: readElf, macho: readMacho, pe: readPe }
 const SIZE_BUDGET_BYTES = 700_000
 const ENTRY = 'napi_register_module_v1'
 
-/** Libraries that every system of the kind has. */
+/** The libraries that a binary may need: every system of the kind has them. */
 const SYSTEM_LIBRARIES = {
   glibc: /^(libc\.so\.6|libm\.so\.6|libpthread\.so\.0|libdl\.so\.2|librt\.so\.1|ld-linux-(x86-64|aarch64)\.so\.[12])$/,
   musl: /^libc\.(so|musl-(x86_64|aarch64)\.so\.1)$/,
@@ -22,10 +22,10 @@ const SYSTEM_LIBRARIES = {
   win: /^(kernel32|ntdll|advapi32|api-ms-win-crt-[\w-]+)\.dll$/i,
 }
 
-/** Electron forbids buffers on memory that is not its own. */
+/** Electron does not allow buffers on memory that it did not allocate. */
 const EXTERNAL_MEMORY = /^(napi_create_external_(arraybuffer|buffer)|node_api_create_external_.*)$/
 
-/** "2.9" is below "2.28". */
+/** Compares versions numerically: "2.9" is below "2.28". */
 function isAbove(version, floor) {
   const [left, right] = [version, floor].map((text) => text.split('.').map(Number))
   return left[0] > right[0] || (left[0] === right[0] && left[1] > right[1])
@@ -57,7 +57,7 @@ function floorProblems(target, { imports, floor }) {
   if (target.libc !== 'glibc') return []
   return imports
     .filter(({ version }) => version?.startsWith('GLIBC_') && isAbove(version.slice('GLIBC_'.length), GLIBC_FLOOR))
-    .map(({ name, version }) => `needs ${name}@${version}: the floor is glibc ${GLIBC_FLOOR}`)
+    .map(({ name, version }) => `needs ${name}@${version}: newer than glibc ${GLIBC_FLOOR}, the oldest supported`)
 }
 
 /** macOS runs no arm64 code without a valid signature, and no code with an invalid one. */
@@ -65,7 +65,7 @@ function signatureProblems({ system }, { signature }) {
   return system === 'mac' && signature !== undefined ? [signature] : []
 }
 
-/** Paths of the build machine in the binary would make its bytes differ. */
+/** A path of the build machine in the binary would make its bytes differ between machines. */
 function pathProblems(file) {
   const text = file.toString('latin1')
   const folders = [process.cwd(), process.env.HOME, 'node_modules/', 'site-packages', 'src-native/', '.cache/']
@@ -74,7 +74,7 @@ function pathProblems(file) {
     .map((folder) => `holds the path ${folder}`)
 }
 
-/** The functions of Node-API that a Windows binary looks up by name; all versions know their own names. */
+/** A Windows binary looks up the functions of Node-API by name, so its imports do not show functions that are too new. */
 function windowsProblems(file, { hasDelayedImports }) {
   const problems = hasDelayedImports ? ['has delayed imports: bound to one host name'] : []
   const names = Object.values(require('node-api-headers').symbols).flatMap((version) => [
@@ -90,7 +90,7 @@ function windowsProblems(file, { hasDelayedImports }) {
 }
 
 /**
- * The problems of the addon of `target`, one sentence each.
+ * The problems of the addon of `target`, one phrase each.
  *
  * @param {import('./targets.mjs').Target} target
  */

@@ -1,4 +1,4 @@
-// Reads what a dynamic ELF file asks of its system: 64 bits, little-endian.
+// Reads the requirements of a dynamic ELF file with 64 bits in little-endian order: libraries, symbols and their versions.
 
 const MACHINES = { 62: 'x64', 183: 'arm64' }
 const SECTION_DYNAMIC = 6
@@ -24,7 +24,7 @@ function stringAt(table, offset) {
   return table.toString('latin1', offset, table.indexOf(0, offset))
 }
 
-/** Version names by the index that .gnu.version gives a symbol. */
+/** The version names, by the index that .gnu.version contains for a symbol. */
 function versionsOf(sections) {
   const versions = new Map()
   const needed = sections.find(({ type }) => type === SECTION_VERNEED)

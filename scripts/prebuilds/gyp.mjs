@@ -1,5 +1,5 @@
-// What binding.gyp says of one system: the sources, defines and flags of each addon. The cross build takes
-// them from there, so that there is one list of sources.
+// Reads the sources, defines and flags of each addon for one system from binding.gyp, so that the cross build and node-gyp
+// use the same lists.
 import { execFileSync } from 'node:child_process'
 import { createRequire } from 'node:module'
 import { dirname } from 'node:path'
@@ -7,7 +7,7 @@ import { dirname } from 'node:path'
 const require = createRequire(import.meta.url)
 const FLAGS = ['defines', 'cflags_cc', 'libraries']
 
-/** binding.gyp is a Python literal, comments and all. */
+/** Reads binding.gyp with Python, because it is a Python literal with comments. */
 function readGyp() {
   const program = 'import ast, json; print(json.dumps(ast.literal_eval(open("binding.gyp").read())))'
   return JSON.parse(execFileSync('python3', ['-c', program], { encoding: 'utf8' }))
@@ -15,11 +15,12 @@ function readGyp() {
 
 function holds(condition, system) {
   const match = /^OS=="(\w+)"$/.exec(condition)
-  if (match === null) throw new Error(`binding.gyp: this build does not know the condition ${condition}`)
+  if (match === null)
+    throw new Error(`binding.gyp: this script supports only conditions like OS=="linux", got ${condition}`)
   return match[1] === system
 }
 
-/** The lists `names` of `block`, with what its conditions add for `system`. */
+/** The lists `names` of `block`, including the entries that its conditions add for `system`. */
 function resolveBlock(block, system, names) {
   const lists = Object.fromEntries(names.map((name) => [name, [...(block[name] ?? [])]]))
   for (const [condition, then, otherwise = {}] of block.conditions ?? []) {

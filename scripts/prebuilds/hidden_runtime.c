@@ -1,14 +1,15 @@
-// Functions of the C++ runtime that a macOS binary must not export: the linker exports libc++'s, and the host's operator
-// new and delete would replace them, or be replaced by them. Linked objects win over libc++'s weak ones.
+// Hidden definitions of functions of the C++ runtime that a macOS binary must not export. The linker would export libc++'s
+// definitions, which would replace the host's operator new and delete or be replaced by them. These definitions are used
+// because libc++'s are weak.
 #include <stddef.h>
 #include <stdlib.h>
 
-// The names as the linker knows them: C++ gives these functions default visibility.
+// Defines the mangled names in C, because C++ gives these functions default visibility.
 #define HIDDEN(type, name, parameters) \
   __attribute__((visibility("hidden"))) type name parameters __asm__("__" #name); \
   type name parameters
 
-// libc++abi ends the process too, as nothing catches std::bad_alloc.
+// libc++abi would end the process too, because no code catches std::bad_alloc.
 static void* Require(void* memory) {
   if (memory == NULL) abort();
   return memory;
@@ -52,7 +53,7 @@ HIDDEN(void, ZdaPvmSt11align_val_t, (void* memory, size_t size, size_t alignment
   (void)size, (void)alignment, free(memory);
 }
 
-// libc++abi names the type of an exception that nothing catches, and links a demangler of 100 KB for that.
+// libc++abi's version prints the type of an uncaught exception, and links a demangler of 100 KB for that.
 __attribute__((visibility("hidden"))) char* __cxa_demangle(const char* name, char* buffer, size_t* length, int* status);
 char* __cxa_demangle(const char* name, char* buffer, size_t* length, int* status) {
   (void)name, (void)buffer, (void)length;

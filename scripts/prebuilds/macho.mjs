@@ -1,4 +1,5 @@
-// Reads what a Mach-O library asks of its system, and its signature: 64 bits, one architecture.
+// Reads the requirements of a Mach-O library (libraries, symbols, minimum macOS) and checks its signature. Supports files
+// with 64 bits and one architecture.
 import { createHash } from 'node:crypto'
 
 const CPUS = { 16777223: 'x64', 16777228: 'arm64' }
@@ -28,7 +29,7 @@ function readSymbols(file, command, result) {
     const symbol = file.subarray(at + i * SYMBOL_BYTES)
     const type = symbol.readUInt8(4)
     if ((type & TYPE_STAB) !== 0 || (type & TYPE_EXTERNAL) === 0) continue
-    // C names carry an underscore.
+    // C names have an underscore in front.
     const name = stringAt(file, strings + symbol.readUInt32LE(0)).replace(/^_/, '')
     if ((type & TYPE_MASK) === 0) result.imports.push({ name })
     else result.exports.push(name)
@@ -42,7 +43,7 @@ const FLAG_AD_HOC = 0x2
 const HASH_SHA256 = 2
 const HASH_BYTES = 32
 
-/** The blobs of a signature with the slots that they are in. */
+/** The blobs of a signature, with their slots. */
 function blobsOf(signature) {
   return Array.from({ length: signature.readUInt32BE(8) }, (_, i) => {
     const [slot, begin] = [12, 16].map((offset) => signature.readUInt32BE(offset + i * 8))
@@ -55,12 +56,12 @@ function sha256(bytes) {
   return createHash('sha256').update(bytes).digest()
 }
 
-/** Why the ad hoc signature at `begin` does not fit the file's bytes, or undefined. */
+/** The reason why the ad hoc signature at `begin` is not valid for the file's bytes; undefined if it is valid. */
 function signatureProblem(file, begin) {
   const signature = file.subarray(begin)
   if (signature.readUInt32BE(0) !== MAGIC_SIGNATURE) return 'has no signature where its header says'
   const blobs = blobsOf(signature)
-  // The code directory lists the hash of every page of the file up to the signature, and those of the other blobs.
+  // The code directory lists the hashes of all pages of the file up to the signature and of the other blobs.
   const directory = blobs.find(({ bytes }) => bytes.readUInt32BE(0) === MAGIC_CODE_DIRECTORY)?.bytes
   if (directory === undefined) return 'has a signature without a code directory'
   const [flags, hashes, count, limit] = [12, 16, 28, 32].map((offset) => directory.readUInt32BE(offset))
@@ -74,7 +75,7 @@ function signatureProblem(file, begin) {
     if (!sha256(bytes).equals(hashOf(page))) return `has a signature that does not fit the bytes of page ${page}`
   }
   for (const { slot, bytes } of blobs.filter(({ bytes }) => bytes !== directory)) {
-    // The hashes of the other blobs are in front of the first page's, in reverse order.
+    // The hashes of the other blobs precede the hash of the first page, in reverse order.
     if (!sha256(bytes).equals(hashOf(-slot))) return `has a signature that does not fit its blob in slot ${slot}`
   }
   return undefined

@@ -1,9 +1,9 @@
-// The functions that the C++ runtime calls between a throw and a catch, if nothing is caught.
-// libc++ is compiled with exceptions, the core without: a throw of libc++ can only end the process.
-// libc++abi and libunwind come to the same end, with a twentieth of the addon in unwinding code.
+// Replaces the functions of the C++ runtime that throw and catch exceptions. libc++ is compiled with exceptions, the core
+// without them, so an exception that libc++ throws can only end the process. libc++abi and libunwind would end it too, but
+// their code would be a twentieth of the addon.
 //
-// The linker takes an object of an archive only for a symbol that is missing, so each symbol that
-// libc++ needs of theirs is here; one too few is an error of the link.
+// The linker takes an object from an archive only if the object defines a symbol that is still undefined. Therefore this
+// file defines every symbol that libc++ needs from these two libraries; if one is missing, the link fails.
 #include <__memory/aligned_alloc.h>
 
 #include <cstddef>
@@ -14,7 +14,7 @@
 
 namespace {
 
-// Static: memory may be what is missing.
+// Static, because the exception may be std::bad_alloc.
 alignas(std::max_align_t) unsigned char thrown[1024];
 
 [[noreturn]] void Stop(const char* reason) {
@@ -24,7 +24,7 @@ alignas(std::max_align_t) unsigned char thrown[1024];
 
 }  // namespace
 
-// libc++ makes these of a throw and a catch. Its operator delete frees what they return.
+// libc++'s versions catch an exception. libc++'s operator delete frees the memory that these functions return.
 void* operator new(size_t size, const std::nothrow_t&) noexcept { return std::malloc(size); }
 void* operator new[](size_t size, const std::nothrow_t&) noexcept { return std::malloc(size); }
 void* operator new(size_t size, std::align_val_t alignment, const std::nothrow_t&) noexcept {
@@ -45,12 +45,12 @@ extern "C" {
 
 void* __cxa_allocate_exception(size_t) { return thrown; }
 void __cxa_free_exception(void*) {}
-// All that libc++ throws is a std::exception, without another base before it.
+// Every exception that libc++ throws has std::exception as its first base.
 void __cxa_throw(void* exception, void*, void (*)(void*)) {
   Stop(static_cast<std::exception*>(exception)->what());
 }
 
-// Not reached: nothing is caught, and nothing holds an exception.
+// Never called: no code catches an exception or keeps a std::exception_ptr.
 void* __cxa_init_primary_exception(void* exception, void*, void (*)(void*)) { return exception; }
 void* __cxa_begin_catch(void* exception) { return exception; }
 void* __cxa_get_exception_ptr(void* exception) { return exception; }
@@ -64,7 +64,7 @@ void __cxa_rethrow() { std::terminate(); }
 void __cxa_call_terminate(void*) { std::terminate(); }
 void _Unwind_Resume(void*) { std::terminate(); }
 
-// Named by libc++'s unwind tables, on Windows the second.
+// libc++'s unwind tables refer to these: to the first, on Windows to the second.
 int __gxx_personality_v0() { std::terminate(); }
 int __gxx_personality_seh0() { std::terminate(); }
 }

@@ -1,5 +1,5 @@
 // Writes THIRD-PARTY-NOTICES.txt, with the licence of each library that a published binary contains, and sbom.cdx.json,
-// with the packages that npm installs. `npm pack` runs it.
+// with the packages that npm installs with durlog. `npm pack` runs this script.
 import { execFileSync } from 'node:child_process'
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
@@ -10,10 +10,10 @@ import { TARGETS } from './targets.mjs'
 import { installZig, ZIG_VERSION, zigFolder } from './zig.mjs'
 
 const HEAD = 'The binaries of durlog contain parts of these libraries.\n'
-/** The library that every binary contains as headers, so that no archive shows it. */
+/** A library of headers only, which every binary contains although the linker reports no archive for it. */
 const HEADERS = 'node-addon-api'
 
-/** Each library that a binary may contain: its name and the file of its licence, below zig's folder or the repository. */
+/** The libraries that a binary may contain: name, and path of the licence below zig's folder or the repository. */
 const LIBRARIES = {
   [HEADERS]: { name: 'node-addon-api (MIT)', license: 'node_modules/node-addon-api/LICENSE.md' },
   'c++': { name: 'libc++ (Apache-2.0 with LLVM exception)', zig: 'lib/libcxx/LICENSE.TXT' },
@@ -30,7 +30,7 @@ const LIBRARIES = {
 
 /**
  * The text of the notices. `linked` has the archives of each target; `licenseOf` returns the text of a library's licence.
- * Throws if an archive has no licence here.
+ * Throws if LIBRARIES does not contain an archive.
  */
 export function noticesOf(linked, licenseOf) {
   const unknown = linked.flatMap(({ target, archives }) =>
@@ -49,7 +49,7 @@ export function noticesOf(linked, licenseOf) {
   return [HEAD, ...notices].join('\n')
 }
 
-/** The packages of the lock file that npm installs with durlog, as CycloneDX. */
+/** A CycloneDX document with the packages of the lock file that npm installs with durlog. */
 function billOfMaterials() {
   const args = ['sbom', '--sbom-format', 'cyclonedx', '--omit', 'dev', '--omit', 'peer', '--package-lock-only']
   return execFileSync('npm', args, { encoding: 'utf8', shell: process.platform === 'win32' })
@@ -59,7 +59,7 @@ function main() {
   chdir(fileURLToPath(new URL('../..', import.meta.url)))
   const built = existsSync('prebuilds') ? readdirSync('prebuilds') : []
   if (built.length === 0) {
-    console.log('no notices are written: there are no binaries in prebuilds')
+    console.log('no notices are written: prebuilds/ has no binaries')
     return
   }
   installZig()

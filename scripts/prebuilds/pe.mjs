@@ -1,4 +1,4 @@
-// Reads what a Windows DLL asks of its system: PE32+.
+// Reads the requirements of a Windows DLL in the format PE32+: libraries and symbols.
 
 const MACHINES = { 34404: 'x64', 43620: 'arm64' }
 const OPTIONAL_HEADER = 24
@@ -12,7 +12,7 @@ function stringAt(bytes, offset) {
   return bytes.toString('latin1', offset, bytes.indexOf(0, offset))
 }
 
-/** A function that turns an address in memory into an offset in the file. */
+/** Returns a function that converts an address in memory to an offset in the file. */
 function mapperOf(file, header) {
   const first = header + OPTIONAL_HEADER + file.readUInt16LE(header + 20)
   const sections = Array.from({ length: file.readUInt16LE(header + 6) }, (_, i) => {

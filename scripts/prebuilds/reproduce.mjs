@@ -17,7 +17,7 @@ function digestOf(path) {
   return existsSync(path) ? createHash('sha256').update(readFileSync(path)).digest('hex') : 'missing'
 }
 
-/** Builds in a clone of what is committed; its folder. */
+/** Builds the committed sources in a clone, and returns the clone's folder. */
 function buildInClone(folder, names) {
   const clone = join(folder, 'another path')
   const inClone = { cwd: clone, stdio: 'inherit' }

@@ -1,5 +1,5 @@
-// A short life of a log, for a binary that has just been built or installed: appends at every level, a batch, rotation,
-// a follower, a reader in a worker, a new open. Prints "ok" and what it ran on. Runs wherever the library loads.
+// The smoke test of a binary that has just been built or installed: appends at every durability level, a batch, rotation, a
+// follower, a reader in a worker, and a second open. Prints "ok" and the system. Runs on every system that durlog supports.
 //
 //   node smoke.cjs <module> <folder>
 const assert = require('node:assert')
@@ -35,7 +35,7 @@ function countInWorker(library, folder) {
   })
 }
 
-/** Settles with what it ran on. A renderer of Electron has no workers. */
+/** Resolves with "ok" and the system that it ran on. `worker`: false in a renderer of Electron, which has no workers. */
 async function runSmoke(library, folder, { worker = true } = {}) {
   const { open, verify } = require(library)
   const dir = join(folder, 'log')

@@ -1,4 +1,5 @@
-// Which sources a binary was built from: a binary of older ones loads, and fails at its first new call.
+// Records the sources that a binary was built from. A binary of older sources would load, but its first call of a new
+// function would fail.
 import { execFileSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
@@ -15,7 +16,7 @@ function digestOfSources() {
   return hash.digest('hex')
 }
 
-/** Call before the first source is read. */
+/** Records the sources. Must be called before the build reads the first source. */
 export function beginRecord(target) {
   writeFileSync(recordOf(target), digestOfSources())
 }

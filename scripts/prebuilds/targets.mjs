@@ -1,16 +1,16 @@
-// The systems that the package carries a binary for. The names are the folders below prebuilds/.
+// The systems for which the package contains a binary. Their names are the names of the folders below prebuilds/.
 
 /**
  * @typedef {object} Target
  * @property {string} name folder below prebuilds/, and the subpath durlog/<name>
- * @property {string} triple as `zig cc -target` takes it
- * @property {'linux' | 'mac' | 'win'} system as binding.gyp calls it
+ * @property {string} triple the argument of `zig cc -target`
+ * @property {'linux' | 'mac' | 'win'} system the name in binding.gyp
  * @property {'x64' | 'arm64'} arch
  * @property {'elf' | 'macho' | 'pe'} format
  * @property {'glibc' | 'musl'} [libc] on Linux
  */
 
-/** The oldest glibc and macOS that a binary runs on. */
+/** The oldest versions of glibc and macOS that the binaries support. */
 export const GLIBC_FLOOR = '2.28'
 export const MACOS_FLOOR = '11.0'
 
@@ -27,8 +27,8 @@ export const TARGETS = [
 ].map((target) => ({ ...target, format: { linux: 'elf', mac: 'macho', win: 'pe' }[target.system] }))
 
 /**
- * The addons of `target`. The bench compares with Linux's system calls; two more of its addon, for musl, would take the
- * tarball over its budget.
+ * The addons of `target`. The bench has an addon for the system calls of Linux. It is not built for musl, because two more
+ * binaries would exceed the size budget of the tarball.
  */
 export function addonsOf({ libc }) {
   return libc === 'glibc' ? ['durlog', 'durlog_bench'] : ['durlog']
@@ -38,7 +38,7 @@ export function addonsOf({ libc }) {
 export function chooseTargets(names) {
   const unknown = names.find((name) => !TARGETS.some((target) => target.name === name))
   if (unknown !== undefined) {
-    throw new Error(`there is no target "${unknown}"; there are ${TARGETS.map(({ name }) => name).join(', ')}`)
+    throw new Error(`unknown target "${unknown}"; the targets are ${TARGETS.map(({ name }) => name).join(', ')}`)
   }
   return names.length === 0 ? TARGETS : TARGETS.filter(({ name }) => names.includes(name))
 }

@@ -1,8 +1,8 @@
-// Checks every binary below prebuilds/, and runs each one that this machine can run.
+// Checks every binary below prebuilds/, and runs the smoke test on each binary that this machine can run.
 //
 //   npm run test:prebuilds [-- linux-x64 ...] [--static]
 //
-// With --static the files are read and nothing is run: what `npm pack` asks for.
+// With --static, it only checks the files. `npm pack` does this.
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
@@ -14,7 +14,7 @@ import { addonsOf, chooseTargets } from './targets.mjs'
 
 chdir(fileURLToPath(new URL('../..', import.meta.url)))
 
-/** Runs the short life of a log on the binary; "ok …", "skipped: …" or what went wrong. */
+/** Runs the smoke test on the binary. Returns "ok …", "skipped: …", or the error. */
 function runSmoke(target) {
   const host = hostOf(target)
   if (host.skip !== undefined) return { passed: true, text: `skipped: ${host.skip}` }

@@ -1,13 +1,14 @@
-// Node-API for a Windows binary without an import library. An import library binds the binary to one file name,
-// node.exe, and fails if the host has another name: electron.exe, bun.exe, a single-executable application. Here the
-// pointers that `__declspec(dllimport)` calls go through are defined in the binary itself and filled when it is loaded.
+// Links a Windows binary to Node-API without an import library. An import library would bind the binary to the file name
+// node.exe, so it could not be loaded by a host with another name: electron.exe, bun.exe, a single-executable application.
+// Instead, the binary itself defines the pointers that calls of `__declspec(dllimport)` functions use, and fills them when
+// it is loaded.
 import { createRequire } from 'node:module'
 
 const require = createRequire(import.meta.url)
-/** As NAPI_VERSION in binding.gyp. */
+/** Must equal NAPI_VERSION in binding.gyp. */
 export const NAPI_VERSION = 8
 
-/** Every function of Node-API up to the version that the addon asks for. */
+/** Every function of Node-API up to NAPI_VERSION. */
 export function nodeApiSymbols() {
   const { js_native_api_symbols: engine, node_api_symbols: host } =
     require('node-api-headers').symbols[`v${NAPI_VERSION}`]
@@ -35,12 +36,12 @@ BOOL WINAPI DllMain(HINSTANCE instance, DWORD reason, LPVOID reserved) {
   (void)instance;
   (void)reserved;
   if (reason != DLL_PROCESS_ATTACH) return TRUE;
-  // A Node built as a library has its functions there; every other host exports them itself.
+  // If Node is built as a library, the library exports the functions; otherwise the host's executable does.
   HMODULE host = GetModuleHandleA("libnode.dll");
   if (host == NULL) host = GetModuleHandleA(NULL);
   for (size_t i = 0; i < sizeof(imports) / sizeof(imports[0]); ++i) {
     *imports[i].pointer = GetProcAddress(host, imports[i].name);
-    // The load fails, and not the first call.
+    // If a function is missing, the load fails. Otherwise its first call would.
     if (*imports[i].pointer == NULL) return FALSE;
   }
   return TRUE;

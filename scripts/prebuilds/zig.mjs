@@ -1,4 +1,5 @@
-// The cross compiler: one pinned zig from PyPI in a separate Python environment below build/, with its caches.
+// The cross compiler: a pinned version of zig from PyPI, in a separate Python environment below build/. Its caches are
+// there too.
 import { execFile, execFileSync } from 'node:child_process'
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { resolve } from 'node:path'
@@ -10,7 +11,7 @@ const MAX_OUTPUT_BYTES = 64 * 2 ** 20
 const run = promisify(execFile)
 
 export const PYTHON = resolve(FOLDER, 'venv/bin/python')
-// The output must not depend on other programs' caches or on the user.
+// The output must not depend on the caches of other programs or on the user.
 const environment = {
   ...process.env,
   ZIG_GLOBAL_CACHE_DIR: resolve(FOLDER, 'cache'),
@@ -18,7 +19,7 @@ const environment = {
   SOURCE_DATE_EPOCH: '0',
 }
 
-/** Installs the compiler unless it is there. */
+/** Installs the compiler unless it is already installed. */
 export function installZig() {
   const mark = `${FOLDER}/version`
   if (existsSync(mark) && readFileSync(mark, 'utf8') === ZIG_VERSION) return
@@ -32,13 +33,13 @@ export function installZig() {
   writeFileSync(mark, ZIG_VERSION)
 }
 
-/** The folder that the compiler is installed in, with the sources and licences of its libraries. */
+/** The folder of the compiler, with the sources and licences of its libraries. */
 export function zigFolder() {
   const program = 'import os, ziglang; print(os.path.dirname(ziglang.__file__))'
   return execFileSync(PYTHON, ['-c', program], { encoding: 'utf8' }).trim()
 }
 
-/** Runs `zig <args>`: what it prints. Rejects with the compiler's output. */
+/** Runs `zig <args>` and resolves with its output. Rejects with the compiler's output if it fails. */
 export async function zig(args) {
   try {
     const options = { env: environment, maxBuffer: MAX_OUTPUT_BYTES }
