@@ -24,6 +24,8 @@ export interface CursorHost {
   read(options?: ReadOptions): LogReader
   /** Brings every record appended so far to `level`. Undefined if another process writes the log. */
   readonly sync: ((level: 'sync' | 'full') => Promise<number>) | undefined
+  /** Runs `work` while this process does not trim the log: a trim keeps only the positions that it has found. */
+  whileKept<T>(work: () => Promise<T>): Promise<T>
 }
 
 const DONE = Promise.resolve()
@@ -68,7 +70,7 @@ export class NamedCursor implements DurableCursor {
       this.#failure = error as DurlogError // the file is damaged: `position` has no other error
       return
     }
-    if (this.#position === -1) return this.#place(from)
+    if (this.#position === -1) return this.#host.whileKept(() => this.#place(from))
     this.#delivered = this.#position
     this.#findCut()
   }
@@ -127,8 +129,7 @@ export class NamedCursor implements DurableCursor {
 
   async seek(seq: number): Promise<void> {
     checkSeq('seq', seq)
-    this.#checkOpen()
-    await atCaller(this.#inTurn(() => this.#place(seq)))
+    await atCaller(this.#inTurn(() => this.#host.whileKept(() => this.#place(seq))))
   }
 
   close(): Promise<void> {
@@ -220,8 +221,7 @@ export class NamedCursor implements DurableCursor {
       this.#delivered = position
       this.#seen = seen
       this.#failure = undefined
-      this.#reached.sync = 0
-      this.#reached.full = 0
+      Object.assign(this.#reached, { sync: 0, full: 0 })
       return
     }
   }

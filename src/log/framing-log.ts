@@ -22,6 +22,15 @@ export class FramingLog extends WriterLog {
     return this.#pipeline.frameRange(bytes, start, end, levelCode(durability), resolve)
   }
 
+  /** Removes the segments in which every cursor has committed all records, also a cursor that is created meanwhile. */
+  trimCommitted(): Promise<number> {
+    return this.trimFound(async () => {
+      const positions = (await this.cursors()).map(({ position }) => position)
+      // A damaged cursor has the position -1, so nothing is removed.
+      return Math.max(0, Math.min(this.nextSeq, ...positions))
+    })
+  }
+
   /** As `frame`, for the records of a batch. */
   frameBatch(records: readonly Payload[], durability: Durability, resolve: Resolve): boolean {
     return this.#pipeline.frameBatch(records, levelCode(durability), resolve)

@@ -39,6 +39,7 @@ export class ReaderLog implements ReadOnlyLog {
       source: this.#source,
       read: (options) => this.#reads.read(options),
       sync: undefined,
+      whileKept: (work) => work(),
     })
   }
 

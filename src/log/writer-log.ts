@@ -94,6 +94,7 @@ export class WriterLog extends EventEmitter<LogEvents> implements Log<unknown> {
       source: this.#source,
       read: (options) => this.#reads.read(options),
       sync: (level) => this.sync(level),
+      whileKept: (work) => this.#changes.inTurn(work),
     })
     const onCut = (nextSeq: number, records: number): void => {
       if (records > 0) this.#generation++
@@ -235,6 +236,11 @@ export class WriterLog extends EventEmitter<LogEvents> implements Log<unknown> {
     return atCaller(this.#changes.trimBefore(seq))
   }
 
+  /** Like `trimBefore`. `find` returns the seq; no cursor is placed between this call and the trim. */
+  protected trimFound(find: () => Promise<number>): Promise<number> {
+    return this.#changes.trimBefore(find)
+  }
+
   applyRetention(): Promise<number> {
     return atCaller(this.#changes.applyRetention())
   }
@@ -260,11 +266,8 @@ export class WriterLog extends EventEmitter<LogEvents> implements Log<unknown> {
   close(): Promise<void> {
     if (this.#closing === undefined) {
       const cursors = this.#cursors.close()
-      const closed = this.#changes
-        .close(() => this.#closeFiles())
-        .finally(() => this.#source.end())
-        .finally(() => cursors)
-      this.#closing = atCaller(closed)
+      const closed = this.#changes.close(() => this.#closeFiles()).finally(() => this.#source.end())
+      this.#closing = atCaller(closed.finally(() => cursors))
       this.#announcer.onClosing()
       this.#reads.refuse()
     }

@@ -3,8 +3,9 @@
  */
 import { setImmediate } from 'node:timers'
 import { DurlogError, ofFileSystem } from '../errors.js'
-import type { DurableCursor, Log } from '../index.js'
+import type { DurableCursor } from '../index.js'
 import type { NativeStreamFiles } from '../native/stream-files.js'
+import type { FramingLog } from '../open.js'
 import { AlignedMemory } from './aligned-memory.js'
 import type { Catalog } from './catalog.js'
 import type { CatalogChange, CatalogHead } from './catalog-records.js'
@@ -38,7 +39,7 @@ export function dueBytes(checkpointBytes: number, changed: number): number {
 }
 
 export interface CheckpointContext {
-  log: Log
+  log: FramingLog
   catalog: Catalog
   files: FolderFiles
   storage: NativeStreamFiles
@@ -128,13 +129,12 @@ export class Checkpointer {
     onStep('trim')
     if (this.#position > 0) await cursor.commit(this.#position - 1, { durability: level })
     const cursors = await log.cursors()
-    // A damaged cursor has the position -1, so nothing is trimmed.
     const before = Math.min(...cursors.map(({ position }) => position))
     // Appends wait during a trim. So trim only if it removes a segment.
     const whole = this.#segments.filter((firstSeq) => firstSeq <= before)
     if (before > log.firstSeq && whole.length > 0) {
-      await log.trimBefore(before)
-      this.#segments = this.#segments.filter((firstSeq) => firstSeq > before)
+      const firstSeq = await log.trimCommitted()
+      this.#segments = this.#segments.filter((later) => later > firstSeq)
     }
     await catalog.trim()
     onStep('done')

@@ -275,3 +275,24 @@ test.each([5, null, /x/, {}, 'x'.repeat(1025)])('list refuses the prefix %s', as
   const { streams } = await scratchStreams()
   expect(await codeOf(all(streams.list({ prefix } as object)))).toBe('ERR_DURLOG_INVALID_ARGUMENT')
 })
+
+test('a cursor that is created while a checkpoint trims the main log gets every record from its position on', async () => {
+  const { streams } = await scratchStreams()
+  for (let round = 0; round < 8; round++) {
+    for (let at = 0; at < 4; at++) await streams.stream('s').append('x'.repeat(100_000))
+    let isDone = false
+    const checkpoint = streams.checkpoint().finally(() => {
+      isDone = true
+    })
+    for (let at = 0; !isDone; at++) {
+      const cursor = await streams.cursor(`c${at}`)
+      for await (const { position } of cursor.read()) {
+        expect(position).toBe(cursor.position)
+        break
+      }
+      await cursor.close()
+      await streams.removeCursor(`c${at}`)
+    }
+    await checkpoint
+  }
+})

@@ -102,9 +102,16 @@ export class FileChanges implements RetentionHost {
     return this.#closed || this.#log.native.counters[Counter.latched] !== 0
   }
 
-  async trimBefore(seq: number): Promise<number> {
-    checkSeq('seq', seq)
-    const trim = (): Promise<number> => this.#turns.take(() => this.#trim(seq))
+  /** Runs `work` between two changes of the files. */
+  inTurn<T>(work: () => Promise<T>): Promise<T> {
+    return this.#turns.take(work)
+  }
+
+  /** A function returns the seq when no other change of the files can be made before the trim. */
+  async trimBefore(seq: number | (() => Promise<number>)): Promise<number> {
+    if (typeof seq === 'number') checkSeq('seq', seq)
+    const trim = (): Promise<number> =>
+      this.#turns.take(async () => this.#trim(typeof seq === 'number' ? seq : await seq()))
     if (this.#log.unshared !== undefined) return this.#log.pipeline.alone(trim)
     // In a shared log, appends do not wait for a trim, because another member may delay the trim.
     if (this.#closed) throw closedError(this.#log.dir)
