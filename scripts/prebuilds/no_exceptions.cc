@@ -1,9 +1,11 @@
-// Replaces the functions of the C++ runtime that throw and catch exceptions. libc++ is compiled with exceptions, the core
-// without them, so an exception that libc++ throws can only end the process. libc++abi and libunwind would end it too, but
-// their code would be a twentieth of the addon.
+// Replaces the functions of the C++ runtime that throw and catch exceptions. libc++ is compiled
+// with exceptions, the core without them, so an exception that libc++ throws can only end the
+// process. libc++abi and libunwind would end it too, but their code would be a twentieth of the
+// addon.
 //
-// The linker takes an object from an archive only if the object defines a symbol that is still undefined. Therefore this
-// file defines every symbol that libc++ needs from these two libraries; if one is missing, the link fails.
+// The linker takes an object from an archive only if the object defines a symbol that is still
+// undefined. Therefore this file defines every symbol that libc++ needs from these two libraries;
+// if one is missing, the link fails.
 #include <__memory/aligned_alloc.h>
 
 #include <cstddef>
@@ -24,7 +26,8 @@ alignas(std::max_align_t) unsigned char thrown[1024];
 
 }  // namespace
 
-// libc++'s versions catch an exception. libc++'s operator delete frees the memory that these functions return.
+// libc++'s versions catch an exception. libc++'s operator delete frees the memory that these
+// functions return.
 void* operator new(size_t size, const std::nothrow_t&) noexcept { return std::malloc(size); }
 void* operator new[](size_t size, const std::nothrow_t&) noexcept { return std::malloc(size); }
 void* operator new(size_t size, std::align_val_t alignment, const std::nothrow_t&) noexcept {

@@ -15,7 +15,7 @@ namespace durlog {
 
 class AlignedBuffer {
  public:
-  // Of the address; no device that is written to directly has larger blocks.
+  // The alignment of the address. No device that is written to directly has larger blocks.
   static constexpr size_t kAlignment = 64 << 10;
 
   // For tests: if set, called before each allocation, which fails if it returns true.

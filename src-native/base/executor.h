@@ -6,8 +6,8 @@
 
 namespace durlog {
 
-// Where jobs go. Execute() is called on the log's own thread, returns at once, and calls
-// RunOnce() on some worker; afterwards the log's owner is notified and looks at its jobs.
+// Runs jobs on worker threads. Execute() is called on the log's own thread and returns at once. A
+// worker then calls RunOnce(); afterwards the log's owner is notified, and checks its jobs.
 class Executor {
  public:
   virtual ~Executor() = default;

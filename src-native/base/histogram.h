@@ -52,7 +52,7 @@ class RollingHistogram {
 
   Histogram all_;
   std::array<Histogram, kSlices> slices_;
-  std::array<uint64_t, kSlices> numbers_{};  // of the slices: the time divided by kSliceMicros
+  std::array<uint64_t, kSlices> numbers_{};  // each slice's time, divided by kSliceMicros
 };
 
 }  // namespace durlog

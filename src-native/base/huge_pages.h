@@ -5,8 +5,8 @@
 
 namespace durlog {
 
-// Asks for huge pages in [memory, memory + bytes), which no thread has touched yet. The system may
-// ignore it. Each system's platform file defines it.
+// Requests huge pages for [memory, memory + bytes), which no thread has touched yet. The system may
+// ignore the request. Each system's platform file defines this function.
 void PreferHugePages(void* memory, size_t bytes);
 
 }  // namespace durlog

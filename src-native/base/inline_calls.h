@@ -1,5 +1,6 @@
-// DURLOG_INLINE_CALLS marks a function that runs for every record: everything that it calls in its
-// file is inlined. Calls and returns were a sixth of a small write.
+// DURLOG_INLINE_CALLS marks a function that runs for every record: all functions of the same file
+// that it calls are inlined. Without this, a sixth of the time of a small write was calls and
+// returns.
 #pragma once
 
 #if defined(__GNUC__) || defined(__clang__)

@@ -24,8 +24,8 @@ class Job {
     Leave(kDone);
   }
 
-  // As RunOnce(), on a thread that other work needs: false if the job has to wait for another
-  // process. It has not ended then, and must be run again on a thread that may wait.
+  // As RunOnce(), on a thread that other work needs. Returns false if the job has to wait for
+  // another process: the job has not ended then, and must be run again on a thread that may wait.
   bool RunBriefly() {
     if (!Claim()) return true;
     brief_ = true;
@@ -45,12 +45,13 @@ class Job {
     }
   }
 
-  // It waits for other processes, as a rule: it is not for a thread that other work needs.
+  // True if the job usually waits for other processes. It must not run on a thread that other work
+  // needs.
   virtual bool waits() const { return false; }
 
   bool done() const { return state_.load(std::memory_order_acquire) == kDone; }
 
-  // A job that asks whether it is cancelled ends soon, with or without its work done.
+  // A job that checks cancelled() ends soon after this call, whether or not its work is done.
   void Cancel() { cancelled_.store(true, std::memory_order_relaxed); }
 
  protected:
@@ -82,7 +83,7 @@ class Job {
   std::atomic<bool> cancelled_{false};
   std::mutex mutex_;
   std::condition_variable changed_;
-  // Used by the thread that runs the job.
+  // Used only by the thread that runs the job.
   bool brief_ = false;
   bool unfinished_ = false;
 };

@@ -1,5 +1,5 @@
-// The line at the beginning of a lock file that names the process of its owner. It is only used in
-// messages, and decides nothing.
+// The line at the beginning of a lock file that names the process of its owner. It is used only in
+// messages.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@ namespace durlog {
 // reader could find no line.
 inline constexpr size_t kOwnerLineBytes = 21;
 
-// 0 for a line without an owner.
+// With pid 0, the line names no owner.
 std::string OwnerLine(int64_t pid);
 // `bytes` are the first ones of the file, at most kOwnerLineBytes. 0 if they name no process.
 int64_t OwnerInLine(const char* bytes, size_t count);

@@ -14,14 +14,14 @@ namespace durlog {
 // ERR_DURLOG_* string (napi/convert_error.cc); the order is not part of any interface.
 enum class Code : uint8_t {
   kOk,
-  kIo,               // the system refused an operation; sys_errno says why
+  kIo,               // a system call failed; sys_errno is its error
   kNoSpace,          // ENOSPC, EDQUOT or EFBIG: usable again when there is room
   kTooManyFiles,     // EMFILE or ENFILE: usable again when there are descriptors
   kNotFound,         // there is no log, and `create` was not set
   kNotALog,          // the folder holds something else
-  kLocked,           // another writer owns the log; owner_pid says who
+  kLocked,           // another writer owns the log; owner_pid is its process
   kClosed,           // the log or cursor has been closed
-  kInvalidArgument,  // an error of the caller, reported before anything is written
+  kInvalidArgument,  // an error of the caller; nothing has been written
   kRecordEmpty,
   kRecordTooLarge,
   kBatchTooLarge,
@@ -76,7 +76,7 @@ class [[nodiscard]] Status {
   const std::string& message() const;
   // Byte offset within path(); -1 if none applies.
   int64_t offset() const { return detail_ ? detail_->offset : -1; }
-  // True if the record of the call that failed is in the log, and was not acknowledged.
+  // True if the call failed but its record is in the log, unacknowledged.
   bool stored() const { return detail_ && detail_->stored; }
   // For kLocked; 0 if the owner is unknown.
   int64_t owner_pid() const { return detail_ ? detail_->owner_pid : 0; }

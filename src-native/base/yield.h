@@ -1,5 +1,5 @@
-// Yields the processor while a thread waits for another's store or unlock. The tests that try every
-// order of events replace this header: test/core/schedules.
+// Yields the processor while a thread waits for another thread's store or unlock. The tests in
+// test/core/schedules, which try every order of events, replace this header.
 #pragma once
 
 #if defined(__x86_64__) || defined(_M_X64)

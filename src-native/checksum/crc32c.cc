@@ -9,8 +9,9 @@ namespace {
 
 uint32_t ChooseAndRun(uint32_t crc, const void* data, size_t length);
 
-// Starts as the choice itself, so that it is right before any static initializer has run, and a
-// later call costs one load and one jump. Threads that meet here choose the same.
+// Initially points to the function that makes the choice, so that it works before static
+// initializers have run, and a later call costs one load and one jump. Threads that run it at the
+// same time make the same choice.
 std::atomic<Crc32cFunction> g_chosen{&ChooseAndRun};
 
 uint32_t ChooseAndRun(uint32_t crc, const void* data, size_t length) {

@@ -7,13 +7,13 @@
 
 namespace durlog {
 
-// Extends `crc` by `length` bytes at `data`. `crc` is the finished CRC of the bytes before, or 0 if
-// there are none, so that calls chain:
-// Crc32c(Crc32c(0, a), b) is the CRC of a and b in one. From any thread, at any time.
+// Extends `crc` by `length` bytes at `data`. `crc` is the finished CRC of the preceding bytes, or 0
+// if there are none, so that calls chain: Crc32c(Crc32c(0, a), b) is the CRC of a followed by b.
+// Callable from any thread.
 uint32_t Crc32c(uint32_t crc, const void* data, size_t length);
 
-// Copies, and returns the CRC of the copy, continued from `crc`. Another thread may change `from`
-// meanwhile: the CRC is that of the copy, whatever it holds.
+// Copies the bytes and returns the CRC of the copy, continued from `crc`. Another thread may change
+// `from` during the call: the CRC always matches the copy.
 inline uint32_t CopyAndCrc32c(uint32_t crc, void* to, const void* from, size_t length) {
   // The first-level cache still holds a step when its CRC is taken.
   constexpr size_t kStepBytes = 16 << 10;

@@ -17,12 +17,12 @@
 namespace durlog {
 namespace {
 
-// Below this, combining costs more than the lanes save.
+// For shorter inputs, combining the lanes costs more than they save.
 constexpr size_t kLanesFromBytes = 72;
 constexpr size_t kMaxLaneWords = 256;
 constexpr auto kWordShifts = MakeWordShifts<2 * kMaxLaneWords>();
 
-// `state` is the complement of a CRC, and so is the answer's.
+// `state` and the result are complements of CRCs.
 DURLOG_TARGET_CRC inline uint32_t OneLane(uint32_t state, const uint8_t* at, size_t length) {
   for (; length >= 8; at += 8, length -= 8) state = __crc32cd(state, Load64(at));
   if ((length & 4) != 0) {
@@ -33,12 +33,13 @@ DURLOG_TARGET_CRC inline uint32_t OneLane(uint32_t state, const uint8_t* at, siz
   return state;
 }
 
-// `lane` moved `words` towards the front; to be xored into the last word of the message.
+// `lane`, moved `words` words towards the front. The caller XORs it into the last word of the
+// message.
 DURLOG_TARGET_PMULL inline uint64_t Shift(uint32_t lane, size_t words) {
   return vgetq_lane_u64(vreinterpretq_u64_p128(vmull_p64(lane, kWordShifts[words])), 0);
 }
 
-// 24 * words bytes, words >= 1.
+// Processes 24 * words bytes; words >= 1.
 DURLOG_TARGET_PMULL inline uint32_t Lanes(uint32_t state, const uint8_t* at, size_t words) {
   uint32_t a = state, b = 0, c = 0;
   const uint8_t* const b_at = at + 8 * words;

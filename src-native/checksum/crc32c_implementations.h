@@ -1,7 +1,8 @@
-// The ways to compute a CRC-32C, one file for each, which all give the same answers.
+// The implementations of CRC-32C, one file for each. All return the same results.
 //
-// The build compiles those of its processor: implementations_x64.cc, implementations_arm64.cc or
-// implementations_portable.cc says which there are. Tests run all of them against one reference.
+// The build compiles the implementations for its processor, which implementations_x64.cc,
+// implementations_arm64.cc or implementations_portable.cc lists. Tests compare all of them with one
+// reference.
 #pragma once
 
 #include <cstddef>
@@ -30,7 +31,7 @@ Crc32cImplementationList Crc32cImplementations();
 uint32_t Crc32cTable(uint32_t crc, const void* data, size_t length);
 // x86-64 with SSE 4.2 and PCLMULQDQ.
 uint32_t Crc32cSse42(uint32_t crc, const void* data, size_t length);
-// ARMv8 with the CRC extension; the second with PMULL as well.
+// ARMv8 with the CRC extension; the second one also requires PMULL.
 uint32_t Crc32cArm64(uint32_t crc, const void* data, size_t length);
 uint32_t Crc32cArm64Pmull(uint32_t crc, const void* data, size_t length);
 

@@ -1,6 +1,7 @@
 // Arithmetic modulo the Castagnoli polynomial, done by the compiler.
 //
-// Values are bit-reflected, as the CRC is: the top bit stands for x^0, the lowest for x^31.
+// Values are bit-reflected, as the CRC is: the top bit is the coefficient of x^0, the lowest of
+// x^31.
 #pragma once
 
 #include <array>
@@ -18,8 +19,8 @@ constexpr uint32_t MultiplyByX(uint32_t value) {
 // Entry m moves a value m words of 64 bits towards the front of a message: x^(64 m - 33).
 //
 // Why 33: the carry-less product of two reflected values, read as the next 64-bit word of a
-// message, stands for the product times x; and the CRC instruction multiplies its word by x^32.
-// So CRC(0, clmul(value, entry m)) is value * x^(64 m). The same entries serve to fold a 128-bit
+// message, is the product times x, and the CRC instruction multiplies its word by x^32. So
+// CRC(0, clmul(value, entry m)) is value * x^(64 m). The same entries are used to fold a 128-bit
 // register: see FoldBy() in crc32c_sse42.cc.
 template <size_t kWords>
 constexpr std::array<uint32_t, kWords + 1> MakeWordShifts() {

@@ -1,7 +1,7 @@
-// The CRC32 instruction takes 8 bytes a cycle, but gives its result only three cycles later. So
-// three lanes run side by side, each over a third of the input, and are combined by carry-less
-// multiplication. Long inputs hand part of the work to the multiplier, which is another unit and
-// idle otherwise: it folds one stretch while the CRC unit runs over three others.
+// The CRC32 instruction takes 8 bytes per cycle, but its result has a latency of three cycles. So
+// three lanes run in parallel, each over a third of the input, and are combined by carry-less
+// multiplication. For long inputs, the multiplier, a unit that is idle otherwise, does part of the
+// work: it folds one part of the input while the CRC unit processes three others.
 
 #include <nmmintrin.h>
 #include <wmmintrin.h>
@@ -17,7 +17,7 @@
 namespace durlog {
 namespace {
 
-// Below this, combining costs more than the lanes save.
+// For shorter inputs, combining the lanes costs more than they save.
 constexpr size_t kLanesFromBytes = 72;
 
 // A step of the mixed loop: three lanes of 3 words by the CRC unit, 8 words by the multiplier.
@@ -25,10 +25,10 @@ constexpr size_t kMixedLaneWords = 3;  // as ThreeWords() has them, which compil
 constexpr size_t kMixedFoldWords = 8;
 constexpr size_t kMixedStepBytes = 8 * (3 * kMixedLaneWords + kMixedFoldWords);
 constexpr size_t kMixedFromBytes = 5 * kMixedStepBytes;
-// At most this many at a time: 8 KiB, where combining costs little and the shifts still fit the L1.
+// The most steps at a time: 8 KiB. Combining costs little then, and the shift table fits into L1.
 constexpr size_t kMaxMixedSteps = 60;
 
-// Shorter than the mixed loop's least, the lanes take all of it at once.
+// Inputs that are too short for the mixed loop are processed by the lanes in one pass.
 constexpr size_t kMaxLaneWords = kMixedFromBytes / 24;
 
 constexpr size_t kMaxShiftWords =
@@ -43,7 +43,8 @@ DURLOG_TARGET inline uint64_t ThreeWords(uint64_t state, const uint8_t* at) {
   return Word(Word(Word(state, at), at + 8), at + 16);
 }
 
-// `lane` moved `words` towards the front; to be xored into the last word of the message.
+// `lane`, moved `words` words towards the front. The caller XORs it into the last word of the
+// message.
 DURLOG_TARGET inline uint64_t Shift(uint64_t lane, size_t words) {
   const __m128i product =
       _mm_clmulepi64_si128(_mm_cvtsi64_si128(static_cast<int64_t>(lane)),
@@ -51,7 +52,7 @@ DURLOG_TARGET inline uint64_t Shift(uint64_t lane, size_t words) {
   return static_cast<uint64_t>(_mm_cvtsi128_si64(product));
 }
 
-// 24 * words bytes, words >= 1.
+// Processes 24 * words bytes; words >= 1.
 DURLOG_TARGET inline uint64_t Lanes(uint64_t state, const uint8_t* at, size_t words) {
   uint64_t a = state, b = 0, c = 0;
   const uint8_t* const b_at = at + 8 * words;
@@ -71,19 +72,20 @@ DURLOG_TARGET inline __m128i Load128(const uint8_t* at) {
   return _mm_loadu_si128(reinterpret_cast<const __m128i*>(at));
 }
 
-// For FoldBy: the first word of a register is one word further from the end than the second.
+// The constants for FoldBy: the first word of a register is one word further from the end than the
+// second.
 DURLOG_TARGET inline __m128i FoldConstant(size_t words) {
   return _mm_set_epi64x(kWordShifts[words], kWordShifts[words + 1]);
 }
 
-// `folded` moved by the constant's words and added to `next`.
+// `folded`, moved by the number of words of the constant and added to `next`.
 DURLOG_TARGET inline __m128i FoldBy(__m128i folded, __m128i constant, __m128i next) {
   const __m128i first = _mm_clmulepi64_si128(folded, constant, 0x00);
   const __m128i second = _mm_clmulepi64_si128(folded, constant, 0x11);
   return _mm_xor_si128(_mm_xor_si128(first, second), next);
 }
 
-// kMixedStepBytes * steps bytes, steps >= 1.
+// Processes kMixedStepBytes * steps bytes; steps >= 1.
 DURLOG_TARGET inline uint64_t Mixed(uint64_t state, const uint8_t* at, size_t steps) {
   const size_t lane_words = kMixedLaneWords * steps;
   const uint8_t* b_at = at + 8 * lane_words;
@@ -118,7 +120,7 @@ DURLOG_TARGET inline uint64_t Mixed(uint64_t state, const uint8_t* at, size_t st
   return _mm_crc32_u64(first, static_cast<uint64_t>(_mm_extract_epi64(folded, 1)) ^ shifted);
 }
 
-// `state` is the complement of a CRC. Inputs shorter than the mixed loop's least.
+// For inputs that are too short for the mixed loop. `state` is the complement of a CRC.
 DURLOG_TARGET inline uint32_t Short(uint64_t state, const uint8_t* at, size_t length) {
   if (length >= kLanesFromBytes) {
     const size_t words = static_cast<uint32_t>(length) / 24;
@@ -136,7 +138,8 @@ DURLOG_TARGET inline uint32_t Short(uint64_t state, const uint8_t* at, size_t le
   return ~narrow;
 }
 
-// Apart, so that a short input does not save the registers that the mixed loop needs.
+// A separate function, so that a short input does not pay for saving the registers that the mixed
+// loop needs.
 DURLOG_TARGET __attribute__((noinline)) uint32_t Long(uint64_t state, const uint8_t* at,
                                                       size_t length) {
   do {

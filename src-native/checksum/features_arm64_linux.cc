@@ -5,7 +5,7 @@
 namespace durlog {
 namespace {
 
-// The kernel's numbers for AT_HWCAP on arm64, which are fixed for good.
+// The kernel's bits of AT_HWCAP on arm64, which never change.
 constexpr unsigned long kHwcapPmull = 1ul << 4;
 constexpr unsigned long kHwcapCrc32 = 1ul << 7;
 

@@ -39,7 +39,7 @@ CursorFileView ViewOf(const uint8_t* image, size_t bytes) {
   return view;
 }
 
-// The file as the device holds it. nullopt if the file system has no direct I/O.
+// The content of the file on the device. nullopt if the file system has no direct I/O.
 Result<std::optional<CursorFileView>> ReadOnDevice(Directory& directory, const std::string& name) {
   DURLOG_ASSIGN_OR_RETURN(const Capabilities capabilities, directory.Probe());
   const uint64_t alignment = capabilities.direct_alignment;
@@ -84,8 +84,8 @@ Result<CursorFileView> ReadCursorFile(File& file) {
   return ViewOf(image.data(), bytes);
 }
 
-// Only synced records are trimmed, so in no boot has the log lost a record below `first_seq` and
-// assigned its seq to another one.
+// Only synced records are trimmed. So no power cut made the log lose a record below `first_seq` and
+// assign its seq to another record.
 uint64_t PositionIn(const BootId& boot, const CursorSlot& slot, uint64_t first_seq) {
   if (boot != BootId{} && slot.boot == boot) return slot.position;
   return std::max(slot.durable, std::min(slot.position, first_seq));
@@ -131,7 +131,8 @@ Status SyncCursorPlace(Directory& directory, const CursorPlace& place) {
   DURLOG_ASSIGN_OR_RETURN(const CursorFileView seen, ReadCursorFile(**file));
   DURLOG_RETURN_IF_ERROR((*file)->SyncData());
   if (!seen.newest) return Status::Ok();
-  // The owner may store a slot while the device is read. Then the slot before it is whole, or soon.
+  // The owner may store a slot while the device is read. Then the previous slot is whole on the
+  // device, or will be soon.
   for (int attempt = 0; attempt < kReadAttempts; ++attempt) {
     const Result<std::optional<CursorFileView>> read = ReadOnDevice(directory, name);
     if (read.status().code() == Code::kNotFound) return Status::Ok();  // removed since

@@ -26,15 +26,16 @@ struct CursorFileView {
   // The file is too short: its owner died before the cursor had a position.
   bool unfinished = false;
 };
-// Callable while the owner stores a position: the previous slot counts until the new one is whole.
+// Callable while the owner stores a position: the previous slot is valid until the new one is
+// whole.
 Result<CursorFileView> ReadCursorFile(File& file);
 
-// The position that a slot holds in this boot. After a reboot it is the part that had to survive a
-// power cut, but not less than `first_seq`, the log's first seq: the cursor had passed the records
-// that were trimmed since.
+// The position of a slot in this boot. After a reboot, the position is `slot.durable`, which a
+// power cut cannot undo. But it is at least the lower of `slot.position` and `first_seq`, the log's
+// first seq: the cursor had passed the records that were trimmed since.
 uint64_t PositionIn(const BootId& boot, const CursorSlot& slot, uint64_t first_seq);
 
-// The log in the cursors' folder.
+// The log to which the cursors in a folder belong.
 struct LogOfCursors {
   LogUuid uuid{};
   uint64_t first_seq = 0;
@@ -45,16 +46,16 @@ Result<LogOfCursors> FindLog(Directory& directory);
 // The position of a cursor according to its file.
 struct CursorPlace {
   std::string name;
-  std::optional<uint64_t> position;  // nothing if the file cannot be read, or is damaged
+  std::optional<uint64_t> position;  // nullopt if the file cannot be read or is damaged
 };
 // The places of the cursors of `log`, by name.
 Result<std::vector<CursorPlace>> ListCursorPlaces(Directory& directory, const BootId& boot,
                                                   const LogOfCursors& log);
-// Brings the position, which may be in memory only, to the device, so that a power cut does not
-// take the cursor back to a record before `place`.
+// Syncs the position, which may be in memory only, so that a power cut does not move the cursor
+// back to a record before `place`.
 Status SyncCursorPlace(Directory& directory, const CursorPlace& place);
 
-// The highest position of the cursors of `log`; 0 without any.
+// The highest position of the cursors of `log`; 0 if it has no cursor.
 Result<uint64_t> HighestPosition(Directory& directory, const BootId& boot, const LogOfCursors& log);
 
 }  // namespace durlog

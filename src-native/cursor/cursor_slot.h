@@ -1,5 +1,5 @@
-// The file of a named cursor: four places for a slot, each with its own checksum.
-// docs/FORMAT.md describes it byte by byte.
+// The file of a named cursor: four slots, each with a checksum. docs/FORMAT.md describes it byte by
+// byte.
 #pragma once
 
 #include <array>
@@ -11,7 +11,7 @@
 
 namespace durlog {
 
-// A file that is shorter has never held a position that was acknowledged.
+// A shorter file has never held an acknowledged position.
 inline constexpr size_t kCursorFileBytes = 12288;
 inline constexpr size_t kCursorSlotBytes = 88;
 inline constexpr uint64_t kCursorMagic = 0x0a0d535255435544;  // "DUCURS\r\n"
@@ -25,11 +25,11 @@ inline constexpr size_t kFirstSyncedSlot = 2;
 
 struct CursorSlot {
   LogUuid uuid{};
-  BootId boot{};            // in which it was stored
-  uint64_t counter = 0;     // the slot with the highest one counts
-  uint64_t generation = 0;  // of the cuts that the position was last compared with
+  BootId boot{};            // the boot in which it was stored
+  uint64_t counter = 0;     // the slot with the highest counter is the newest
+  uint64_t generation = 0;  // of the newest cut with which the position was compared
   uint64_t position = 0;    // the seq of the next record to read
-  // The position after a power cut: no record below it may be lost in one.
+  // The position after a power cut. No power cut can lose a record below it.
   uint64_t durable = 0;
 };
 

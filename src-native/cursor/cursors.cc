@@ -9,7 +9,7 @@
 namespace durlog {
 namespace {
 
-// Each ends with another process that has removed the file just now.
+// An attempt fails only if another process removes the file during it.
 constexpr int kTakeAttempts = 100;
 
 Status NoCursor(const Directory& directory, const std::string& name) {

@@ -1,4 +1,4 @@
-// The named cursors of a log, seen from outside, and the end of one.
+// Lists and removes the named cursors of a log, without opening them.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace durlog {
 
-// A cursor's file whose lock we hold, found by one name.
+// A cursor's file and its lock, which this process holds.
 struct OwnedCursorFile {
   std::unique_ptr<FileLock> lock;
   std::unique_ptr<File> file;
@@ -21,15 +21,16 @@ Result<OwnedCursorFile> TakeCursorFile(Directory& directory, const std::string& 
 
 struct CursorSummary {
   std::string name;
-  std::optional<uint64_t> position;  // nothing if the file is damaged
-  std::optional<uint64_t> cut;       // the log was cut to end before it, below the position
+  std::optional<uint64_t> position;  // nullopt if the file is damaged
+  std::optional<uint64_t> cut;       // the log was cut to end at this seq, below the position
   bool owned = false;
   int64_t owner_pid = 0;  // 0 if unknown
 };
-// In the order of their names. Changes nothing; kNotFound if the folder has no log.
+// Returns the cursors in the order of their names. Changes nothing. kNotFound if the folder has no
+// log.
 Result<std::vector<CursorSummary>> ListCursors(FileSystem& file_system, const std::string& path);
 
-// kNotFound if there is none, kLocked while it is open.
+// Removes a cursor. kNotFound if it does not exist, kLocked while it is open.
 Status RemoveCursor(FileSystem& file_system, const std::string& path, const std::string& name);
 
 }  // namespace durlog

@@ -84,7 +84,7 @@ Status Damaged(const Directory& directory) {
       .WithPath(directory.path() + "/" + kCutsName);
 }
 
-// Empty for a list of another log's.
+// Returns an empty list if the file belongs to another log.
 Result<CutList> ListIn(const CutsFile& bytes, const Directory& directory, const LogUuid& uuid) {
   const uint8_t* const slot = NewestSlot(bytes);
   if (slot == nullptr) return Damaged(directory);
@@ -96,7 +96,7 @@ Result<CutList> ListIn(const CutsFile& bytes, const Directory& directory, const 
   return DecodeCuts(slot);
 }
 
-// The last byte comes after the rest is on the device: a file of full length has been finished.
+// Writes the last byte after the rest is on the device, so that a file of full length is complete.
 Status MakeCuts(Directory& directory, const LogUuid& uuid, const CutList& list) {
   Status removed = directory.Remove(kCutsName);
   if (!removed.ok() && removed.code() != Code::kNotFound) return removed;
@@ -162,7 +162,8 @@ Status SyncCuts(Directory& directory) {
   const Result<std::unique_ptr<File>> file = directory.Open(kCutsName, OpenMode::kReadWrite);
   if (file.status().code() == Code::kNotFound) return Status::Ok();
   if (!file.ok()) return file.status();
-  // If the write of the cut has failed, the list is read as the device holds it.
+  // Drops the cache: if the writeback of the last cut failed, the list must be read from the
+  // device.
   DURLOG_ASSIGN_OR_RETURN(const bool on_device, ShowDevice(**file));
   static_cast<void>(on_device);
   return directory.Sync();
@@ -177,7 +178,7 @@ Status RecordCut(Directory& directory, const LogUuid& uuid, uint64_t next_seq) {
     DURLOG_ASSIGN_OR_RETURN(list, ListIn(bytes, directory, uuid));
   }
   list.Add(next_seq);
-  // A file of another log's has nothing to keep.
+  // The content of a file that belongs to another log is replaced.
   if (!file || list.generation == 1) return MakeCuts(directory, uuid, list);
   const uint64_t offset = NewestSlot(bytes) == bytes.data() ? kCutsSlotBytes : 0;
   EncodeCuts(uuid, list, bytes.data());

@@ -1,4 +1,5 @@
-// The list of cuts at the end of a log, for cursors and snapshots that were made before a cut.
+// The list of the cuts that removed records from the end of a log. Cursors and snapshots that were
+// made before a cut use it.
 #pragma once
 
 #include <cstddef>
@@ -40,28 +41,28 @@ struct CutList {
 // version wrote it.
 Result<CutList> ReadCuts(Directory& directory, const LogUuid& uuid);
 
-// Adds a cut and syncs it. Must be called before the segments change: a crash in between leaves a
-// recorded cut that did not happen, which is harmless; the reverse order would hide a cut from
-// cursors and snapshots. The caller holds the log's lock.
+// Adds a cut and syncs the list. Must be called before the segments change: a crash in between
+// leaves an entry for a cut that did not happen, which is harmless; the reverse order would hide a
+// cut from cursors and snapshots. The caller holds the log's lock.
 Status RecordCut(Directory& directory, const LogUuid& uuid, uint64_t next_seq);
 
-// Brings the file to the device, if there is one. Called when a writer opens the log: the previous
-// one may have been killed before its cut was synced. A cursor that has noted the cut's generation
-// at `sync` would otherwise be newer than the list after a power cut.
+// Syncs the file, if it exists. Called when a writer opens the log: the previous writer may have
+// been killed before its cut was synced. Otherwise, after a power cut, a cursor whose synced slot
+// has the cut's generation would be newer than the list.
 Status SyncCuts(Directory& directory);
 
 // The cuts of the log in a folder since a generation, for a snapshot. Changes nothing, and needs no
 // lock.
 struct CutsSince {
   LogUuid uuid{};
-  std::optional<uint64_t> generation;  // the log's; nothing if the list is damaged
+  std::optional<uint64_t> generation;  // of the log; nullopt if the list is damaged
   std::optional<uint64_t> lowest;      // next seq of the deepest of these cuts
 };
 Result<CutsSince> FindCutsSince(FileSystem& file_system, const std::string& path,
                                 uint64_t generation);
 
-// Makes a log that is created as the copy of another one begin with `generation`. A position of an
-// older generation is treated as cut. Durable when it returns.
+// Sets the first generation of a log that is created as the copy of another log. A position with an
+// older generation is treated as cut. Durable when the call returns.
 Status StartGeneration(Directory& directory, const LogUuid& uuid, uint64_t generation);
 
 }  // namespace durlog

@@ -111,8 +111,8 @@ Result<uint64_t> DurableCursor::NewestGeneration() const {
   return cuts.generation;
 }
 
-// Overwrites the older of the two memory slots: a process that is killed meanwhile leaves the newer
-// one intact. A synced position is in a third slot.
+// Overwrites the older of the two memory slots, so that the newer slot stays intact if the process
+// is killed during the store. A synced position is in a third slot.
 Status DurableCursor::Commit(uint64_t position, uint64_t synced_end) {
   const std::lock_guard<std::mutex> guard(mutex_);
   if (latched_) return LatchedError();
@@ -168,7 +168,7 @@ Status DurableCursor::Place(uint64_t position, uint64_t synced_end, uint64_t gen
   return Status::Ok();
 }
 
-// The last byte comes after the rest is on the device: a file of full length has been finished.
+// Writes the last byte after the rest is on the device, so that a file of full length is complete.
 Status DurableCursor::MakeFile() {
   std::array<uint8_t, kCursorFileBytes> image{};
   newest_.counter = 1;
@@ -200,7 +200,8 @@ Status DurableCursor::SyncSlot(size_t slot, bool full) {
   return full ? file_->SyncFull() : file_->SyncData();
 }
 
-// The kernel may have dropped data that it could not write, and reports that only once.
+// A failed sync is final: the kernel may have dropped data that it could not write, and reports
+// this only once.
 Status DurableCursor::Latch(Status cause) {
   latched_ = true;
   const std::string reason = cause.message();

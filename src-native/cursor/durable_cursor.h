@@ -17,7 +17,7 @@ namespace durlog {
 // overwrite in place. A sync writes to separate slots, so that losing a later commit cannot lose a
 // synced position.
 //
-// From any thread; only one Sync() or Place() at a time.
+// Usable from any thread; only one Sync() or Place() at a time.
 class DurableCursor {
  public:
   // Takes the cursor's lock and creates the file if there is none. kLocked, with the owner's pid,
@@ -46,8 +46,9 @@ class DurableCursor {
   // Moves the position forward, in memory; one that is not ahead changes nothing. Records below
   // `synced_end` are synced.
   Status Commit(uint64_t position, uint64_t synced_end);
-  // Syncs the position, as far as the log itself is synced: after a power cut it is at least the
-  // result. A failure is kSyncFailed; it is never retried, and later calls return kLatched.
+  // Syncs the position, up to the end of the log's synced records, and returns the lowest position
+  // that the cursor can have after a power cut. A failed sync returns kSyncFailed and is never
+  // retried: later calls return kLatched.
   Result<uint64_t> Sync(uint64_t synced_end, bool full);
   // Sets the position, forward or back, and syncs it. The cuts up to `generation` are accounted
   // for.
@@ -78,7 +79,7 @@ class DurableCursor {
   CursorSlot newest_;    // the content of the newest slot
   bool placed_ = false;  // the file is complete and holds a position
   bool latched_ = false;
-  size_t memory_slot_ = 0;  // the next one to be stored into
+  size_t memory_slot_ = 0;  // the next slot to store into
   size_t synced_slot_ = kFirstSyncedSlot;
 };
 

@@ -12,11 +12,11 @@ namespace durlog {
 struct LogBounds {
   uint64_t first_seq = 0;
   uint64_t next_seq = 0;
-  uint64_t synced_end = 0;  // known to have been synced; exclusive
+  uint64_t synced_end = 0;  // records below it are known to have been synced
   LogUuid uuid{};
 };
 
-// Read from the live page while the log has a writer, otherwise from the files.
+// Reads the bounds from the live page while the log has a writer, otherwise from the files.
 Result<LogBounds> ReadBounds(FileSystem& file_system, const std::string& path);
 
 }  // namespace durlog

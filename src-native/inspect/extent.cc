@@ -38,7 +38,7 @@ Result<SegmentExtent> FindExtent(FileSystem& file_system, const std::string& pat
   SegmentExtent extent;
   extent.begin_offset = extent.end_offset = scanner.position();
   extent.next_seq = query.seq;
-  // Counts only after the whole batch.
+  // Takes effect only after the whole batch.
   SegmentExtent ahead = extent;
   while (scanner.next_seq() < query.end_seq) {
     DURLOG_ASSIGN_OR_RETURN(const ScannedFrame frame, scanner.Next());

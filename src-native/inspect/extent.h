@@ -10,10 +10,10 @@ namespace durlog {
 
 // The beginning of an extent, and its limits.
 struct ExtentQuery {
-  uint64_t offset = 0;     // of the frame of `seq`; 0: find it from the beginning of the segment
+  uint64_t offset = 0;     // of the frame of `seq`; 0: search from the beginning of the segment
   uint64_t seq = 0;        // of the first record or void
-  uint64_t end_seq = 0;    // no seq from here on
-  uint64_t max_bytes = 0;  // of frames; a single batch may be longer
+  uint64_t end_seq = 0;    // exclusive
+  uint64_t max_bytes = 0;  // of all frames; a single batch may be longer
 };
 
 struct SegmentExtent {

@@ -19,8 +19,9 @@ struct FrameReport {
   uint64_t time_ms = 0;  // since the Unix epoch
 };
 
-// At most `max` frames of one segment from `offset` on (0: from the first). Damage is one entry
-// that reaches to the next whole frame. The list ends with the free space, if there is any.
+// Lists at most `max` frames of one segment, beginning at `offset` (0: at the first frame). A
+// damaged range is one entry, which ends at the next whole frame. The last entry is the free space,
+// if there is any.
 Result<std::vector<FrameReport>> ListFrames(FileSystem& file_system, const std::string& path,
                                             const std::string& segment, uint64_t offset,
                                             size_t max);

@@ -16,8 +16,8 @@ struct RepairReport {
 };
 
 // Reads every segment in the same way as Verify(), copies the bytes that an open would cut into the
-// folder `backup`, and cuts them. A dry run unless `apply`. kCorrupt if Verify() would return it,
-// because a repair could then cut nothing.
+// folder `backup`, and cuts them. Without `apply`, it is a dry run. kCorrupt if Verify() would
+// return it: an open would then cut nothing.
 Result<RepairReport> Repair(FileSystem& file_system, const std::string& path, bool apply,
                             const std::string& backup);
 

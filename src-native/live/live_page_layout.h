@@ -1,5 +1,5 @@
 // The file `live` in a log's folder: 64-bit words that a writer stores and readers in other
-// processes and threads load. docs/FORMAT.md describes it; nothing of recovery reads it.
+// processes and threads load. docs/FORMAT.md describes it. Recovery does not read it.
 #pragma once
 
 #include <atomic>

@@ -8,7 +8,7 @@
 namespace durlog {
 namespace {
 
-// A look that a writer comes in between is made again. Writers come and go with an open.
+// A read of the page is repeated if a writer opened the log during it.
 constexpr int kLookAttempts = 8;
 
 }  // namespace
@@ -28,7 +28,7 @@ bool LivePageReader::Map() {
   Result<std::unique_ptr<ReadOnlyMapping>> mapping = (*file)->MapForReading(0, kLivePageBytes);
   if (!mapping.ok()) return false;
   words_ = reinterpret_cast<const LiveAtomic*>((*mapping)->data());
-  // A page that is being made has no magic yet.
+  // A page that is still being created has no magic yet.
   if (Load(kLiveMagicWord) != kLiveMagic || Load(kLiveVersionWord) != kLiveVersion) return false;
   const Result<FileId> id = (*file)->Id();
   page_ = id.ok() ? std::optional<FileId>(*id) : std::nullopt;
@@ -38,7 +38,7 @@ bool LivePageReader::Map() {
   return true;
 }
 
-// Whether the log has several writers: then some of them may not have found this page.
+// Whether the log is in shared mode. Then some of its writers may use another page.
 bool LivePageReader::IsHeldByMembers() {
   const Result<std::optional<LockKind>> kind = file_->RangeLockOfOthers(0, 0);
   return kind.ok() && *kind == LockKind::kShared;
@@ -58,8 +58,8 @@ std::optional<LiveView> LivePageReader::Look() {
     if (!mapping_ && !Map()) break;
     LiveView view;
     const Held held = ReadWords(&view);
-    // A member that joins after the file was removed does not store into it. That is asked only if
-    // the page has no news, so that reading costs nothing more.
+    // A member that joins after the file was removed does not store into it. This is checked only
+    // if memory_end has not changed, so that reading new records has no additional cost.
     const bool has_news = std::exchange(last_memory_end_, view.memory_end) != view.memory_end;
     const bool may_be_left = held == Held::kNo || (!has_news && IsHeldByMembers());
     if (mapping_->faulted() || (may_be_left && !IsNamed())) {
@@ -88,7 +88,8 @@ LivePageReader::Held LivePageReader::ReadWords(LiveView* view) {
   const bool same_page = looked_ && Load(kLiveLineageWord) == lineage_;
   uint64_t generation = 0;
   uint64_t lowest = kNoCut;
-  // A cut lowers the ends first: with one generation before and after, they are of it.
+  // A cut lowers the ends before it raises the generation. If the generation is the same before and
+  // after, the ends belong to it.
   do {
     generation = Load(kLiveGenerationWord);
     lowest = LowestCutSince(same_page ? generation_ : 0, generation);
@@ -113,8 +114,8 @@ LivePageReader::Held LivePageReader::ReadWords(LiveView* view) {
   return held ? Held::kYes : Held::kNo;
 }
 
-// A slot that is being used again shows the next cut, and its former one is in the word of the
-// oldest by then, which is therefore read last.
+// A slot that is being reused contains a newer cut. The older cut was noted in the word of the
+// oldest cuts before the slot was reused, so this word is read last.
 uint64_t LivePageReader::LowestCutSince(uint64_t since, uint64_t generation) const {
   uint64_t lowest = kNoCut;
   const uint64_t held = std::min(generation, kLiveRingCuts - 1);

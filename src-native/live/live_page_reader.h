@@ -37,15 +37,15 @@ class LivePageReader {
   // The lowest next seq of the cuts that earlier calls of Look() have met; kNoCut for none. Records
   // read at or above it may no longer be in the log. Each call resets it.
   uint64_t TakeCut();
-  // The page that counts or has counted for this reader, as the last call of Look() found it.
+  // The page, if it was valid for this reader at the last call of Look().
   std::optional<FileId> counted_page() const { return counted_ ? page_ : std::nullopt; }
-  // `page` has counted for another reader, and so counts for this one.
+  // `page` was valid for another reader, so this reader treats it as valid too.
   void Trust(const std::optional<FileId>& page) { trusted_ = page; }
   // The file that the last call of Look() found; nullopt if there was none.
   const std::optional<FileId>& page() const { return page_; }
 
  private:
-  // Whether the page's file is held by a writer, as one look at it found.
+  // Whether a writer held the lock on the page's file during one read of the page.
   enum class Held : uint8_t { kNo, kYes, kUnclear };
 
   explicit LivePageReader(std::unique_ptr<Directory> directory)
@@ -64,8 +64,8 @@ class LivePageReader {
   std::optional<FileId> trusted_;
   std::unique_ptr<ReadOnlyMapping> mapping_;
   const LiveAtomic* words_ = nullptr;
-  bool counted_ = false;          // this page has
-  uint64_t last_memory_end_ = 0;  // that the last look at this page found
+  bool counted_ = false;          // this page has been valid
+  uint64_t last_memory_end_ = 0;  // memory_end at the last call of Look()
 
   bool looked_ = false;
   LogUuid uuid_{};

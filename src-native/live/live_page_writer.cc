@@ -31,7 +31,7 @@ void LivePageWriter::Attach(FileSystem& file_system, Directory& directory,
   static_cast<void>(removed);
 }
 
-// The page that an earlier writer left: its cuts are news to readers that have outlived that one.
+// Takes over the page of an earlier writer: readers that still use it have to learn of its cuts.
 bool LivePageWriter::MapPage(File& file, const LogUuid& uuid) {
   const Result<uint64_t> bytes = file.Size();
   if (!bytes.ok() || *bytes != kLivePageBytes) return false;
@@ -44,7 +44,7 @@ bool LivePageWriter::MapPage(File& file, const LogUuid& uuid) {
          Load(kLiveUuidWord + 1) == Load64(uuid.data() + 8) && !mapping_->faulted();
 }
 
-// A new file and not the old one cleared: readers tell the two apart.
+// Creates a new file instead of clearing the old one, so that readers can distinguish the two.
 bool LivePageWriter::MakePage(FileSystem& file_system, Directory& directory, const LogUuid& uuid) {
   mapping_.reset();
   Status removed = directory.Remove(kLiveName);
@@ -52,7 +52,7 @@ bool LivePageWriter::MakePage(FileSystem& file_system, Directory& directory, con
   Result<std::unique_ptr<File>> made = directory.Open(kLiveName, OpenMode::kCreateNew);
   if (!made.ok()) return false;
   file_ = std::move(*made);
-  // All of it is written, so that a store finds a block.
+  // All bytes are written, so that every store has an allocated block.
   std::array<uint64_t, kLiveWords> image{};
   image[kLiveMagicWord] = kLiveMagic;
   image[kLiveVersionWord] = kLiveVersion;
@@ -95,7 +95,8 @@ void LivePageWriter::LowerTo(size_t word, uint64_t limit) {
   words_[word].store(std::min(Load(word), limit), std::memory_order_release);
 }
 
-// The ends before the generation: a reader that sees the new generation sees no earlier end.
+// Stores the ends before the generation, so that a reader that sees the new generation sees no
+// older end.
 void LivePageWriter::Cut(uint64_t next_seq) {
   LowerTo(kLiveMemoryEndWord, next_seq);
   LowerTo(kLiveSyncedEndWord, next_seq);

@@ -21,7 +21,7 @@ Result<std::unique_ptr<LiveWatcher>> LiveWatcher::Start(FileSystem& file_system,
                           file_system.OpenDirectory(path, false));
   DURLOG_ASSIGN_OR_RETURN(std::unique_ptr<LivePageReader> page,
                           LivePageReader::Open(file_system, path));
-  // What happens from here on is a change.
+  // Any difference from the page's content at this point is a change.
   static_cast<void>(page->Look());
   std::unique_ptr<LiveWatcher> watcher(
       new LiveWatcher(std::move(directory), std::move(page), std::move(on_change)));

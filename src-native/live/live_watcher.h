@@ -27,7 +27,7 @@ class LiveWatcher {
   static constexpr uint64_t kNever = UINT64_MAX;
 
   // `on_change` is called on the watcher's thread, at most once for each Watch(), and must not
-  // destroy the watcher. A cut that comes after this is never missed.
+  // destroy the watcher. No cut after this call is missed.
   static Result<std::unique_ptr<LiveWatcher>> Start(FileSystem& file_system,
                                                     const std::string& path,
                                                     std::function<void()> on_change);
@@ -36,11 +36,11 @@ class LiveWatcher {
   LiveWatcher(const LiveWatcher&) = delete;
   LiveWatcher& operator=(const LiveWatcher&) = delete;
 
-  // Asks for a call once the page counts and more than `memory_end` is in memory, or more than
-  // `synced_end` synced (kNever: not waited for); or once it no longer counts, or a cut has been
-  // met. `counted` is the page that has counted for the caller: it counts here too, even if its
-  // writer had gone before this watcher saw it. Replaces the previous request. Callable from any
-  // thread.
+  // Requests a call of `on_change` as soon as a valid page has a memory_end above `memory_end` or a
+  // synced_end above `synced_end` (kNever: not waited for), the page is no longer valid, or there
+  // was a cut. `counted` is the page that was valid for the caller: the watcher treats it as valid
+  // too, even if its writer closed the log before the watcher read the page. Replaces the previous
+  // request. Callable from any thread.
   void Watch(uint64_t memory_end, uint64_t synced_end,
              const std::optional<FileId>& counted = std::nullopt);
   void Unwatch();
@@ -66,12 +66,12 @@ class LiveWatcher {
   bool Sleep(uint32_t bell_count, uint64_t micros);
   void WakeThread();
 
-  // The thread's.
+  // Used only by the watcher's thread.
   const std::unique_ptr<Directory> directory_;
   const std::unique_ptr<LivePageReader> page_;
   const std::function<void()> on_change_;
   std::optional<FileId> bell_page_;
-  bool cut_met_ = false;  // and not reported yet, because the request had changed
+  bool cut_met_ = false;  // a cut that was not reported, because the request had changed
 
   std::mutex mutex_;
   std::condition_variable asked_;

@@ -63,7 +63,8 @@ void LogReader::FollowHint() {
   hinted_ = true;
 }
 
-// A hint that leads to no frame is from before a cut: the reader returns to the segment's start.
+// If there is no valid frame at a hint, the hint is older than a cut. The reader then continues at
+// the segment's start.
 Result<bool> LogReader::LeaveHint(const Stop& stop, bool moved) {
   if (moved) hinted_ = false;
   // Only a longer read can decide.

@@ -22,15 +22,15 @@ struct ReadEntry {
 
 struct ReadBatch {
   size_t count = 0;
-  uint64_t first_seq = 0;  // the others follow one by one
-  uint64_t next_seq = 0;   // of the reader, after these and after the seqs without a record
+  uint64_t first_seq = 0;  // of the first record; the seqs are consecutive
+  uint64_t next_seq = 0;   // the reader's next seq, after these records and voids that follow them
   uint64_t base_time_ms = 0;
   // If count is 0: the buffer size that the next record needs; 0 at the end of the log.
   size_t need_bytes = 0;
 };
 
-// Needs no lock: a record is present once its word is stored, and its checksum shows whether all of
-// it is. For one thread at a time.
+// Needs no lock: a record is present once its first word is stored, and its checksum shows whether
+// it is complete. For one thread at a time.
 class LogReader {
  public:
   static constexpr uint64_t kNoLimit = UINT64_MAX;
@@ -59,14 +59,14 @@ class LogReader {
   uint64_t seq() const { return next_seq_ < from_seq_ ? from_seq_ : next_seq_; }
 
  private:
-  // The bytes at which decoding stopped.
+  // The state in which decoding stopped.
   struct Stop {
     DecodeStatus status = DecodeStatus::kFree;
     uint64_t offset = 0;
     size_t need_bytes = 0;
     bool at_limit = false;
-    bool inside_batch = false;  // of which the buffer does not hold the end
-    // The bytes that were decoded at the reader's position, as many as there were.
+    bool inside_batch = false;  // in a batch whose end the buffer does not contain
+    // The bytes that were decoded at the reader's position.
     uint8_t header[kFrameHeaderBytes] = {};
   };
 
@@ -105,7 +105,7 @@ class LogReader {
   uint64_t offset_ = 0;
   uint64_t next_seq_ = 0;
   uint64_t last_frame_bytes_ = 0;
-  uint64_t whole_until_ = 0;  // the end of a batch that was read to its end
+  uint64_t whole_until_ = 0;  // the end of a batch that is known to be whole
   bool salvaging_ = false;
   bool hinted_ = false;     // offset_ is from the position index and not yet proved
   uint64_t note_from_ = 0;  // the next position worth noting

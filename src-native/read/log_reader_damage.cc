@@ -1,4 +1,5 @@
-// A reader at bytes that it cannot read: whether they are damage, and how they are skipped.
+// The part of LogReader that handles bytes that are no valid frame: it decides whether they are
+// damage, and skips them.
 #include <algorithm>
 
 #include "read/log_reader.h"

@@ -1,4 +1,4 @@
-// A reader at the bytes of its segment: how many it reads, and which records it finds in them.
+// The part of LogReader that reads bytes of a segment and decodes the records in them.
 #include <algorithm>
 #include <cstring>
 #include <vector>
@@ -64,7 +64,7 @@ LogReader::Stop LogReader::Decode(const uint8_t* buffer, size_t read, bool whole
   // A batch with an acknowledged record is whole.
   const uint64_t whole_until = limit == kNoLimit ? whole_until_ : begin + room;
   size_t at = 0;
-  size_t count = 0;  // with those of a batch that is not whole yet
+  size_t count = 0;  // including the records of a batch that is not whole yet
   uint64_t seq = next_seq_;
   bool inside_batch = false;
   DecodedFrame frame;

@@ -23,10 +23,10 @@ namespace durlog {
 class PointReader {
  public:
   static constexpr uint64_t kNoLimit = UINT64_MAX;
-  // The number of segments that stay open: those used last.
+  // The number of most recently used segments that stay open.
   static constexpr size_t kMaxKeptSegments = 16;
 
-  // The process that writes the log.
+  // Which process writes the log.
   enum class Writer : uint8_t {
     // This process. It calls Forget() before each change of the log other than an append, and reads
     // nothing until the change is made. Segments are kept open.
@@ -83,11 +83,11 @@ class PointReader {
   const std::string path_;
   const Writer writer_;
 
-  std::mutex mutex_;  // for all below
+  std::mutex mutex_;  // protects the members below
   std::shared_ptr<Directory> directory_;
   LogUuid uuid_{};
   std::vector<uint64_t> first_seqs_;  // ascending, as of the last listing
-  std::list<SegmentPointer> kept_;    // used last, first
+  std::list<SegmentPointer> kept_;    // the most recently used first
 };
 
 }  // namespace durlog

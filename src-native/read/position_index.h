@@ -1,5 +1,5 @@
-// The places of some records of a segment, so that a read from the middle need not begin at its
-// start.
+// The offsets of some records of a segment, so that a read from the middle of a segment need not
+// scan from its start.
 #pragma once
 
 #include <array>
@@ -32,12 +32,12 @@ class PositionIndex {
   struct Found {
     uint64_t seq;
     uint64_t offset;
-    uint64_t next_offset;  // of the next position that is known; 0 if there is none
+    uint64_t next_offset;  // of the next known position; 0 if there is none
   };
   enum class Place : uint8_t { kBetweenBatches, kInsideBatch };
   static constexpr uint64_t kSpacingBytes = 16 << 10;
 
-  // One for the process; never destroyed.
+  // The index of the process; never destroyed.
   static PositionIndex& Shared();
 
   // Ignored if another position of the same kind is nearer than kSpacingBytes.
@@ -47,7 +47,8 @@ class PositionIndex {
   // As Find(), also inside a batch: for a reader that knows that the batch of `seq` is whole.
   std::optional<Found> FindFrame(uint64_t salt, uint64_t seq);
   void Forget(uint64_t salt);
-  // Called after a cut before `seq`: positions noted after it are no longer boundaries.
+  // Must be called after the log was cut to end before `seq`: later positions are no longer
+  // boundaries.
   void ForgetBehind(uint64_t salt, uint64_t seq);
   void Clear();
 
@@ -56,7 +57,7 @@ class PositionIndex {
   static constexpr size_t kMaxPositions = 512 << 10;
   struct Segment {
     uint64_t salt;
-    // Ascending, by place.
+    // In ascending order of offset.
     std::array<std::vector<Position>, 2> positions;
     size_t size() const { return positions[0].size() + positions[1].size(); }
   };
@@ -67,7 +68,7 @@ class PositionIndex {
   void DropOldest();
 
   std::mutex mutex_;
-  std::list<Segment> segments_;  // used last, first
+  std::list<Segment> segments_;  // the most recently used first
   std::unordered_map<uint64_t, std::list<Segment>::iterator> by_salt_;
   size_t positions_ = 0;  // of all segments
 };

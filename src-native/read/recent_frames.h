@@ -1,5 +1,5 @@
-// The frames that a log of this process has written to the device last. A direct write bypasses the
-// page cache, so a follower would have to read them back from the device.
+// The frames that the logs of this process wrote to the device last. Direct writes bypass the page
+// cache, so a follower would otherwise have to read the frames back from the device.
 #pragma once
 
 #include <cstddef>
@@ -22,13 +22,13 @@ class RecentFrames {
   // Groups above this size are not held: reading one from the device costs little for each record.
   static constexpr size_t kMaxGroupBytes = 32 << 10;
 
-  // One for the process; never destroyed.
+  // The instance of the process; never destroyed.
   static RecentFrames& Shared();
 
-  // Whole frames that are on the device, at `offset` of the segment. They replace what is held,
-  // unless they follow it.
+  // Adds whole frames that are on the device at `offset` of the segment. If they do not follow the
+  // frames that are held, they replace them.
   void Note(uint64_t salt, uint64_t offset, Bytes frames);
-  // Copies what is held from `offset` on, at most `capacity` bytes; returns their number.
+  // Copies the held bytes from `offset` on, at most `capacity`, and returns their number.
   size_t Read(uint64_t salt, uint64_t offset, void* to, size_t capacity);
   // Called when the segment is cut or sealed, and when the log is closed.
   void Forget(uint64_t salt);
@@ -48,7 +48,7 @@ class RecentFrames {
   Segment* Find(uint64_t salt);
 
   std::mutex mutex_;
-  std::list<Segment> segments_;  // used last, first
+  std::list<Segment> segments_;  // the most recently used first
 };
 
 }  // namespace durlog

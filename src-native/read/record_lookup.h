@@ -21,7 +21,7 @@ struct PointRecord {
   uint32_t length = 0;
   uint64_t seq = 0;
   uint64_t timestamp_ms = 0;  // since the Unix epoch
-  // Its offset; 0 if it was not found by a known position.
+  // The record's offset; 0 if it was not found by a known position.
   uint64_t segment_first_seq = 0;
   uint64_t frame_offset = 0;
 
@@ -58,8 +58,8 @@ class RecordLookup {
                Reading reading = Reading::kAny)
       : segment_(segment), acknowledged_end_(acknowledged_end), reading_(reading) {}
 
-  // Nothing if no whole record was found, or no known position is near. A LogReader finds out
-  // which, and notes positions on its way.
+  // Empty if no whole record was found, or if no known position is near. A LogReader must then
+  // decide, which also notes positions.
   Result<std::optional<PointRecord>> Find(uint64_t seq);
 
  private:
@@ -85,7 +85,7 @@ class RecordLookup {
   const uint64_t acknowledged_end_;
   const Reading reading_;
   AlignedBuffer buffer_;
-  uint64_t begin_ = 0;  // of what the buffer holds
+  uint64_t begin_ = 0;  // the offset of the buffer's first byte
   size_t filled_ = 0;
   size_t next_read_bytes_ = kWindowBytes;
   size_t reads_ = 0;

@@ -9,13 +9,13 @@
 
 namespace durlog {
 
-// The writer stores a frame's header before its payload is complete, so a header that stays the
-// same does not show when the frame is whole. While it does, the frame is decoded again at growing
-// intervals.
+// The writer stores a frame's header before its payload is complete, so an unchanged header does
+// not show whether the frame is still incomplete. While the header is unchanged, the frame is
+// decoded again at increasing intervals.
 class SeenEnd {
  public:
-  // Keeps the bytes that were decoded, not those that the file has now: a frame that has become
-  // whole in between must not be mistaken for the incomplete one.
+  // Keeps the bytes that were decoded, not the bytes that the file has now: a frame that has become
+  // whole since must not be mistaken for the incomplete one.
   void Keep(const uint8_t header[kFrameHeaderBytes]) {
     if (Is(header)) return;
     std::memcpy(header_, header, sizeof header_);

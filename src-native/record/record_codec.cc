@@ -18,7 +18,7 @@ bool HasPlausibleLength(const FrameFields& fields) {
     case FrameState::kMarker: return fields.length == 0;
     case FrameState::kPadding: return true;
     case FrameState::kVoid:
-      // It has the place of the records whose seqs it takes.
+      // A void is at least as long as the smallest frames for the seqs that it takes.
       return uint64_t{fields.unsynced} * kMinRecordFrameBytes <= fields.frame_bytes();
     default: return fields.length > 0 && fields.length <= kMaxPayloadBytes;
   }
@@ -53,7 +53,7 @@ DecodeStatus DecodeFrame(const uint8_t* from, size_t available, uint64_t room, u
   if (fields.frame_bytes() > room) return DecodeStatus::kOverrun;
   if (fields.frame_bytes() > available) return DecodeStatus::kShort;
   frame->payload = from + kFrameHeaderBytes;
-  // What holds no record is skipped, never read: only its header is covered.
+  // The payload of a frame that holds no record is skipped, so the checksum covers only the header.
   const size_t covered = fields.state == FrameState::kCommitted ? fields.length : 0;
   if (FrameCrc(crc_seed, from, Bytes{frame->payload, covered}) != Load32(from + kFrameCrcOffset)) {
     return DecodeStatus::kBadCrc;

@@ -1,4 +1,4 @@
-// Encodes and decodes frames, the form of a record on disk. Pure functions over memory.
+// Encodes and decodes frames, the representation of records on disk. Pure functions over memory.
 #pragma once
 
 #include <cstddef>
@@ -17,15 +17,15 @@ struct FrameFields {
   bool batch_continues = false;  // bit 28, which means nothing unless the frame is a record
   uint32_t length = 0;           // payload bytes
   uint64_t seq = 0;
-  // How many records before this one were not known to be synced; of a void: how many seqs it
-  // takes.
+  // The number of records before this one that were not known to be synced. For a void: the number
+  // of seqs that it takes.
   uint32_t unsynced = 0;
   uint32_t time_ms = 0;  // since the segment's base time
 
   // Every record below this seq was on the device when the frame was made. A void carries no
   // watermark, so that every writer makes the same bytes.
   uint64_t synced_end() const { return state == FrameState::kVoid ? 0 : seq - unsynced; }
-  // The next frame's seq is `seq` and so many.
+  // The next frame's seq is `seq` + seqs().
   uint64_t seqs() const {
     if (state == FrameState::kCommitted) return 1;
     return state == FrameState::kVoid ? unsynced : 0;
@@ -50,16 +50,16 @@ inline FrameFields FieldsInBatch(FrameFields first, size_t i, size_t count, size
   return first;
 }
 
-// The frame's first word, which says that it is there.
+// The frame's first word. It is zero as long as there is no frame.
 inline uint32_t FrameWord(const FrameFields& fields) {
   return fields.length | (fields.batch_continues ? kBatchContinuesFlag : 0) |
          (static_cast<uint32_t>(fields.state) << kStateShift);
 }
 
-// Fills the 24 header bytes but for the checksum. Returns the CRC of what comes before the payload;
-// SealFrameHeader() takes it continued over the payload. `crc_seed` binds the frame to its segment
-// (SegmentIdentity). The caller stores the first four bytes last, so that a reader sees a whole
-// frame or none.
+// Fills the 24 bytes of the header except the checksum. Returns the CRC of these bytes; the caller
+// continues it over the payload and passes it to SealFrameHeader(). `crc_seed` binds the frame to
+// its segment (SegmentIdentity). The caller stores the first four bytes last, so that a reader sees
+// a whole frame or none.
 inline uint32_t BeginFrameHeader(const FrameFields& fields, uint32_t crc_seed,
                                  uint8_t header[kFrameHeaderBytes]) {
   Store32(header, FrameWord(fields));
@@ -74,7 +74,7 @@ inline void SealFrameHeader(uint8_t header[kFrameHeaderBytes], uint32_t crc) {
   Store32(header + kFrameCrcOffset, crc);
 }
 
-// Writes the whole frame, fields.frame_bytes() of it. The payload may change meanwhile: see
+// Writes the whole frame: fields.frame_bytes() bytes. The payload may change during the call: see
 // CopyAndCrc32c().
 inline void EncodeFrame(const FrameFields& fields, Bytes payload, uint32_t crc_seed, uint8_t* to) {
   const uint32_t crc = BeginFrameHeader(fields, crc_seed, to);
@@ -106,7 +106,7 @@ inline void EncodeVoid(uint64_t seq, uint32_t seqs, uint32_t length, uint32_t cr
 enum class DecodeStatus : uint8_t {
   kWhole,      // a frame of any state but free, checksum verified
   kFree,       // the word is zero: nothing has been committed here
-  kShort,      // needs more bytes than were given, and may be whole with them
+  kShort,      // longer than the given bytes; may be whole
   kOverrun,    // claims to reach past the end of the segment
   kBadState,   // reserved, or a state this version does not know
   kBadLength,  // a record without a payload, or one longer than the format allows
@@ -119,15 +119,16 @@ struct DecodedFrame {
 };
 
 // Decodes the frame at `from`. `available` bytes may be read; `room` bytes remain in the segment
-// (room >= available). On kShort, fields.frame_bytes() says how many are needed, if at least the
-// word was there. The length is checked against `room` before anything after it is read.
+// (room >= available). On kShort, fields.frame_bytes() is the number of bytes needed, if the given
+// bytes contained at least the word. The length is checked against `room` before any later field
+// is read.
 DecodeStatus DecodeFrame(const uint8_t* from, size_t available, uint64_t room, uint32_t crc_seed,
                          DecodedFrame* frame);
 
 // Splits the header's fields without any check, for dumps and for resynchronisation.
 FrameFields PeekFrame(const uint8_t header[kFrameHeaderBytes]);
 
-// One clause on what is wrong, for reports; "" for kWhole.
+// Describes the fault in one clause, for reports; "" for kWhole.
 const char* DescribeDecodeStatus(DecodeStatus status);
 
 }  // namespace durlog

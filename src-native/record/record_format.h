@@ -6,13 +6,13 @@
 
 namespace durlog {
 
-// A log that one writer has open at a time is of version 1. Version 2 adds what several writers of
-// one segment need: reserved frames, voids and times that fall.
+// A log that has one writer at a time has version 1. Version 2 adds the features that several
+// writers of one segment need: reserved frames, voids, and times that may decrease.
 inline constexpr uint32_t kExclusiveVersion = 1;
 inline constexpr uint32_t kSharedVersion = 2;
 inline constexpr uint32_t kNewestVersion = kSharedVersion;
 
-// Seqs travel through JavaScript numbers.
+// The limit of seqs: they are passed as JavaScript numbers.
 inline constexpr uint64_t kMaxSeq = (uint64_t{1} << 53) - 1;
 
 // Every frame starts on a multiple of this, so that its first word never straddles a sector and

@@ -66,7 +66,7 @@ std::optional<LogUuid> ParseUuid(const std::string& text) {
     if (HasHyphenBefore(i)) ++at;
     uuid[i] = static_cast<uint8_t>((kHex.find(text[at]) << 4) | (kHex.find(text[at + 1]) & 15));
   }
-  // Any other character than those was read as one of them.
+  // Formatting the result again finds characters that were parsed as if they were hexadecimal.
   if (FormatUuid(uuid) != text) return std::nullopt;
   return uuid;
 }

@@ -15,7 +15,7 @@ namespace durlog {
 using LogUuid = std::array<uint8_t, 16>;
 
 std::string FormatUuid(const LogUuid& uuid);
-// Nothing for what FormatUuid does not make.
+// nullopt unless the text has the form that FormatUuid() returns.
 std::optional<LogUuid> ParseUuid(const std::string& text);
 
 // Written and synced before the file gets a segment's name, and never changed: a crash therefore
@@ -24,12 +24,12 @@ std::optional<LogUuid> ParseUuid(const std::string& text);
 struct SegmentHeader {
   LogUuid uuid{};              // the log it belongs to
   uint64_t salt = 0;           // random for each activation, so that stale records fail
-  uint64_t base_time_ms = 0;   // since the Unix epoch; record times count from here
+  uint64_t base_time_ms = 0;   // since the Unix epoch; record times are relative to it
   uint64_t segment_bytes = 0;  // no frame reaches past this
   bool recycled = false;       // after the last record there may be stale bytes, not zeros
   uint32_t version = kExclusiveVersion;
 
-  // What every frame's checksum starts from.
+  // The initial value of every frame's checksum.
   uint32_t crc_seed() const;
 };
 

@@ -15,8 +15,8 @@ struct LogIdentity {
   LogUuid uuid{};          // zeros if no header can be read
   bool undisputed = true;  // no segment is known to belong to another log
 };
-// The UUID of most segments. If the oldest and the newest segment agree, theirs, and no other
-// segment is read.
+// The UUID of most segments. If the oldest and the newest segment have the same UUID, it is the
+// result, and no other segment is read.
 Result<LogIdentity> IdentifyLog(Directory& directory, const std::vector<uint64_t>& segments);
 // kCorrupt unless the segment belongs to the log `uuid`.
 Status CheckIdentity(const Directory& directory, uint64_t first_seq, const SegmentHeader& header,

@@ -36,8 +36,8 @@ struct ScannedSegment {
   SegmentScan scan;
   // The scanned bytes are known to be on the device: see ShowDevice().
   bool from_device = false;
-  // Not OK if the header cannot be read or is another log's. Then nothing in the segment can be
-  // checked, and `file` is null.
+  // Not OK if the header cannot be read or belongs to another log. Then no frame of the segment can
+  // be checked, and `file` is null.
   Status unreadable;
 
   bool empty() const { return unreadable.ok() && !scan.damaged && scan.records == 0; }
@@ -50,7 +50,7 @@ struct RecoveryPlan {
   std::vector<ScannedSegment> scanned;
   RecoveryReport report;
   std::vector<Cut> cuts;    // in the order in which they must be made
-  uint64_t synced_end = 0;  // every record below it was on the device, by what the data says
+  uint64_t synced_end = 0;  // the data states that every record below it was on the device
   // Every record below it is known to exist: the data states that it was synced, or it was
   // acknowledged.
   uint64_t known_end = 0;

@@ -9,10 +9,10 @@
 namespace durlog {
 
 enum class RecoveryState : uint8_t {
-  kClean,     // the log ends where its last record does
-  kTornTail,  // an end that was never acknowledged at sync
+  kClean,     // nothing follows the last record
+  kTornTail,  // an incomplete end that was never acknowledged at sync
   kHole,      // as kTornTail, with whole records in it, none of them known to be synced
-  kCorrupt,   // damage below what is known to have been synced
+  kCorrupt,   // damage below the end that is known to have been synced
 };
 
 struct RecoveryReport {

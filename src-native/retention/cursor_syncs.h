@@ -1,4 +1,4 @@
-// Brings the places of a log's cursors to the device before the records below them are removed.
+// Syncs the positions of a log's cursors before the records below them are removed.
 #pragma once
 
 #include <set>
@@ -10,16 +10,16 @@
 
 namespace durlog {
 
-// A position may be in memory only, and a power cut then takes the cursor back. That must not
-// happen once the records in between have been removed. Used by one thread at a time.
+// If a position is in memory only, a power cut moves the cursor back. This must not happen after
+// the records in between have been removed. Used by one thread at a time.
 class CursorSyncs {
  public:
   // As ListCursorPlaces(), but without the positions of cursors for which Sync() has failed.
   Result<std::vector<CursorPlace>> List(Directory& directory, const BootId& boot,
                                         const LogOfCursors& log) const;
-  // Brings the places to the device. False if that fails for one of them. Its position is then
+  // Syncs the positions. Returns false if a sync fails. The position of that cursor is then
   // unknown, here and in each later List(), because a second sync could succeed without having
-  // written it.
+  // written the position.
   bool Sync(Directory& directory, std::vector<CursorPlace>* places);
 
  private:

@@ -11,8 +11,8 @@
 namespace durlog {
 namespace {
 
-// A decision is made after a segment is sealed. Until the next decision the log uses the active
-// segment, the spare for the next one, and one more if the removal takes longer.
+// The plan is made after a segment is sealed. Until the next plan, the log fills the active
+// segment, the spare that follows it, and one more segment if the removal takes longer.
 constexpr uint64_t kRoomSegments = 2;
 
 }  // namespace

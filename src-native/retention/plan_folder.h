@@ -1,4 +1,4 @@
-// The plan for a log as its folder shows it.
+// Makes the retention plan for a log from the files in its folder.
 #pragma once
 
 #include <cstdint>

@@ -9,7 +9,7 @@ uint64_t EndOf(const RetainedLog& log, size_t index) {
   return index + 1 < log.segments.size() ? log.segments[index + 1].first_seq : log.next_seq;
 }
 
-// How many of the oldest segments may go at all.
+// The number of the oldest segments that may be removed at all.
 size_t RemovableIn(const RetainedLog& log) {
   size_t count = 0;
   while (count + 1 < log.segments.size() && log.segments[count].first_seq < log.keep) ++count;
@@ -23,7 +23,7 @@ uint64_t PlaceIn(const RetainedLog& log, const CursorPlace& cursor) {
   return std::max(cursor.position.value_or(first_seq), first_seq);
 }
 
-// No cursor has still to read a record below it.
+// Every cursor has read the records below the result. UINT64_MAX if cursors hold nothing back.
 uint64_t PassedByAll(const RetentionPolicy& policy, const RetainedLog& log) {
   uint64_t passed = UINT64_MAX;
   if (!policy.keep_for_cursors) return passed;

@@ -1,4 +1,4 @@
-// Which of a log's oldest segments may go.
+// Decides which of a log's oldest segments to remove.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +18,7 @@ struct RetentionPolicy {
   std::optional<uint64_t> max_bytes;
   // A segment whose newest record is older is removed once every cursor has passed it.
   std::optional<uint64_t> max_age_ms;
-  // False: cursors hold nothing back.
+  // If false, segments are removed even if cursors have not read them.
   bool keep_for_cursors = true;
   // Records below this seq are removed even if cursors have not read them.
   std::optional<uint64_t> before;
@@ -36,11 +36,12 @@ struct RetainedLog {
   // The first seq of the oldest segment that has to stay: the active segment, or one that is not
   // synced.
   uint64_t keep = 0;
-  uint64_t room_bytes = 0;  // kept free for records appended before the next decision
+  uint64_t room_bytes = 0;  // reserved for records that are appended before the next plan
   std::vector<CursorPlace> cursors;
 };
 
-// Whether every record of segment `index` is older than `time_ms`. False if that cannot be read.
+// Whether every record of segment `index` is older than `time_ms`. False if this is unknown because
+// the segment cannot be read.
 using IsOlder = std::function<bool(size_t index, uint64_t time_ms)>;
 
 // Removed records that a cursor had not read yet.
@@ -55,9 +56,9 @@ struct RetentionPlan {
   uint64_t before = 0;
   uint64_t segments = 0;  // the number of these segments
   uint64_t bytes = 0;     // and their size
-  // The active segment holds records that may all be removed: it is to be sealed first.
+  // All records of the active segment may be removed: it must be sealed first.
   bool seal = false;
-  // The policy asks for more than may be removed, because some segments are not synced yet.
+  // The policy would remove more segments, but some of them are not synced yet.
   bool over = false;
   std::vector<CursorOverrun> overruns;  // by `max_bytes` and `before`, in the order of the cursors
 };

@@ -1,4 +1,4 @@
-// What retention has to know of a log's segments: how long they are and how old.
+// The sizes and the times of a log's segments, for retention.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,7 @@ class SegmentSurvey {
   bool IsOlder(uint64_t first_seq, std::optional<uint64_t> next_first_seq, uint64_t time_ms);
   // The segment is sealed, and the time of its newest record is known.
   void NoteNewest(uint64_t first_seq, uint64_t time_ms) { newest_ms_[first_seq] = time_ms; }
-  // Segments below are gone.
+  // Forgets the segments below `first_seq`, which have been removed.
   void ForgetBelow(uint64_t first_seq);
 
  private:

@@ -75,9 +75,9 @@ Result<uint64_t> CutBehindMarker(File& file, const SegmentHeader& header, uint64
   return offset + last.size;
 }
 
-// The shorter void and its marker take no more room than the longer one did: each seq of a void has
-// at least the bytes of a marker. With the first marker they may, at the end of a segment, so that
-// the last marker is left out: no record follows the first one.
+// The shorter void and its marker take no more room than the longer void did, because a void has at
+// least the size of a marker for each of its seqs. Together with the first marker, they may exceed
+// the room at the end of a segment. Then the last marker is left out.
 Result<uint64_t> CutInsideVoid(File& file, const SegmentHeader& header, uint64_t offset,
                                uint64_t void_seq, uint64_t next_seq) {
   DURLOG_ASSIGN_OR_RETURN(offset, CutBehindMarker(file, header, offset, void_seq));

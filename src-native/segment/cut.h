@@ -1,4 +1,4 @@
-// Cuts a segment's file so that nothing that is cut can come back after a crash.
+// Cuts a segment's file so that no byte that was cut can return after a crash.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace durlog {
 
-// Truncates the file, gives it back as zeros the blocks that were preallocated, and syncs it.
+// Truncates the file, allocates its blocks again if they were preallocated, and syncs it.
 Status CutSegment(File& file, uint64_t offset, uint64_t segment_bytes);
 // As CutSegment(), for synced records. A power cut at any moment leaves no whole frame after a
 // damaged one, which the next open would have to report as corrupt.

@@ -9,8 +9,8 @@
 
 namespace durlog {
 
-// Made before the file is read: readahead fills the cache with the zeros of blocks that were never
-// written, and the file system takes what is cached for data.
+// Must be made before the file is read: readahead fills the cache with the zeros of blocks that
+// were never written, and the file system reports cached pages as data.
 class DataMap {
  public:
   // Of [0, end).
@@ -22,7 +22,7 @@ class DataMap {
  private:
   explicit DataMap(std::vector<uint64_t> first_data) : first_data_(std::move(first_data)) {}
 
-  // Bounds the map of a file that is a hole in every other block.
+  // Bounds the size of the map if a file has a hole in every other block.
   static constexpr uint64_t kStepBytes = 1u << 20;
 
   std::vector<uint64_t> first_data_;  // of each step that holds any; ascending

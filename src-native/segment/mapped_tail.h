@@ -1,5 +1,5 @@
-// The end of a segment as memory: a row of mapped chunks that a worker populates ahead of the
-// append point, so that a store is a store and not a page fault.
+// The end of a segment, mapped into memory: consecutive chunks that a worker populates ahead of the
+// append point, so that a store causes no page fault.
 #pragma once
 
 #include <atomic>
@@ -22,7 +22,7 @@ namespace durlog {
 // neither.
 class ChunkJob final : public Job {
  public:
-  // The bytes below `zero_from` must not be written over.
+  // The bytes below `zero_from` must not be overwritten.
   ChunkJob(std::shared_ptr<Segment> segment, uint64_t begin, uint64_t end, uint64_t zero_from,
            Populating populating)
       : segment_(std::move(segment)), zero_from_(zero_from), populating_(populating) {
@@ -49,9 +49,9 @@ class ChunkJob final : public Job {
   Status status_;
 };
 
-// One chunk after the other, on one worker: in parallel they would only spin on the file's lock,
-// and occupy workers that other jobs need. First unmaps the retired chunks, so that this costs the
-// appending thread nothing.
+// Runs chunk jobs one after the other on one worker: in parallel, they would spin on the file's
+// lock and occupy workers that other jobs need. First unmaps the retired chunks, so that the
+// appending thread does not have to.
 class ChunkRun final : public Job {
  public:
   ChunkRun(std::vector<std::shared_ptr<ChunkJob>> jobs, std::vector<Chunk> retired)
@@ -87,8 +87,8 @@ struct TailLegacy {
 // Used by the appending thread alone. Offsets only grow.
 class MappedTail {
  public:
-  // `segment` is active, and its blocks are allocated up to its end. Stores begin at `offset`; with
-  // a `first` chunk, which holds it, there is nothing to wait for.
+  // `segment` is active, and its blocks are allocated up to its end. Stores begin at `offset`. If
+  // there is a `first` chunk, it contains `offset`, and the first store waits for no job.
   MappedTail(std::shared_ptr<Segment> segment, uint64_t offset, const TailShape& shape,
              Executor* executor, Chunk first = {}, TailLegacy legacy = {});
   // No job outlives the tail: it would write its zeros over later records.
@@ -104,7 +104,7 @@ class MappedTail {
     spans_chunks_ = false;
     return Status::Ok();
   }
-  // After Ensure(). Cuts at chunk borders.
+  // After Ensure(). Splits the store at chunk borders.
   void Store(uint64_t offset, const void* from, size_t length) {
     if (InCurrent(offset, length)) {
       std::memcpy(current_ + (offset - current_begin_), from, length);
@@ -117,9 +117,10 @@ class MappedTail {
     if (!InCurrent(offset, length)) return StoreAcross(offset, from, length, crc);
     return CopyAndCrc32c(crc, current_ + (offset - current_begin_), from, length);
   }
-  // Stores the first word of a frame, last and in one piece. A reader sees the frame from then on.
+  // Stores the first word of a frame atomically, after the rest. A reader sees the frame from then
+  // on.
   void Publish(uint64_t offset, uint32_t word) {
-    // Frames start on multiples of eight, so the word is aligned and the store is one.
+    // Frames start on multiples of eight, so the word is aligned and the store is atomic.
     static_assert(kFrameAlignment % alignof(std::atomic<uint32_t>) == 0, "the word is aligned");
     static_assert(sizeof(std::atomic<uint32_t>) == sizeof word, "the atomic is the word itself");
     uint8_t* const at =
@@ -143,7 +144,7 @@ class MappedTail {
   // Gives up the tail of a sealed segment without waiting. No store is possible afterwards, and the
   // file must not be written after its last frame before the run is done.
   TailLegacy Leave();
-  // Whether a ChunkJob is running. While one is, it dirties the range ahead of the append point.
+  // Whether a ChunkJob is running. A running job dirties the range ahead of the append point.
   bool populating() const;
   // How far ahead of the append point pages are populated; a multiple of the map's alignment.
   uint64_t lead_bytes() const { return lead_bytes_; }
@@ -181,7 +182,7 @@ class MappedTail {
   uint64_t first_offset_;
   uint64_t next_chunk_bytes_;
   uint64_t lead_bytes_;
-  uint64_t prepared_end_;  // end of the last chunk that has been asked for
+  uint64_t prepared_end_;  // end of the last chunk that has been requested
   std::deque<Chunk> chunks_;
   std::deque<std::shared_ptr<ChunkJob>> ahead_;
   std::shared_ptr<ChunkRun> run_;

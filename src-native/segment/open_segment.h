@@ -14,13 +14,13 @@ namespace durlog {
 struct OpenedSegment {
   std::unique_ptr<File> file;
   SegmentHeader header;
-  bool header_copies_differ = false;  // and `header` is the first one that is good
+  bool header_copies_differ = false;  // `header` is the first valid copy
 };
 
 // Opens a segment and reads its header. kCorrupt if neither copy of the header is whole, kVersion
 // if a newer version wrote it.
 Result<OpenedSegment> OpenSegment(Directory& directory, uint64_t first_seq, OpenMode mode);
-// As OpenSegment(), for a file that may have no segment's name yet.
+// As OpenSegment(), for a file whose name need not be a segment's name.
 Result<OpenedSegment> OpenSegmentFile(Directory& directory, const std::string& name, OpenMode mode);
 
 // The context for scanning the frames of a segment.

@@ -9,7 +9,7 @@ enum class Preallocation : uint8_t {
   kNone,       // the file grows as it is written
   kFallocate,  // blocks allocated, marked unwritten; the size is set
   kZero,       // zeros are written, so that a later write converts no extent
-  kRecycle,    // a trimmed segment is used again as it is; never requested, only reported
+  kRecycle,    // a trimmed segment is reused; only reported, never requested
 };
 
 }  // namespace durlog

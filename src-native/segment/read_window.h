@@ -11,13 +11,13 @@ namespace durlog {
 
 class ReadWindow {
  public:
-  // Nothing at or past `end` is shown; `end` is at most the size of the file. A file that is open
-  // for direct I/O has to be read in multiples of `alignment`.
+  // Bytes from `end` on are not read; `end` is at most the size of the file. A file that is open
+  // for direct I/O must be read in multiples of `alignment`.
   ReadWindow(File& file, uint64_t end, uint32_t alignment = 1)
       : file_(file), end_(end), alignment_(alignment) {}
 
-  // The bytes at `offset`: at least `wanted` of them, less only at the end. Valid until the next
-  // call. The buffer never outgrows the larger of one step and `wanted`.
+  // The bytes at `offset`: at least `wanted` of them, fewer only at the end. Valid until the next
+  // call. The buffer is never larger than the larger of one step and `wanted`.
   struct View {
     const uint8_t* data;
     size_t size;

@@ -117,7 +117,7 @@ Result<std::optional<ScannedFrame>> FrameScanner::Resync() {
 
 Result<bool> FrameScanner::AnyNonZero(uint64_t offset, const DataMap& data) {
   for (;;) {
-    // Not through the zeros of blocks that were never written.
+    // Skips the zeros of blocks that were never written.
     offset = data.NextData(offset);
     DURLOG_ASSIGN_OR_RETURN(ReadWindow::View view, window_.At(offset, 1));
     if (view.size == 0) break;
@@ -129,7 +129,8 @@ Result<bool> FrameScanner::AnyNonZero(uint64_t offset, const DataMap& data) {
 
 namespace {
 
-// Frames up to the first that is not whole. A batch counts once its last record is there.
+// Scans the frames up to the first one that is not whole. A batch counts only if its last record is
+// present.
 Result<ScannedFrame> ScanWholeFrames(FrameScanner& scanner, SegmentScan* scan) {
   uint64_t batch_records = 0;
   uint64_t batch_bytes = 0;
@@ -164,14 +165,14 @@ Result<ScannedFrame> ScanWholeFrames(FrameScanner& scanner, SegmentScan* scan) {
 // Whether the bytes after the end are anything other than unused space.
 Result<bool> IsDamage(FrameScanner& scanner, const DataMap& data, const ScanContext& context,
                       const ScannedFrame& frame, const SegmentScan& scan) {
-  // Whole by the segment's own salt, so not stale: the file had another name.
+  // The frame is whole with the segment's salt, so it is not stale: the file had another name.
   if (scan.misplaced) return true;
   if (!context.recycled) {
     if (frame.offset != scan.end_offset) return true;
     if (frame.status != DecodeStatus::kFree) return true;
     return scanner.AnyNonZero(scan.end_offset, data);
   }
-  // Stale bytes of the file's former life are no damage; something with our own seq is.
+  // Stale bytes from the file's previous use are no damage, but a frame with the expected seq is.
   if (frame.offset != scan.end_offset) return true;
   return frame.status != DecodeStatus::kFree && frame.fields.seq == scan.next_seq;
 }
@@ -184,7 +185,8 @@ void TallyBehindDamage(const FrameFields& fields, const FrameScanner& scanner, S
   ++scan->records_after;
 }
 
-// The seqs in it are taken, and by what it is named they are not looked for.
+// Skips the frames of a file that had another name: their seqs are assigned, but its present name
+// does not show them.
 Status PassMisplaced(FrameScanner&& scanner, uint64_t offset, SegmentScan* scan) {
   scanner.AcceptAnySeq();
   scanner.Seek(offset, 0);
@@ -220,7 +222,7 @@ Result<SegmentScan> ScanSegment(File& file, const ScanContext& context) {
   scan.next_seq = context.first_seq;
   DURLOG_ASSIGN_OR_RETURN(const ScannedFrame stop, ScanWholeFrames(scanner, &scan));
   scan.damage = stop.status;
-  // Salvage reads the whole records of a torn batch as well: their seqs are taken.
+  // Salvage also reads the whole records of a torn batch, so their seqs must not be assigned again.
   scan.next_after = scanner.next_seq();
   scan.misplaced = stop.misplaced;
   if (stop.misplaced) {

@@ -18,18 +18,18 @@ struct ScanContext {
   bool recycled = false;       // there may be stale bytes after the end
 };
 
-// One frame as the scanner meets it.
+// The result of decoding one frame.
 struct ScannedFrame {
   DecodeStatus status = DecodeStatus::kFree;
   uint64_t offset = 0;
   FrameFields fields;
   const uint8_t* payload = nullptr;  // valid until the next call
-  bool misplaced = false;            // whole, with a seq that no crash leaves there
+  bool misplaced = false;            // whole, but no crash can cause its seq at this place
 };
 
-// Frames in order of offset. Stops at the first that is not whole, whose seq is not the expected
-// one (reported as kBadCrc: the frame is intact but not of this place), or that is no record inside
-// a batch (reported as kBadState).
+// Decodes frames in order of offset. Stops at the first frame that is not whole, whose seq is not
+// the expected one (reported as kBadCrc: the frame is intact but belongs to another place), or that
+// is in a batch but is not a record (reported as kBadState).
 class FrameScanner {
  public:
   // `alignment` is for a file that is open for direct I/O.
@@ -40,7 +40,7 @@ class FrameScanner {
   // Searches from position() for the next valid frame, a record or marker whose seq is at least
   // next_seq(), and moves past it. nullopt if there is none. Bounded: see kResyncBudgetFactor.
   Result<std::optional<ScannedFrame>> Resync();
-  // Whether any byte from `offset` to the end of the file is not zero. `data` is the file's.
+  // Whether any byte from `offset` to the end of the file is not zero. `data` is the file's map.
   Result<bool> AnyNonZero(uint64_t offset, const DataMap& data);
 
   uint64_t position() const { return position_; }
@@ -59,8 +59,9 @@ class FrameScanner {
   bool gave_up() const { return gave_up_; }
 
  private:
-  // Checksummed bytes a resync may spend, as a multiple of the segment: a hostile file could
-  // otherwise make every eighth byte claim the rest of the segment.
+  // The most bytes that a resync computes checksums of, as a multiple of the segment's size. In a
+  // hostile file, every eighth byte could otherwise begin a frame that claims the whole rest of the
+  // segment.
   static constexpr uint64_t kResyncBudgetFactor = 4;
 
   Result<DecodeStatus> Decode(uint64_t offset, DecodedFrame* frame);
@@ -68,7 +69,7 @@ class FrameScanner {
   bool IsPlausible(const FrameFields& fields, uint64_t offset) const;
 
   const ScanContext context_;
-  const uint64_t end_;  // of what can be read
+  const uint64_t end_;  // of the readable bytes
   ReadWindow window_;
   uint64_t position_ = kSegmentHeaderBytes;
   uint64_t next_seq_;
@@ -101,7 +102,7 @@ struct SegmentScan {
   // The number of valid records after the damage.
   uint64_t records_after = 0;
   uint64_t first_after = 0;
-  uint64_t next_after = 0;  // after the last of them, or of a torn batch's whole ones
+  uint64_t next_after = 0;  // the seq after the last of them, or after a torn batch's whole records
   bool gave_up = false;
 };
 

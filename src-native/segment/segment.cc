@@ -28,9 +28,9 @@ Status WriteZeros(File& file, const AlignedBuffer& zeros, uint64_t begin, uint64
   return Status::Ok();
 }
 
-// Zeros from the header's end to the segment's, in steps that a slow disk can interleave with
-// commits. Whole blocks bypass the page cache if possible: cached zeros are large folios, and a
-// one-byte store to one writes all of it back.
+// Writes zeros from the end of the header to the end of the segment, in steps between which a slow
+// disk can run commits. Whole blocks bypass the page cache if possible: cached zeros are in large
+// folios, and a store of one byte would write a whole folio back.
 Status ZeroSegment(Directory& directory, File& file, const std::string& name, uint64_t bytes,
                    uint32_t direct_alignment) {
   AlignedBuffer zeros;
@@ -78,7 +78,7 @@ Result<Spare> FillSpare(Directory& directory, const SpareRequest& request,
   }
   if (zero) spare.preallocated = Preallocation::kZero;
   if (header.recycled) spare.preallocated = Preallocation::kRecycle;
-  // Size and extents as well: from here on a durable write into it touches no metadata.
+  // Syncs size and extents as well, so that later durable writes into the file need no metadata.
   DURLOG_RETURN_IF_ERROR(file.SyncFull());
   if (request.first_chunk_bytes > 0 && spare.blocks_allocated) {
     spare.first_chunk = MapFirstChunk(file, request, header);
@@ -101,7 +101,7 @@ Result<Spare> MakeSpare(Directory& directory, const SpareRequest& request,
   const std::string made = spare.name;
   Result<Spare> filled = FillSpare(directory, request, header, std::move(spare));
   if (!filled.ok()) {
-    // The first error is returned; a leftover spare is swept up by the next open.
+    // The first error is returned; the next open removes a spare that is left.
     Status removed = directory.Remove(made);
     static_cast<void>(removed);
   }
@@ -164,7 +164,7 @@ Status Segment::TakeName(Directory& directory, const std::string& spare_name) {
     replaced_->direct_unsynced_.reset();
   }
   Status renamed = directory.Rename(spare_name, name_);
-  // The spare's name means nothing to a caller, and its file is removed when the log is closed.
+  // The error does not name the spare, whose file is removed when the log is closed.
   if (!renamed.ok()) renamed = std::move(renamed).WithPath(directory.path() + "/" + name_);
   if (!replaced_ || renamed.ok()) {
     replaced_.reset();
@@ -196,7 +196,8 @@ Status Segment::DropFirstChunk() {
 void RemoveSpare(Directory& directory, SpareJob& job) {
   job.Await();
   if (!job.spare().ok()) return;
-  // A worker may hold the job a while yet, and a removed file that is open keeps its blocks.
+  // Closes the file: a worker may hold the job longer, and a removed file keeps its blocks while it
+  // is open.
   job.spare()->first_chunk = Chunk{};
   job.spare()->file.reset();
   Status removed = directory.Remove(job.spare()->name);

@@ -1,4 +1,4 @@
-// A segment: one file of records, from the spare it starts as to the sealed file it becomes.
+// A segment: one file of records. It begins as a spare, becomes active, and is finally sealed.
 #pragma once
 
 #include <cstdint>
@@ -37,13 +37,13 @@ struct Spare {
   Chunk first_chunk;              // without a mapping if none was requested or mapping failed
 };
 
-// Makes a spare and syncs it. If the file system cannot allocate blocks, it has none in advance. A
-// full disk is an error, and leaves no file.
+// Makes a spare and syncs it. If the file system cannot preallocate blocks, the file grows as it is
+// written. If the disk is full, the call fails and leaves no file.
 Result<Spare> MakeSpare(Directory& directory, const SpareRequest& request,
                         const SegmentHeader& header, const std::string& name);
 
-// MakeSpare on a worker. The header is settled when the job is made: records may be framed for
-// the segment before its file exists.
+// Calls MakeSpare() on a worker. The header is determined when the job is made, so that records can
+// be framed for the segment before its file exists.
 class SpareJob final : public Job {
  public:
   SpareJob(Directory& directory, SpareRequest request, SegmentHeader header, std::string name)
@@ -114,10 +114,10 @@ class Segment {
   // After OpenDirect() with the same mode.
   File& direct(OpenMode mode) { return mode == OpenMode::kDirect ? *direct_ : *direct_unsynced_; }
 
-  // Whether a sync of the folder has covered the segment's name. Touched by the commit that runs,
+  // Whether a sync of the folder has covered the segment's name. Accessed by the running commit,
   // and by the log between commits.
   bool entry_synced = false;
-  // The extents up to here are known to be written, by records or by zeros. Touched as above.
+  // The extents up to here are known to be written, by records or by zeros. Accessed as above.
   uint64_t written_until = 0;
 
  private:

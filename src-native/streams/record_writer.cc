@@ -10,11 +10,13 @@
 namespace durlog {
 namespace {
 
-// A reader of a growing file sees a write page by page. Also the block of a direct write.
+// A reader of a growing file sees a buffered write page by page. Also the alignment of direct
+// writes.
 constexpr size_t kPageBytes = 4096;
-// More pages at once are written directly.
+// If records need more pages than this, they are written with direct I/O.
 constexpr size_t kBufferedPagesMax = 16;
-// A direct write, and a write of frames, is about this long or holds one longer record.
+// The approximate size of a direct write, and of a write of frames. A longer record is written
+// whole.
 constexpr size_t kPieceBytes = 256 << 10;
 constexpr size_t kFrameHeaderBytes = 8;
 
@@ -104,7 +106,8 @@ Status RecordWriter::WriteLines(uint64_t size, const StreamRecord* records, size
              : WriteInPages(records, count, crc, ends);
 }
 
-// Each write lies within a page. A line that does not fit into the rest of one begins on the next.
+// Each write is within one page. A line that does not fit into the rest of a page begins on the
+// next page.
 Status RecordWriter::WriteInPages(const StreamRecord* records, size_t count, uint32_t* crc,
                                   std::vector<uint64_t>* ends) {
   for (size_t i = 0; i < count; ++i) {
@@ -119,15 +122,15 @@ Status RecordWriter::WriteInPages(const StreamRecord* records, size_t count, uin
   return Flush(false, crc);
 }
 
-// Writes whole blocks, after spaces up to the first one. The last line of each write is filled up
-// with spaces before its newline.
+// Fills the current block with spaces, and then writes whole blocks. The last line of each write is
+// padded with spaces before its newline.
 Status RecordWriter::WriteInBlocks(const StreamRecord* records, size_t count, uint32_t* crc,
                                    std::vector<uint64_t>* ends) {
   if (offset_ % kPageBytes != 0) {
     DURLOG_RETURN_IF_ERROR(AddSpaces(kPageBytes - static_cast<size_t>(offset_ % kPageBytes)));
     DURLOG_RETURN_IF_ERROR(Flush(false, crc));
-    // The direct writes make the file longer on the device. After a power cut the page would have
-    // zeros in place of spaces that are only in memory.
+    // The direct writes extend the file on the device. Without this sync, a power cut could leave
+    // zeros in place of the spaces, which are only in memory.
     DURLOG_RETURN_IF_ERROR(Sync());
   }
   for (size_t i = 0; i < count; ++i) {

@@ -18,11 +18,12 @@ struct StreamRecord {
   uint64_t position = 0;
 };
 
-// Counts the steps that change the device. A trial limits them, to stop at each of them.
+// Counts the steps that change the device. A trial limits their number, so that the call stops
+// after each of them in turn.
 class StepLimit {
  public:
   explicit StepLimit(uint64_t limit) : left_(limit) {}
-  // False, from then on, if the limit is reached.
+  // Returns false once the limit has been reached.
   bool Take() {
     if (left_ == 0) stopped_ = true;
     if (stopped_) return false;
@@ -39,10 +40,10 @@ class StepLimit {
   bool stopped_ = false;
 };
 
-// The error of a call that the limit has stopped.
+// The error of a call that was stopped by the limit.
 Status StoppedError();
 
-// One file, open for as long as the writer exists.
+// Writes one file, which stays open as long as the writer exists.
 class RecordWriter {
  public:
   RecordWriter(Directory& directory, std::string name, AlignedBuffer* scratch, StepLimit* steps)
@@ -57,7 +58,7 @@ class RecordWriter {
   Status WriteFrames(uint64_t size, const StreamRecord* records, size_t count, uint32_t* crc,
                      std::vector<uint64_t>* ends);
   Status Sync();
-  // Starts to write the file from `from` on to the device, and does not wait for it.
+  // Starts the writeback of the file from `from` on, without waiting for it.
   Status StartWriteback(uint64_t from);
 
  private:

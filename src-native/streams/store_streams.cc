@@ -6,7 +6,8 @@
 namespace durlog {
 namespace {
 
-// The end of the record in the stream's file, its time, its position: 6 bytes each.
+// An index entry: the end of the record in the stream's file, its time and its position, 6 bytes
+// each.
 constexpr size_t kIndexEntryBytes = 18;
 constexpr size_t kIndexBlockBytes = 16 * kIndexEntryBytes;
 

@@ -10,9 +10,9 @@
 
 namespace durlog {
 
-// An addition to one stream.
+// The records that are added to one stream, and the stream's files.
 struct StreamChange {
-  // Of its index; its file has an extension too.
+  // The name of the index's file. The stream's file has the same name with an extension.
   std::string name;
   bool lines = true;
   // Removes the files of an earlier stream of that name first.
@@ -22,20 +22,21 @@ struct StreamChange {
   // The length of the file, and the CRC-32C of its bytes.
   uint64_t size = 0;
   uint32_t crc = 0;
-  // The entries of the index before `index`, which are in the index's file.
+  // The number of index entries before `index`, which are already in the index's file.
   uint64_t index_entries = 0;
   std::vector<uint8_t> index;
   size_t first_record = 0;
   size_t record_count = 0;
 
   // Set by StoreStreams().
-  bool stored = false;  // false: the file does not have that length, and was left alone
+  bool stored = false;  // false: the file's length is not `size`, so it was not changed
 };
 
-// Adds `records` to the files of `changes`, and to their indexes. Then `size` and `crc` are those
-// of the longer file, and `index` is the part of the index after its last full block. With `sync`,
-// syncs each file by the descriptor that it was written with; otherwise starts its writeback: the
-// flusher of the system, which is one thread, would write all files during the sync that follows.
+// Adds `records` to the files of `changes` and to their indexes. Afterwards, `size` and `crc`
+// describe the extended file, and `index` is the part of the index after its last full block. With
+// `sync`, syncs each file through the descriptor that wrote it. Otherwise, starts the writeback of
+// each file, because in the following sync the system's single flusher thread would have to write
+// all files.
 Status StoreStreams(Directory& records_folder, Directory& index_folder,
                     const std::vector<StreamRecord>& records, bool sync, StepLimit* steps,
                     std::vector<StreamChange>* changes);

@@ -11,15 +11,15 @@ namespace durlog {
 class LogListener {
  public:
   virtual ~LogListener() = default;
-  // The appends from `first_seq` on that have not reached their level never will. Those below
-  // `unknown_before` may be on the device; those from there on are not. Unless `latched`, the seqs
-  // from `first_seq` on are assigned again.
+  // The appends from `first_seq` on that have not reached their level have failed. Records below
+  // `unknown_before` may be on the device; records from there on are not. Unless `latched`, the
+  // seqs from `first_seq` on are assigned again.
   virtual void OnFailure(const Status& status, uint64_t first_seq, uint64_t unknown_before,
                          bool latched) = 0;
   virtual void OnRotated(uint64_t first_seq) = 0;
   // For a shared log: a member in process `pid` (0 if unknown) is alive but makes no progress, and
-  // `seq` and all later records wait for it. `lasts`: this has lasted so long that a close no
-  // longer waits.
+  // `seq` and all later records wait for it. `lasts`: the stall has lasted so long that a close no
+  // longer waits for it.
   virtual void OnStalled(int64_t /*pid*/, uint64_t /*seq*/, bool /*lasts*/) {}
   // Called after PrepareClose() if the log becomes idle although not every record is synced. Every
   // record is stored.

@@ -8,7 +8,7 @@
 
 namespace durlog {
 
-// The values of all commits, and of those of the last minute.
+// The values of all commits, and of the commits of the last minute.
 struct Distribution {
   Histogram all;
   Histogram last_minute;

@@ -51,21 +51,21 @@ Status CheckRecord(Bytes payload, const LogOptions& options);
 Result<uint64_t> BatchBytes(const Bytes* payloads, size_t count, const LogOptions& options);
 // kSeqConflict unless `next_seq` is the seq that an append expects.
 Status CheckExpectedSeq(uint64_t expected_seq, uint64_t next_seq);
-// Returns the error with which a log latches: kSyncFailed, whatever failed.
+// Converts a failure to the error with which a log latches, which always has the code kSyncFailed.
 Status AsSyncFailure(Status status);
 
 class LogWriter {
  public:
-  // The time of an append that gives none.
+  // As the time of an append: the log's clock.
   static constexpr uint64_t kClockTime = UINT64_MAX;
-  // The expected seq of an append that takes the next one, whichever that is.
+  // As the expected seq of an append: any seq.
   static constexpr uint64_t kAnySeq = UINT64_MAX;
 
   virtual ~LogWriter() = default;
   virtual void Attach(Executor* executor, LogListener* listener) = 0;
 
-  // Fails with kSeqConflict unless the record gets `expected_seq`; then Ends().next_seq is the seq
-  // that it would have got.
+  // Fails with kSeqConflict unless the record would get `expected_seq`. Ends().next_seq is then the
+  // seq that it would have got.
   virtual Result<uint64_t> Append(Bytes payload, Level level, uint64_t time_ms,
                                   uint64_t expected_seq) = 0;
   virtual Result<uint64_t> AppendBatch(const Bytes* payloads, size_t count, Level level,

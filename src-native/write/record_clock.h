@@ -7,8 +7,8 @@
 
 namespace durlog {
 
-// The clock is read for the first append after a Refresh(), and then for every 17th: a turn of the
-// event loop is short, and reading the clock costs as much as a checksum.
+// The clock is read for the first append after a Refresh(), and then for every 17th append: a turn
+// of the event loop is short, and reading the clock takes as long as computing a checksum.
 class RecordClock {
  public:
   explicit RecordClock(FileSystem& file_system) : file_system_(file_system) {}
@@ -20,7 +20,7 @@ class RecordClock {
     now_ms_ = file_system_.NowMs();
     return true;
   }
-  // The next append reads the clock: a turn has ended.
+  // Called at the end of a turn: the next append reads the clock.
   void Refresh() { credit_ = 0; }
   uint64_t now_ms() const { return now_ms_; }
 

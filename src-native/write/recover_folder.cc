@@ -28,7 +28,7 @@ LogUuid MakeUuid(FileSystem& file_system) {
   return uuid;
 }
 
-// A failed write may have lost records in memory that a cursor has passed.
+// A failed writeback may have lost records that were only in memory and that a cursor has passed.
 Status RecordLostRecords(FileSystem& file_system, Directory& directory, const LogOfCursors& log,
                          uint64_t next_seq) {
   DURLOG_ASSIGN_OR_RETURN(const uint64_t highest,
@@ -66,7 +66,7 @@ Status RecoverFolder(FileSystem& file_system, Directory& directory,
     return Status::Error(Code::kOutOfRange, "the log's seqs are used up")
         .WithPath(directory.path());
   }
-  // Done once it is known that the log can be opened: a refusal changes nothing.
+  // Done only after it is known that the log can be opened, because a failed open changes nothing.
   DURLOG_RETURN_IF_ERROR(RemoveSpares(directory, plan.files));
   if (folder->uuid == LogUuid{}) folder->uuid = MakeUuid(file_system);  // no header could be read
   live->Attach(file_system, directory, capabilities, folder->uuid);
@@ -76,7 +76,7 @@ Status RecoverFolder(FileSystem& file_system, Directory& directory,
   const bool cuts = !plan.cuts.empty();
   live->BeginRecovery(plan.next_seq, cuts);
   DURLOG_RETURN_IF_ERROR(ApplyRecovery(directory, capabilities, &plan));
-  // Announced again, because a reader may have opened a segment before it was removed.
+  // The cuts are announced again, because a reader may have opened a segment before its removal.
   if (cuts) live->Cut(plan.next_seq);
   folder->segments = std::move(plan.files.segments);
   folder->next_seq = plan.next_seq;

@@ -6,12 +6,13 @@
 
 namespace durlog {
 
-// For the open files, if segments are small.
+// Bounds the number of open files if segments are small.
 inline constexpr uint64_t kMaxUnsyncedSegments = 64;
 
-// Whether no segment may be begun before a sync, if `segments` of `bytes` in all are not synced.
+// Whether a sync must come before the next segment is begun, if `segments` segments with `bytes`
+// bytes in total are not synced.
 constexpr bool ReachesUnsyncedLimit(uint64_t segments, uint64_t bytes) {
-  // The size of fewer segments does not matter.
+  // With fewer segments than this, their size does not matter.
   constexpr uint64_t kMinSegments = 4;
   constexpr uint64_t kMaxBytes = 256u << 20;
   return segments >= kMaxUnsyncedSegments || (segments >= kMinSegments && bytes >= kMaxBytes);
