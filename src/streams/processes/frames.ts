@@ -106,6 +106,11 @@ export class FrameReader {
   #bytes = 0
   #needed = LENGTH_BYTES
 
+  /** Whether a part of a frame has been received. */
+  get isWithinFrame(): boolean {
+    return this.#bytes > 0
+  }
+
   /** Calls `take` for each frame that is complete with `chunk`. Throws a RangeError if a frame is too long or too short. */
   push(chunk: Buffer, take: (frame: Frame) => void): void {
     this.#chunks.push(chunk)

@@ -1,12 +1,13 @@
 /** The owner's side of one connection. */
 import type { Socket } from 'node:net'
 import process from 'node:process'
+import { clearInterval, setInterval } from 'node:timers'
 import { DurlogError } from '../../errors.js'
 import type { Durability } from '../../index.js'
-import { EncodedValue } from '../encoding.js'
+import type { EncodedValue } from '../encoding.js'
 import type { StreamStore } from '../store.js'
-import type { StreamAppendResult, StreamInfo, StreamsCursor } from '../types.js'
-import { answerAccess, changeOf, isAccessCall } from './access-calls.js'
+import type { StreamAppendResult, StreamsCursor } from '../types.js'
+import { answerAccess, isAccessCall } from './access-calls.js'
 import { appendOf } from './append-frame.js'
 import { type Frame, FrameMaker, FrameReader, FrameType, FrameWriter, jsonOf } from './frames.js'
 import {
@@ -16,19 +17,21 @@ import {
   PROTOCOL,
   PROTOCOL_VERSION,
   type ReadRequest,
-  type SentRecord,
   sentError,
   storedFrame,
   submissionOf,
   type Welcome,
 } from './messages.js'
 import { ReadPump } from './read-pump.js'
+import { recordsOf } from './requested-records.js'
 import { submitted } from './submissions.js'
 
 /** If the requests in progress have more bytes than this, the owner does not read from the socket. */
 const MAX_IN_FLIGHT_BYTES = 1 << 25
 /** The approximate memory of a request without its payload. */
 const REQUEST_OVERHEAD_BYTES = 512
+/** Less than the time after which a client takes the owner for stalled. */
+const SIGN_MS = 250
 
 export interface OwnerContext {
   /** Settles when the folder is open. */
@@ -49,6 +52,7 @@ interface Read {
 export class Session {
   client = ''
   readonly #socket: Socket
+  readonly #reader = new FrameReader()
   readonly #writer: FrameWriter
   readonly #context: OwnerContext
   readonly #reads = new Map<number, Read>()
@@ -57,16 +61,16 @@ export class Session {
   #inFlightBytes = 0
   /** The owner is closing: no further requests are read. */
   #closing = false
+  #signs: NodeJS.Timeout | undefined
 
   constructor(socket: Socket, context: OwnerContext) {
     this.#socket = socket
     this.#context = context
     this.#writer = new FrameWriter(socket, new FrameMaker())
-    const reader = new FrameReader()
     const handle = (frame: Frame): void => this.#handle(frame)
     socket.on('data', (chunk: Buffer) => {
       try {
-        reader.push(chunk, handle)
+        this.#reader.push(chunk, handle)
       } catch {
         // The peer does not follow the protocol.
         socket.destroy()
@@ -85,7 +89,7 @@ export class Session {
   /** Stops reading requests. Those in progress are still answered. */
   stop(): void {
     this.#closing = true
-    this.#socket.pause()
+    this.#pace()
   }
 
   /** Closes the connection after sending all answers. */
@@ -252,44 +256,29 @@ export class Session {
     const busy = this.#inFlightBytes > MAX_IN_FLIGHT_BYTES || this.#socket.writableLength > MAX_IN_FLIGHT_BYTES
     if (busy || this.#closing) this.#socket.pause()
     else if (this.#socket.isPaused()) this.#socket.resume()
+    if (this.#pingsWait) this.#signs ??= setInterval(() => this.#sign(), SIGN_MS).unref()
+  }
+
+  /** Pings of the client may wait in the socket: it is not read, or they follow a frame that is not complete. */
+  get #pingsWait(): boolean {
+    return this.#socket.isPaused() || this.#reader.isWithinFrame
+  }
+
+  /** Informs the client that the owner works, as the answer to a ping would. */
+  #sign(): void {
+    if (this.#pingsWait) {
+      this.#writer.json(FrameType.pong, 0)
+      return
+    }
+    clearInterval(this.#signs)
+    this.#signs = undefined
   }
 
   #closed(): void {
+    clearInterval(this.#signs)
     for (const id of this.#reads.keys()) this.#endRead(id)
     for (const cursor of this.#cursors.values()) cursor.then((open) => open.close()).catch(() => {})
     this.#cursors.clear()
     this.#context.onClosed(this)
-  }
-}
-
-async function* recordsOf(
-  store: StreamStore<EncodedValue>,
-  request: ReadRequest,
-  signal: AbortSignal,
-): AsyncGenerator<SentRecord, void, undefined> {
-  if (request.kind === 'change') return changeOf(store.access, request.known, signal)
-  if (request.kind === 'list') {
-    for await (const info of store.list({ prefix: request.prefix })) yield sentInfo(info)
-    return
-  }
-  const { from, follow } = request
-  if (request.kind === 'all') {
-    yield* store.readAll({ from, follow, signal })
-    return
-  }
-  const { stream, created } = request
-  if (created !== undefined && store.createdAt(stream) !== created)
-    throw new DurlogError('ERR_DURLOG_NOT_FOUND', `the stream "${stream}" was deleted while it was read`)
-  for await (const { seq, timestamp, position, value } of store.stream(stream).read({ from, follow, signal }))
-    yield { stream: '', seq, timestamp, position, value }
-}
-
-function sentInfo(info: StreamInfo): SentRecord {
-  return {
-    stream: info.name,
-    seq: 0,
-    timestamp: 0,
-    position: 0,
-    value: new EncodedValue('json', Buffer.from(JSON.stringify(info))),
   }
 }

@@ -1,0 +1,73 @@
+/** The owner's side of a connection, with a client that sends more than the owner takes. */
+import { once } from 'node:events'
+import { connect, createServer, type Socket } from 'node:net'
+import { expect, onTestFinished, test } from 'vitest'
+import { EncodedValue } from '../../src/streams/encoding.js'
+import { FrameMaker, FrameReader, FrameType, FrameWriter, jsonOf } from '../../src/streams/processes/frames.js'
+import { PROTOCOL, PROTOCOL_VERSION, SubmitOp, submitFrame } from '../../src/streams/processes/messages.js'
+import { type OwnerContext, Session } from '../../src/streams/processes/session.js'
+
+/** A store that stores nothing: its appends never settle. */
+const STORE = {
+  encoding: 'json',
+  changes: [],
+  requested: () => ({ stream: () => ({ appendAll: () => new Promise(() => {}) }) }),
+}
+
+interface Connected {
+  session: Session
+  socket: Socket
+  writer: FrameWriter
+  /** Resolves when a frame of this type arrives. */
+  next(type: FrameType): Promise<unknown>
+}
+
+/** A client that has been welcomed by a session. */
+async function connected(): Promise<Connected> {
+  const context = { store: Promise.resolve(STORE), durability: 'sync', folder: '1:1', onClient() {}, onClosed() {} }
+  const server = createServer()
+  const accepted = once(server, 'connection') as Promise<[Socket]>
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const socket = connect((server.address() as { port: number }).port, '127.0.0.1')
+  const session = new Session((await accepted)[0], context as unknown as OwnerContext)
+  onTestFinished(() => {
+    socket.destroy()
+    server.close()
+  })
+  const reader = new FrameReader()
+  const waiting = new Map<number, (value: unknown) => void>()
+  socket.on('data', (chunk) => reader.push(chunk, (frame) => waiting.get(frame.type)?.(jsonOf(frame))))
+  const next = (type: FrameType) => new Promise<unknown>((resolve) => waiting.set(type, resolve))
+  const writer = new FrameWriter(socket, new FrameMaker())
+  const hello = { protocol: PROTOCOL, version: PROTOCOL_VERSION, client: '0123456789abcdef', folder: '1:1' }
+  const welcome = next(FrameType.welcome)
+  writer.json(FrameType.hello, 0, hello)
+  expect(await welcome).toMatchObject({ encoding: 'json' })
+  return { session, socket, writer, next }
+}
+
+const VALUE = new EncodedValue('text', JSON.stringify('x'.repeat(8_000_000)))
+const submission = (number: number) =>
+  submitFrame(new FrameMaker(), number, { op: SubmitOp.appendAll, stream: 's', options: undefined, values: [VALUE] })
+
+test('the owner gives signs to a client whose requests in progress are too many to read more', async () => {
+  const { writer, next } = await connected()
+  for (let number = 0; number < 5; number++) writer.send(submission(number))
+  writer.json(FrameType.ping, 0)
+  for (let signs = 0; signs < 3; signs++) await next(FrameType.pong)
+})
+
+test('the owner gives signs to a client that is sending a long request', async () => {
+  const { socket, next } = await connected()
+  const { bytes, start, end } = submission(0)
+  socket.write(bytes.subarray(start, end - 1))
+  for (let signs = 0; signs < 3; signs++) await next(FrameType.pong)
+})
+
+test('the owner gives signs to a client while it closes the folder', async () => {
+  const { session, writer, next } = await connected()
+  session.stop()
+  writer.json(FrameType.ping, 0)
+  for (let signs = 0; signs < 3; signs++) await next(FrameType.pong)
+})
