@@ -13,6 +13,7 @@ import { cursorGroups } from './targets/cursor.mjs'
 import { fileGroups } from './targets/files.mjs'
 import { followGroups } from './targets/follow.mjs'
 import { heapGroups } from './targets/heap.mjs'
+import { httpGroups } from './targets/http.mjs'
 import { memoryGroups } from './targets/memory.mjs'
 import { openingGroups } from './targets/opening.mjs'
 import { readGroups } from './targets/read.mjs'
@@ -59,6 +60,7 @@ const groups = [
   ...shipGroups,
   ...streamGroups,
   ...streamReadGroups,
+  ...httpGroups,
   ...compareGroups,
 ]
 

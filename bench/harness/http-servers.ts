@@ -99,6 +99,10 @@ export class RunningServer {
     return started
   }
 
+  get pid(): number | undefined {
+    return this.#process.pid
+  }
+
   /** The processor time that the server and its child processes have used, in microseconds. NaN on systems without /proc. */
   processorUs(): number {
     try {

@@ -163,7 +163,7 @@ export class StreamFile {
     const files = [this.#file, this.#index]
     this.#file = undefined
     this.#index = undefined
-    for (const file of files) await file?.close()
+    await Promise.all(files.map((file) => file?.close()))
     this.#part = NO_PART
     this.#checked = 0
     this.#crc = 0

@@ -1,0 +1,191 @@
+// `durlog serve`: events to many subscribers, idle subscribers, and catch-up reads. The clients run in this process.
+import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
+import { Agent, request } from 'node:http'
+import { connect } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { httpServers, RunningServer } from '../dist/harness/http-servers.js'
+import { withScratch } from '../dist/harness/scratch.js'
+import { median } from '../dist/harness/stats.js'
+
+const SUBSCRIBERS = 1000
+/** One of so many subscribers measures delays. The others only read, so that the clients take little processor time. */
+const MEASURING = 20
+const APPENDS = 1000
+const PAUSE_MS = 5
+const IDLE_SUBSCRIBERS = 10_000
+const CONNECTING = 100
+const SETTLING_MS = 1000
+const RECORD_BYTES = 1 << 16
+const STREAM_BYTES = 1 << 28
+const READ_BYTES = 1 << 30
+const POSTING = 16
+
+async function withServer(dir, measure) {
+  return withScratch(dir, async (folder) => {
+    const server = await RunningServer.start(
+      httpServers.find(({ name }) => name === 'durlog serve'),
+      folder,
+    )
+    const agent = new Agent({ keepAlive: true })
+    try {
+      return await measure(server, agent)
+    } finally {
+      agent.destroy()
+      await server.stop()
+    }
+  })
+}
+
+/** Sends a request and reads its answer; `onData` gets the parts of the body. */
+async function call(agent, { port }, method, path, { body, type, onData = () => {} } = {}) {
+  const headers = type === undefined ? {} : { 'content-type': type }
+  const sent = request({ agent, port, host: '127.0.0.1', method, path, headers })
+  const [answer] = await Promise.all([once(sent, 'response').then(([found]) => found), sent.end(body)])
+  answer.on('data', onData)
+  await once(answer, 'end')
+  if (answer.statusCode >= 300) throw new Error(`${method} ${path} was answered with ${answer.statusCode}`)
+  return answer.headers
+}
+
+/** Settles with the socket of an event stream when the first event arrives. */
+async function subscribe({ port }, path, onData = () => {}) {
+  const socket = connect(port, '127.0.0.1')
+  socket.write(`GET ${path}?offset=-1&live=sse HTTP/1.1\r\nhost: bench\r\n\r\n`)
+  await once(socket, 'data')
+  socket.on('data', onData)
+  return socket
+}
+
+async function subscribeAll(server, path, count, onDataOf = () => undefined) {
+  const sockets = []
+  while (sockets.length < count) {
+    const batch = Array.from({ length: Math.min(CONNECTING, count - sockets.length) }, (_, at) =>
+      subscribe(server, path, onDataOf(sockets.length + at)),
+    )
+    sockets.push(...(await Promise.all(batch)))
+  }
+  return sockets
+}
+
+/** The memory of the server's process. */
+function residentKb({ pid }) {
+  return Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))[1])
+}
+
+async function measureEvents({ dir }) {
+  return withServer(dir, async (server, agent) => {
+    await call(agent, server, 'PUT', '/s', { type: 'application/json' })
+    const beforeKb = residentKb(server)
+    const arrived = []
+    const onDataOf = (at) =>
+      at % MEASURING !== 0
+        ? undefined
+        : (part) => {
+            const nowMs = performance.now()
+            for (const [, n] of part.toString('latin1').matchAll(/"n":(\d+)/g)) arrived.push([Number(n), nowMs])
+          }
+    const sockets = await subscribeAll(server, '/s', SUBSCRIBERS, onDataOf)
+    const acknowledged = []
+    const posts = []
+    for (let n = 0; n < APPENDS; n++) {
+      const post = call(agent, server, 'POST', '/s', { type: 'application/json', body: `{"n":${n}}` })
+      posts.push(post.then(() => (acknowledged[n] = performance.now())))
+      await sleep(PAUSE_MS)
+    }
+    await Promise.all(posts)
+    const expected = APPENDS * (SUBSCRIBERS / MEASURING)
+    while (arrived.length < expected) await sleep(PAUSE_MS)
+    const kb = (residentKb(server) - beforeKb) / SUBSCRIBERS
+    for (const socket of sockets) socket.destroy()
+    const delays = arrived.map(([n, atMs]) => atMs - acknowledged[n]).sort((a, b) => a - b)
+    return {
+      'event-delay-p50': { value: median(delays) },
+      'event-delay-p99': { value: delays[Math.floor(0.99 * delays.length)] },
+      'subscriber-memory': { value: kb },
+    }
+  })
+}
+
+async function measureIdle({ dir }) {
+  return withServer(dir, async (server, agent) => {
+    await call(agent, server, 'PUT', '/s', { type: 'application/json' })
+    const beforeKb = residentKb(server)
+    const sockets = await subscribeAll(server, '/s', IDLE_SUBSCRIBERS)
+    await sleep(SETTLING_MS)
+    const kb = (residentKb(server) - beforeKb) / IDLE_SUBSCRIBERS
+    const open = sockets.filter(({ readyState }) => readyState === 'open').length
+    for (const socket of sockets) socket.destroy()
+    return { 'idle-subscribers': { value: open }, 'idle-memory': { value: kb } }
+  })
+}
+
+async function measureCatchUp({ dir }) {
+  return withServer(dir, async (server, agent) => {
+    const type = 'application/octet-stream'
+    await call(agent, server, 'PUT', '/s', { type })
+    const body = Buffer.alloc(RECORD_BYTES, 'x')
+    let left = STREAM_BYTES / RECORD_BYTES
+    const post = async () => {
+      while (left-- > 0) await call(agent, server, 'POST', '/s', { type, body })
+    }
+    await Promise.all(Array.from({ length: POSTING }, post))
+    // After the checkpoint that moves the last records to the stream's file.
+    await sleep(2 * SETTLING_MS)
+    let read = 0
+    const onData = (part) => {
+      read += part.length
+    }
+    const startMs = performance.now()
+    const startUs = server.processorUs()
+    while (read < READ_BYTES) {
+      for (let offset = '-1', isAtEnd = false; !isAtEnd; ) {
+        const headers = await call(agent, server, 'GET', `/s?offset=${offset}`, { onData })
+        offset = headers['stream-next-offset']
+        isAtEnd = headers['stream-up-to-date'] === 'true'
+      }
+    }
+    const seconds = (performance.now() - startMs) / 1000
+    const processorSeconds = (server.processorUs() - startUs) / 1e6
+    return {
+      'catch-up': { value: read / seconds / 1e9 },
+      'catch-up-processor': { value: read / processorSeconds / 1e9 },
+    }
+  })
+}
+
+const onLinux = async () => (process.platform === 'linux' ? undefined : 'it reads /proc')
+
+/** @type {import('../targets.mjs').Group[]} */
+export const httpGroups = [
+  {
+    name: 'http-events',
+    figures: [
+      { id: 'event-delay-p50', title: `Event to ${SUBSCRIBERS} subscribers, 200 appends/s: p50`, unit: 'ms' },
+      { id: 'event-delay-p99', title: `Event to ${SUBSCRIBERS} subscribers, 200 appends/s: p99`, unit: 'ms', max: 50 },
+      { id: 'subscriber-memory', title: 'memory of a subscriber', unit: 'kB', max: 50 },
+    ],
+    unavailable: onLinux,
+    run: measureEvents,
+  },
+  {
+    name: 'http-idle',
+    slow: true,
+    figures: [
+      { id: 'idle-subscribers', title: 'idle subscribers', unit: '', min: IDLE_SUBSCRIBERS },
+      { id: 'idle-memory', title: 'memory of an idle subscriber', unit: 'kB', max: 50 },
+    ],
+    unavailable: onLinux,
+    run: measureIdle,
+  },
+  {
+    name: 'http-catch-up',
+    slow: true,
+    figures: [
+      { id: 'catch-up', title: 'catch-up read over loopback', unit: 'GB/s', min: 1 },
+      { id: 'catch-up-processor', title: 'catch-up read, for each second of processor time', unit: 'GB/s' },
+    ],
+    unavailable: onLinux,
+    run: measureCatchUp,
+  },
+]
