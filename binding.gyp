@@ -73,7 +73,6 @@
       'src-native/log/write_policy.cc',
       'src-native/shared/device_proof.cc',
       'src-native/shared/frame_step.cc',
-      'src-native/shared/join_lock.cc',
       'src-native/shared/log_walk.cc',
       'src-native/shared/member.cc',
       'src-native/shared/members_lock.cc',

@@ -15,7 +15,6 @@ const SEPARATE = new Set([
   'src-native/cursor/cut_list.cc',
   'src-native/segment/segment.cc',
   'src-native/shared/members_lock.cc',
-  'src-native/shared/members_page.cc',
   'src-native/shared/shared_trim_job.cc',
   // It defines a macro that must precede the first system header.
   'src-native/platform/windows_random.cc',

@@ -368,9 +368,6 @@ function sourceOf(log: Log, end: number) {
     limitFor(): number {
       return this.end
     },
-    acknowledgedEnd(): number {
-      return this.end
-    },
     seqs() {
       return { first: 0, next: this.end }
     },

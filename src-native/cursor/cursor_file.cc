@@ -46,8 +46,7 @@ Result<std::optional<CursorFileView>> ReadOnDevice(Directory& directory, const s
   if (!capabilities.direct_io || alignment > AlignedBuffer::kAlignment) {
     return std::optional<CursorFileView>();
   }
-  DURLOG_ASSIGN_OR_RETURN(const std::unique_ptr<File> direct,
-                          directory.Open(name, OpenMode::kDirectUnsynced));
+  DURLOG_ASSIGN_OR_RETURN(const auto direct, directory.Open(name, OpenMode::kDirectUnsynced));
   const size_t length = static_cast<size_t>(AlignUp(kCursorFileBytes, alignment));
   AlignedBuffer image;
   if (!image.Reserve(length, 0)) return Status::Error(Code::kOutOfMemory, "no memory to read");
@@ -92,10 +91,7 @@ uint64_t PositionIn(const BootId& boot, const CursorSlot& slot, uint64_t first_s
 }
 
 Result<LogOfCursors> FindLog(Directory& directory) {
-  DURLOG_ASSIGN_OR_RETURN(const LogFiles files, ListLogFiles(directory));
-  if (files.segments.empty()) {
-    return Status::Error(Code::kNotFound, kNoSegment).WithPath(directory.path());
-  }
+  DURLOG_ASSIGN_OR_RETURN(const LogFiles files, FindLogFiles(directory));
   DURLOG_ASSIGN_OR_RETURN(const LogIdentity identity, IdentifyLog(directory, files.segments));
   return LogOfCursors{identity.uuid, files.segments.front()};
 }
@@ -145,7 +141,7 @@ Status SyncCursorPlace(Directory& directory, const CursorPlace& place) {
   return Status::Error(Code::kIo,
                        "the device lacks the position that the page cache shows: an earlier write "
                        "to it failed")
-      .WithPath(directory.path() + "/" + name);
+      .WithPath(directory.PathOf(name));
 }
 
 Result<uint64_t> HighestPosition(Directory& directory, const BootId& boot,

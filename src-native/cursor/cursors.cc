@@ -14,7 +14,7 @@ constexpr int kTakeAttempts = 100;
 
 Status NoCursor(const Directory& directory, const std::string& name) {
   return Status::Error(Code::kNotFound, "the log has no cursor of this name")
-      .WithPath(directory.path() + "/" + CursorFileName(name));
+      .WithPath(directory.PathOf(CursorFileName(name)));
 }
 
 Status FindOwner(File& file, CursorSummary* summary) {
@@ -29,7 +29,7 @@ Status FindOwner(File& file, CursorSummary* summary) {
 
 // Between the lock and the open, the previous owner may have removed the file of that name.
 Result<OwnedCursorFile> TakeCursorFile(Directory& directory, const std::string& file_name) {
-  const std::string path = directory.path() + "/" + file_name;
+  const std::string path = directory.PathOf(file_name);
   for (int attempt = 0; attempt < kTakeAttempts; ++attempt) {
     OwnedCursorFile taken;
     Result<std::unique_ptr<FileLock>> lock = directory.Lock(file_name);
@@ -40,12 +40,7 @@ Result<OwnedCursorFile> TakeCursorFile(Directory& directory, const std::string& 
     }
     if (!lock.ok()) return lock.TakeStatus();
     taken.lock = std::move(*lock);
-    Result<std::unique_ptr<File>> file = directory.Open(file_name, OpenMode::kReadWrite);
-    if (file.status().code() == Code::kNotFound) {
-      file = directory.Open(file_name, OpenMode::kCreateNew);
-    }
-    if (!file.ok()) return file.TakeStatus();
-    taken.file = std::move(*file);
+    DURLOG_ASSIGN_OR_RETURN(taken.file, directory.OpenOrCreate(file_name));
     const Result<FileId> locked = taken.lock->Id();
     const Result<FileId> opened = taken.file->Id();
     if (!locked.ok() || !opened.ok() || *locked == *opened) return taken;
@@ -54,8 +49,7 @@ Result<OwnedCursorFile> TakeCursorFile(Directory& directory, const std::string& 
 }
 
 Result<std::vector<CursorSummary>> ListCursors(FileSystem& file_system, const std::string& path) {
-  DURLOG_ASSIGN_OR_RETURN(const std::unique_ptr<Directory> directory,
-                          file_system.OpenDirectory(path, false));
+  DURLOG_ASSIGN_OR_RETURN(const auto directory, file_system.OpenDirectory(path, false));
   DURLOG_ASSIGN_OR_RETURN(const LogOfCursors log, FindLog(*directory));
   DURLOG_ASSIGN_OR_RETURN(const Capabilities capabilities, directory->Probe());
   DURLOG_ASSIGN_OR_RETURN(const std::vector<std::string> names, ListCursorNames(*directory));
@@ -81,8 +75,7 @@ Result<std::vector<CursorSummary>> ListCursors(FileSystem& file_system, const st
 }
 
 Status RemoveCursor(FileSystem& file_system, const std::string& path, const std::string& name) {
-  DURLOG_ASSIGN_OR_RETURN(const std::unique_ptr<Directory> directory,
-                          file_system.OpenDirectory(path, false));
+  DURLOG_ASSIGN_OR_RETURN(const auto directory, file_system.OpenDirectory(path, false));
   const std::string file_name = CursorFileName(name);
   {
     const Result<std::unique_ptr<File>> there = directory->Open(file_name, OpenMode::kRead);

@@ -81,7 +81,7 @@ Status Damaged(const Directory& directory) {
   return Status::Error(Code::kCorrupt,
                        "the list of the log's truncations cannot be read: note where each cursor "
                        "must continue, remove the file, and seek each cursor")
-      .WithPath(directory.path() + "/" + kCutsName);
+      .WithPath(directory.PathOf(kCutsName));
 }
 
 // Returns an empty list if the file belongs to another log.
@@ -91,7 +91,7 @@ Result<CutList> ListIn(const CutsFile& bytes, const Directory& directory, const 
   if (std::memcmp(slot + kUuidAt, uuid.data(), uuid.size()) != 0) return CutList{};
   if (Load32(slot + kVersionAt) > kCutsVersion) {
     return Status::Error(Code::kVersion, "was written by a newer version of durlog")
-        .WithPath(directory.path() + "/" + kCutsName);
+        .WithPath(directory.PathOf(kCutsName));
   }
   return DecodeCuts(slot);
 }
@@ -100,8 +100,7 @@ Result<CutList> ListIn(const CutsFile& bytes, const Directory& directory, const 
 Status MakeCuts(Directory& directory, const LogUuid& uuid, const CutList& list) {
   Status removed = directory.Remove(kCutsName);
   if (!removed.ok() && removed.code() != Code::kNotFound) return removed;
-  DURLOG_ASSIGN_OR_RETURN(std::unique_ptr<File> file,
-                          directory.Open(kCutsName, OpenMode::kCreateNew));
+  DURLOG_ASSIGN_OR_RETURN(auto file, directory.Open(kCutsName, OpenMode::kCreateNew));
   CutsFile bytes{};
   EncodeCuts(uuid, list, bytes.data());
   DURLOG_RETURN_IF_ERROR(file->WriteAt(0, bytes.data(), kCutsFileBytes - 1));
@@ -130,16 +129,14 @@ std::optional<uint64_t> CutList::LowestSince(uint64_t since) const {
 
 Result<CutList> ReadCuts(Directory& directory, const LogUuid& uuid) {
   CutsFile bytes;
-  DURLOG_ASSIGN_OR_RETURN(const std::unique_ptr<File> file,
-                          Load(directory, OpenMode::kRead, &bytes));
+  DURLOG_ASSIGN_OR_RETURN(const auto file, Load(directory, OpenMode::kRead, &bytes));
   if (!file) return CutList{};
   return ListIn(bytes, directory, uuid);
 }
 
 Result<CutsSince> FindCutsSince(FileSystem& file_system, const std::string& path,
                                 uint64_t generation) {
-  DURLOG_ASSIGN_OR_RETURN(const std::unique_ptr<Directory> directory,
-                          file_system.OpenDirectory(path, false));
+  DURLOG_ASSIGN_OR_RETURN(const auto directory, file_system.OpenDirectory(path, false));
   DURLOG_ASSIGN_OR_RETURN(const LogOfCursors log, FindLog(*directory));
   CutsSince found;
   found.uuid = log.uuid;
@@ -171,8 +168,7 @@ Status SyncCuts(Directory& directory) {
 
 Status RecordCut(Directory& directory, const LogUuid& uuid, uint64_t next_seq) {
   CutsFile bytes;
-  DURLOG_ASSIGN_OR_RETURN(const std::unique_ptr<File> file,
-                          Load(directory, OpenMode::kReadWrite, &bytes));
+  DURLOG_ASSIGN_OR_RETURN(const auto file, Load(directory, OpenMode::kReadWrite, &bytes));
   CutList list;
   if (file) {
     DURLOG_ASSIGN_OR_RETURN(list, ListIn(bytes, directory, uuid));

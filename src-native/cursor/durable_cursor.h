@@ -64,7 +64,7 @@ class DurableCursor {
   Status SyncSlot(size_t slot, bool full);
   Status Latch(Status cause);
   static Status LatchedError();
-  std::string path() const { return directory_->path() + "/" + name_; }
+  std::string path() const { return directory_->PathOf(name_); }
 
   FileSystem& file_system_;
   const std::unique_ptr<Directory> directory_;

@@ -22,8 +22,7 @@ Result<LogBounds> ReadBounds(FileSystem& file_system, const std::string& path) {
   if (const std::optional<LiveView> live = LookAt(file_system, path)) {
     return LogBounds{live->first_seq, live->memory_end, live->synced_end, live->uuid};
   }
-  DURLOG_ASSIGN_OR_RETURN(std::unique_ptr<Directory> directory,
-                          file_system.OpenDirectory(path, false));
+  DURLOG_ASSIGN_OR_RETURN(auto directory, file_system.OpenDirectory(path, false));
   DURLOG_ASSIGN_OR_RETURN(LogFiles files, ListLogFiles(*directory));
   DURLOG_ASSIGN_OR_RETURN(const RecoveryPlan plan,
                           PlanRecovery(*directory, std::move(files), OpenMode::kRead,

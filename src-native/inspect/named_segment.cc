@@ -9,8 +9,7 @@ namespace durlog {
 
 Result<NamedSegment> OpenNamedSegment(FileSystem& file_system, const std::string& path,
                                       const std::string& name) {
-  DURLOG_ASSIGN_OR_RETURN(const std::unique_ptr<Directory> directory,
-                          file_system.OpenDirectory(path, false));
+  DURLOG_ASSIGN_OR_RETURN(const auto directory, file_system.OpenDirectory(path, false));
   const std::optional<uint64_t> first_seq = ParseSegmentName(name);
   if (!first_seq) {
     return Status::Error(Code::kInvalidArgument, "\"" + name + "\" is not a segment's name");

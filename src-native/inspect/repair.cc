@@ -33,8 +33,7 @@ Status CopyEnd(File& from, uint64_t offset, File& to) {
 
 Status BackUp(FileSystem& file_system, Directory& directory, const std::vector<Cut>& cuts,
               const std::string& backup) {
-  DURLOG_ASSIGN_OR_RETURN(std::unique_ptr<Directory> target,
-                          file_system.OpenDirectory(backup, true));
+  DURLOG_ASSIGN_OR_RETURN(auto target, file_system.OpenDirectory(backup, true));
   for (const Cut& cut : cuts) {
     DURLOG_ASSIGN_OR_RETURN(std::unique_ptr<File> from, directory.Open(cut.name, OpenMode::kRead));
     const std::string name =
@@ -50,8 +49,7 @@ Status BackUp(FileSystem& file_system, Directory& directory, const std::vector<C
 
 Result<RepairReport> Repair(FileSystem& file_system, const std::string& path, bool apply,
                             const std::string& backup) {
-  DURLOG_ASSIGN_OR_RETURN(std::unique_ptr<Directory> directory,
-                          file_system.OpenDirectory(path, false));
+  DURLOG_ASSIGN_OR_RETURN(auto directory, file_system.OpenDirectory(path, false));
   std::unique_ptr<FileLock> lock;
   Evidence evidence = Evidence::kDevice;
   if (apply) {
@@ -77,7 +75,7 @@ Result<RepairReport> Repair(FileSystem& file_system, const std::string& path, bo
     return Status::Error(Code::kCorrupt,
                          "the two copies of the segment's header differ: its records can be read, "
                          "but a repair changes no header; restore the file from a copy")
-        .WithPath(directory->path() + "/" + SegmentName(differs->first_seq))
+        .WithPath(directory->PathOf(SegmentName(differs->first_seq)))
         .WithOffset(0);
   }
   if (!apply || plan.cuts.empty()) return report;

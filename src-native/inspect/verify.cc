@@ -101,10 +101,8 @@ Result<VerifyReport> VerifyOnce(Directory& directory, const std::optional<LiveVi
 }  // namespace
 
 Result<VerifyReport> Verify(FileSystem& file_system, const std::string& path) {
-  DURLOG_ASSIGN_OR_RETURN(std::unique_ptr<Directory> directory,
-                          file_system.OpenDirectory(path, false));
-  DURLOG_ASSIGN_OR_RETURN(const std::unique_ptr<LivePageReader> live,
-                          LivePageReader::Open(file_system, path));
+  DURLOG_ASSIGN_OR_RETURN(auto directory, file_system.OpenDirectory(path, false));
+  DURLOG_ASSIGN_OR_RETURN(const auto live, LivePageReader::Open(file_system, path));
   std::optional<LiveView> before = live->Look();
   for (int attempt = 1;; ++attempt) {
     Result<VerifyReport> report = VerifyOnce(*directory, before);

@@ -15,8 +15,7 @@ constexpr int kLookAttempts = 8;
 
 Result<std::unique_ptr<LivePageReader>> LivePageReader::Open(FileSystem& file_system,
                                                              const std::string& path) {
-  DURLOG_ASSIGN_OR_RETURN(std::unique_ptr<Directory> directory,
-                          file_system.OpenDirectory(path, false));
+  DURLOG_ASSIGN_OR_RETURN(auto directory, file_system.OpenDirectory(path, false));
   return std::unique_ptr<LivePageReader>(new LivePageReader(std::move(directory)));
 }
 

@@ -17,10 +17,8 @@ constexpr uint64_t kMaxIntervalMicrosWithoutBell = 5000;
 Result<std::unique_ptr<LiveWatcher>> LiveWatcher::Start(FileSystem& file_system,
                                                         const std::string& path,
                                                         std::function<void()> on_change) {
-  DURLOG_ASSIGN_OR_RETURN(std::unique_ptr<Directory> directory,
-                          file_system.OpenDirectory(path, false));
-  DURLOG_ASSIGN_OR_RETURN(std::unique_ptr<LivePageReader> page,
-                          LivePageReader::Open(file_system, path));
+  DURLOG_ASSIGN_OR_RETURN(auto directory, file_system.OpenDirectory(path, false));
+  DURLOG_ASSIGN_OR_RETURN(auto page, LivePageReader::Open(file_system, path));
   // Any difference from the page's content at this point is a change.
   static_cast<void>(page->Look());
   std::unique_ptr<LiveWatcher> watcher(

@@ -8,7 +8,6 @@
 #include "base/bytes.h"
 #include "base/executor.h"
 #include "log/commit_job.h"
-#include "log/log_position.h"
 #include "log/mapped_frames.h"
 #include "log/record_time.h"
 #include "log/segment_chain.h"

@@ -52,8 +52,6 @@ class CommitCycle {
   // The number of commits that were rolled back. After that a caller must not append a record that
   // follows one of them.
   uint64_t rollbacks() const { return rollbacks_; }
-  // Of the last commit that failed.
-  const Status& failure() const { return failure_; }
 
   // Begins a commit if one is wanted and none is running.
   void Pump();
@@ -119,7 +117,7 @@ class CommitCycle {
   CommitMeter meter_;
   End end_ = End::kUnmarked;
   uint64_t rollbacks_ = 0;
-  Status failure_;
+  Status failure_;                     // of the last commit that failed
   uint64_t failed_from_ = UINT64_MAX;  // the first seq that the last rollback lost
 };
 

@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "base/histogram.h"
+#include "log/staged_group.h"
 #include "platform/file_system.h"
 #include "write/log_stats.h"
 

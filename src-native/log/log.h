@@ -16,7 +16,7 @@
 #include "log/append_point.h"
 #include "log/commit_cycle.h"
 #include "log/log_state.h"
-#include "log/retention_inputs.h"
+#include "log/retention_job.h"
 #include "log/rotate_job.h"
 #include "log/segment_chain.h"
 #include "log/trim_job.h"

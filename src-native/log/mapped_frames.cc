@@ -55,7 +55,7 @@ Status MappedFrames::Fault(const Segment& segment, uint64_t at) {
   return Status::Error(Code::kIo,
                        "a mapped page could not be written (the file was cut, the disk is full or "
                        "failing)")
-      .WithPath(directory_.path() + "/" + segment.name())
+      .WithPath(directory_.PathOf(segment.name()))
       .WithOffset(at);
 }
 

@@ -22,15 +22,9 @@ Log::Log(FileSystem& file_system, std::unique_ptr<Directory> directory,
 
 Result<std::unique_ptr<Log>> Log::Open(FileSystem& file_system, const std::string& path,
                                        const LogOptions& options) {
-  DURLOG_ASSIGN_OR_RETURN(std::unique_ptr<Directory> directory,
-                          file_system.OpenDirectory(path, options.create));
+  DURLOG_ASSIGN_OR_RETURN(auto directory, file_system.OpenDirectory(path, options.create));
   // Without `create`, a folder that holds no log stays unchanged: no lock file is created.
-  if (!options.create) {
-    DURLOG_ASSIGN_OR_RETURN(const LogFiles files, ListLogFiles(*directory));
-    if (files.segments.empty()) {
-      return Status::Error(Code::kNotFound, kNoSegment).WithPath(path);
-    }
-  }
+  if (!options.create) DURLOG_RETURN_IF_ERROR(FindLogFiles(*directory).TakeStatus());
   DURLOG_ASSIGN_OR_RETURN(std::unique_ptr<FileLock> lock, directory->Lock(kLockName));
   DURLOG_ASSIGN_OR_RETURN(Capabilities capabilities, directory->Probe());
   if (capabilities.direct_alignment > AlignedBuffer::kAlignment) capabilities.direct_io = false;

@@ -64,7 +64,7 @@ Status Log::RotateMapped() {
   Status spare = chain_.CheckSpare();
   if (spare.code() == Code::kBackpressure) return spare;
   if (!spare.ok()) {
-    return std::move(spare).WithPath(directory_->path() + "/" + SegmentName(next_seq()));
+    return std::move(spare).WithPath(directory_->PathOf(SegmentName(next_seq())));
   }
   auto next = std::make_shared<Segment>(next_seq(), chain_.TakeSpare(), TakeReplaced());
   Status activated = next->Activate(*directory_);

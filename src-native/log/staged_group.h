@@ -7,10 +7,17 @@
 #include <vector>
 
 #include "base/aligned_buffer.h"
-#include "log/log_position.h"
 #include "segment/segment.h"
 
 namespace durlog {
+
+// The position of the next record: its seq, its place in the files, and its lowest possible time.
+struct LogPosition {
+  uint64_t seq = 0;
+  std::shared_ptr<Segment> segment;
+  uint64_t offset = 0;
+  uint32_t last_time_ms = 0;  // of the previous frame in the segment
+};
 
 // The frames of a group that go into one segment. For a direct write the buffer begins at a block
 // border, with the bytes that the file already has in that block before the new frames.

@@ -9,7 +9,6 @@
 #include "base/aligned_buffer.h"
 #include "base/bytes.h"
 #include "base/status.h"
-#include "log/log_position.h"
 #include "log/staged_group.h"
 #include "platform/file_system.h"
 #include "record/record_codec.h"

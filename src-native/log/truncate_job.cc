@@ -55,7 +55,7 @@ Status TruncateJob::FindOffset(File& file, const SegmentHeader& header, uint64_t
     DURLOG_ASSIGN_OR_RETURN(const ScannedFrame frame, scanner.Next());
     if (frame.status != DecodeStatus::kWhole) {
       return Status::Error(Code::kCorrupt, "a record before the cut cannot be read")
-          .WithPath(directory_.path() + "/" + SegmentName(first_seq))
+          .WithPath(directory_.PathOf(SegmentName(first_seq)))
           .WithOffset(frame.offset)
           .WithLost(scanner.next_seq(), next_seq_ - 1);
     }

@@ -120,10 +120,8 @@ Napi::Value Measure(const Napi::CallbackInfo& info) {
 }
 
 Status AddFile(const std::string& path, const std::string& name, const std::string& text) {
-  DURLOG_ASSIGN_OR_RETURN(const std::unique_ptr<Directory> directory,
-                          DefaultFileSystem().OpenDirectory(path, false));
-  DURLOG_ASSIGN_OR_RETURN(const std::unique_ptr<File> file,
-                          directory->Open(name, OpenMode::kCreateNew));
+  DURLOG_ASSIGN_OR_RETURN(const auto directory, DefaultFileSystem().OpenDirectory(path, false));
+  DURLOG_ASSIGN_OR_RETURN(const auto file, directory->Open(name, OpenMode::kCreateNew));
   DURLOG_RETURN_IF_ERROR(file->WriteAt(0, text.data(), text.size()));
   return file->SyncFull();
 }

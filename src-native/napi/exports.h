@@ -1,4 +1,5 @@
-// The functions of the addon that have a file of their subject: see `Native` in src/native/native.ts.
+// The functions of the addon that have a file of their subject: see `Native` in
+// src/native/native.ts.
 #pragma once
 
 #include <napi.h>

@@ -222,7 +222,18 @@ class Directory {
  public:
   virtual ~Directory() = default;
   virtual const std::string& path() const = 0;
+  virtual std::string PathOf(const std::string& name) const { return path() + "/" + name; }
   virtual Result<std::unique_ptr<File>> Open(const std::string& name, OpenMode mode) = 0;
+  // Opens `name` for reading and writing, or makes it.
+  Result<std::unique_ptr<File>> OpenOrCreate(const std::string& name) {
+    for (int attempt = 1;; ++attempt) {
+      Result<std::unique_ptr<File>> file = Open(name, OpenMode::kReadWrite);
+      if (file.status().code() != Code::kNotFound) return file;
+      file = Open(name, OpenMode::kCreateNew);
+      // Another process may have made the file since.
+      if (file.ok() || attempt == kCreateAttempts) return file;
+    }
+  }
   virtual Result<std::vector<FileEntry>> List() = 0;
   // Replaces `to` if it exists.
   virtual Status Rename(const std::string& from, const std::string& to) = 0;
@@ -240,6 +251,9 @@ class Directory {
   // kLocked, with the owner's pid, if another open holds it.
   virtual Result<std::unique_ptr<FileLock>> Lock(const std::string& name) = 0;
   virtual Result<Capabilities> Probe() = 0;
+
+ private:
+  static constexpr int kCreateAttempts = 100;
 };
 
 using BootId = std::array<uint8_t, 16>;

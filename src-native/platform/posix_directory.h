@@ -26,7 +26,6 @@ class PosixDirectory final : public Directory {
   Result<Capabilities> Probe() override;
 
  private:
-  std::string PathOf(const std::string& name) const { return path_ + "/" + name; }
   Status CheckName(const std::string& name) const;
   Result<ScopedFd> OpenRegular(const std::string& name, int flags);
   Result<ScopedFd> CreateRegular(const std::string& name, int flags);

@@ -26,6 +26,7 @@ class WindowsDirectory final : public Directory {
       : handle_(std::move(handle)), wide_path_(std::move(wide_path)), path_(std::move(path)) {}
 
   const std::string& path() const override { return path_; }
+  std::string PathOf(const std::string& name) const override { return path_ + "\\" + name; }
   Result<std::unique_ptr<File>> Open(const std::string& name, OpenMode mode) override;
   Result<std::vector<FileEntry>> List() override;
   Status Rename(const std::string& from, const std::string& to) override;
@@ -35,7 +36,6 @@ class WindowsDirectory final : public Directory {
   Result<Capabilities> Probe() override;
 
  private:
-  std::string PathOf(const std::string& name) const { return path_ + "\\" + name; }
   Result<std::wstring> WidePathOf(const std::string& name) const;
   Result<ScopedHandle> OpenRegular(const std::string& name, const OpenArguments& how) const;
 

@@ -28,12 +28,8 @@ Result<std::unique_ptr<LogReader>> LogReader::Open(FileSystem& file_system, cons
 
 Result<std::unique_ptr<LogReader>> LogReader::OpenOnce(FileSystem& file_system,
                                                        const std::string& path, uint64_t from_seq) {
-  DURLOG_ASSIGN_OR_RETURN(std::unique_ptr<Directory> directory,
-                          file_system.OpenDirectory(path, false));
-  DURLOG_ASSIGN_OR_RETURN(const LogFiles files, ListLogFiles(*directory));
-  if (files.segments.empty()) {
-    return Status::Error(Code::kNotFound, kNoSegment).WithPath(path);
-  }
+  DURLOG_ASSIGN_OR_RETURN(auto directory, file_system.OpenDirectory(path, false));
+  DURLOG_ASSIGN_OR_RETURN(const LogFiles files, FindLogFiles(*directory));
   if (from_seq < files.segments.front()) {
     return Status::Error(Code::kOutOfRange, "seq " + std::to_string(from_seq) +
                                                 " has been trimmed away; the log begins at " +

@@ -63,7 +63,7 @@ Status LogReader::LostError(uint64_t next_whole) const {
                        "synced records cannot be read: seq " + std::to_string(next_seq_) + " to " +
                            std::to_string(next_whole - 1) +
                            "; restore them from a copy, or read with salvage to skip them")
-      .WithPath(directory_->path() + "/" + SegmentName(segment_first_seq_))
+      .WithPath(directory_->PathOf(SegmentName(segment_first_seq_)))
       .WithOffset(offset_)
       .WithLost(next_seq_, next_whole - 1);
 }

@@ -35,8 +35,7 @@ Result<LogDistance> MeasureDistance(FileSystem& file_system, const std::string& 
     distance.bytes = end - std::min(from.frame_offset, end);
     return distance;
   }
-  DURLOG_ASSIGN_OR_RETURN(const std::unique_ptr<Directory> directory,
-                          file_system.OpenDirectory(path, false));
+  DURLOG_ASSIGN_OR_RETURN(const auto directory, file_system.OpenDirectory(path, false));
   DURLOG_ASSIGN_OR_RETURN(const LogFiles files, ListLogFiles(*directory));
   distance.bytes = end - kSegmentHeaderBytes;
   for (const uint64_t first_seq : files.segments) {

@@ -176,8 +176,7 @@ void PointReader::Keep(const SegmentPointer& segment) {
 Status PointReader::LookAround() {
   DURLOG_ASSIGN_OR_RETURN(std::shared_ptr<Directory> directory,
                           file_system_.OpenDirectory(path_, false));
-  DURLOG_ASSIGN_OR_RETURN(LogFiles files, ListLogFiles(*directory));
-  if (files.segments.empty()) return Status::Error(Code::kNotFound, "there is no segment");
+  DURLOG_ASSIGN_OR_RETURN(LogFiles files, FindLogFiles(*directory));
   DURLOG_ASSIGN_OR_RETURN(const LogIdentity identity, IdentifyLog(*directory, files.segments));
   const std::lock_guard<std::mutex> guard(mutex_);
   directory_.swap(directory);
@@ -187,8 +186,7 @@ Status PointReader::LookAround() {
 }
 
 Result<PointRecord> PointReader::ReadInOrder(uint64_t seq, uint64_t limit) {
-  DURLOG_ASSIGN_OR_RETURN(const std::unique_ptr<LogReader> reader,
-                          LogReader::Open(file_system_, path_, seq));
+  DURLOG_ASSIGN_OR_RETURN(const auto reader, LogReader::Open(file_system_, path_, seq));
   PointRecord record;
   for (size_t bytes = kScanBytes;;) {
     if (!record.memory.Reserve(bytes, 0)) {

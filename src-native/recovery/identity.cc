@@ -12,7 +12,7 @@ Status CheckIdentity(const Directory& directory, uint64_t first_seq, const Segme
                      const LogUuid& uuid) {
   if (header.uuid == uuid) return Status::Ok();
   return Status::Error(Code::kCorrupt, "the segment belongs to another log")
-      .WithPath(directory.path() + "/" + SegmentName(first_seq))
+      .WithPath(directory.PathOf(SegmentName(first_seq)))
       .WithOffset(0)
       .WithLost(first_seq, first_seq);
 }

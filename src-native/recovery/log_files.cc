@@ -14,11 +14,11 @@ Result<LogFiles> ListLogFiles(Directory& directory) {
     if (const auto first_seq = ParseSegmentName(entry.name)) {
       if (!entry.is_regular) {
         return Status::Error(Code::kNotALog, "is named like a segment and is no regular file")
-            .WithPath(directory.path() + "/" + entry.name);
+            .WithPath(directory.PathOf(entry.name));
       }
       if (*first_seq > kMaxSeq) {
         return Status::Error(Code::kCorrupt, "a segment's name claims a seq above 2^53 - 1")
-            .WithPath(directory.path() + "/" + entry.name);
+            .WithPath(directory.PathOf(entry.name));
       }
       files.segments.push_back(*first_seq);
     } else if (entry.is_regular && IsSpareName(entry.name)) {
@@ -27,6 +27,12 @@ Result<LogFiles> ListLogFiles(Directory& directory) {
   }
   std::sort(files.segments.begin(), files.segments.end());
   return files;
+}
+
+Result<LogFiles> FindLogFiles(Directory& directory) {
+  Result<LogFiles> files = ListLogFiles(directory);
+  if (!files.ok() || !files->segments.empty()) return files;
+  return Status::Error(Code::kNotFound, kNoSegment).WithPath(directory.path());
 }
 
 }  // namespace durlog

@@ -13,8 +13,7 @@ namespace {
 // If the frames of a segment cannot be checked, only its name and the largest possible number of
 // frames are known.
 Result<ScannedSegment> Unreadable(Directory& directory, uint64_t first_seq, Status reason) {
-  DURLOG_ASSIGN_OR_RETURN(const std::unique_ptr<File> file,
-                          directory.Open(SegmentName(first_seq), OpenMode::kRead));
+  DURLOG_ASSIGN_OR_RETURN(const auto file, directory.Open(SegmentName(first_seq), OpenMode::kRead));
   ScannedSegment segment;
   segment.first_seq = first_seq;
   segment.unreadable = std::move(reason);

@@ -11,7 +11,7 @@ Status CorruptError(const Directory& directory, const RecoveryReport& report) {
              Code::kCorrupt,
              "synced records are damaged (" + report.detail + ")" + lost +
                  "; restore them from a copy, or open with recovery 'salvage' to skip them")
-      .WithPath(directory.path() + "/" + report.segment)
+      .WithPath(directory.PathOf(report.segment))
       .WithOffset(report.offset)
       .WithLost(report.lost_first, report.lost_last);
 }

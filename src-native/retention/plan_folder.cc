@@ -63,16 +63,12 @@ Result<RetentionPlan> PlanShape(FileSystem& file_system, Directory& directory,
 
 Result<FolderPlan> PlanFolder(FileSystem& file_system, const std::string& path,
                               const RetentionPolicy& policy) {
-  DURLOG_ASSIGN_OR_RETURN(const std::unique_ptr<Directory> directory,
-                          file_system.OpenDirectory(path, false));
+  DURLOG_ASSIGN_OR_RETURN(const auto directory, file_system.OpenDirectory(path, false));
   DURLOG_ASSIGN_OR_RETURN(const LogBounds bounds, ReadBounds(file_system, path));
-  DURLOG_ASSIGN_OR_RETURN(LogFiles files, ListLogFiles(*directory));
+  DURLOG_ASSIGN_OR_RETURN(LogFiles files, FindLogFiles(*directory));
   LogShape shape;
   shape.uuid = bounds.uuid;
   shape.first_seqs = std::move(files.segments);
-  if (shape.first_seqs.empty()) {
-    return Status::Error(Code::kNotFound, kNoSegment).WithPath(path);
-  }
   const uint64_t newest = shape.first_seqs.back();
   DURLOG_ASSIGN_OR_RETURN(const OpenedSegment opened,
                           OpenSegment(*directory, newest, OpenMode::kRead));

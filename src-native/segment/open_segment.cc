@@ -24,7 +24,7 @@ Result<OpenedSegment> OpenSegmentFile(Directory& directory, const std::string& n
   DURLOG_ASSIGN_OR_RETURN(const size_t read, opened.file->ReadAt(0, block, sizeof block));
   Result<DecodedSegmentHeader> decoded = DecodeSegmentHeader(block, read);
   if (!decoded.ok()) {
-    return decoded.TakeStatus().WithPath(directory.path() + "/" + name).WithOffset(0);
+    return decoded.TakeStatus().WithPath(directory.PathOf(name)).WithOffset(0);
   }
   opened.header = decoded->header;
   opened.header_copies_differ = decoded->copies_differ;

@@ -134,7 +134,7 @@ Status Segment::AwaitSpare(Directory& directory) {
   spare_->Await();
   // The error names the segment, because the spare no longer exists.
   if (!spare_->spare().ok()) {
-    return Status(spare_->spare().status()).WithPath(directory.path() + "/" + name_);
+    return Status(spare_->spare().status()).WithPath(directory.PathOf(name_));
   }
   return Status::Ok();
 }
@@ -145,7 +145,7 @@ Status Segment::Activate(Directory& directory) {
   Spare& spare = spare_->spare().value();
   DURLOG_RETURN_IF_ERROR(TakeName(directory, spare.name));
   file_ = std::move(spare.file);
-  file_->SetPath(directory.path() + "/" + name_);
+  file_->SetPath(directory.PathOf(name_));
   preallocated_ = spare.preallocated;
   blocks_allocated_ = spare.blocks_allocated;
   first_chunk_ = std::move(spare.first_chunk);
@@ -165,7 +165,7 @@ Status Segment::TakeName(Directory& directory, const std::string& spare_name) {
   }
   Status renamed = directory.Rename(spare_name, name_);
   // The error does not name the spare, whose file is removed when the log is closed.
-  if (!renamed.ok()) renamed = std::move(renamed).WithPath(directory.path() + "/" + name_);
+  if (!renamed.ok()) renamed = std::move(renamed).WithPath(directory.PathOf(name_));
   if (!replaced_ || renamed.ok()) {
     replaced_.reset();
     return renamed;
@@ -175,7 +175,7 @@ Status Segment::TakeName(Directory& directory, const std::string& spare_name) {
     // Without a file the previous state cannot be restored, whatever the error was.
     return Status::Error(Code::kIo, "the segment could neither be replaced (" + renamed.message() +
                                         ") nor be opened again (" + file.status().message() + ")")
-        .WithPath(directory.path() + "/" + name_);
+        .WithPath(directory.PathOf(name_));
   }
   replaced_->file_ = std::move(*file);
   return renamed;

@@ -50,7 +50,7 @@ Status DeviceProof::Check(Directory& directory, SharedSegment& segment, uint32_t
     return Status::Error(Code::kIo,
                          "the device lacks what the page cache shows: an earlier write to it "
                          "failed, and the system reported that to another process")
-        .WithPath(directory.path() + "/" + name)
+        .WithPath(directory.PathOf(name))
         .WithOffset(frame.offset);
   }
   offset_ = scanner.position();

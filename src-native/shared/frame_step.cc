@@ -68,8 +68,7 @@ void MakeVoid(SharedSegment& segment, uint64_t offset, uint64_t seq, const Frame
   uint8_t header[kFrameHeaderBytes];
   EncodeVoid(seq, static_cast<uint32_t>(step.seqs),
              static_cast<uint32_t>(step.bytes - kFrameHeaderBytes), segment.crc_seed(), header);
-  segment.WordAt(offset + 8).store(Load64(header + 8), std::memory_order_relaxed);
-  segment.WordAt(offset + 16).store(Load64(header + 16), std::memory_order_relaxed);
+  segment.StoreHeaderRest(offset, header);
   AtStep(Step::kVoidStored);
   uint64_t expected = step.word;
   // If this fails, another member has made the void.

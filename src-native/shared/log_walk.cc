@@ -8,7 +8,7 @@ namespace durlog {
 namespace {
 
 std::string PathOf(Member& member, const LogPoint& point) {
-  return member.directory().path() + "/" + SegmentName(point.segment->first_seq());
+  return member.directory().PathOf(SegmentName(point.segment->first_seq()));
 }
 
 }  // namespace
@@ -41,8 +41,7 @@ Status LogWalk::JumpAhead() {
   if (member_.page().Load(PageWord::kCommittedFirst) <= point_.segment->first_seq()) {
     return Status::Ok();
   }
-  DURLOG_ASSIGN_OR_RETURN(std::shared_ptr<SharedSegment> segment,
-                          member_.SegmentOf(PageWord::kCommittedFirst));
+  DURLOG_ASSIGN_OR_RETURN(auto segment, member_.SegmentOf(PageWord::kCommittedFirst));
   Begin(std::move(segment));
   return Status::Ok();
 }

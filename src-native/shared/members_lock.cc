@@ -10,24 +10,26 @@
 namespace durlog {
 namespace {
 
-constexpr int kOpenAttempts = 100;
 // How often to look again at an exclusive lock that may be released soon.
 constexpr int kLastMemberPauses = 20;
 constexpr uint64_t kPauseMicros = 1000;
 
 }  // namespace
 
-Result<std::unique_ptr<File>> OpenMembersLock(Directory& directory) {
-  Status failure;
-  for (int attempt = 0; attempt < kOpenAttempts; ++attempt) {
-    Result<std::unique_ptr<File>> file = directory.Open(kLockName, OpenMode::kReadWrite);
-    if (file.status().code() == Code::kNotFound) {
-      file = directory.Open(kLockName, OpenMode::kCreateNew);
-    }
-    if (file.ok()) return file;
-    failure = file.TakeStatus();
+Status JoinLock::Take(uint64_t wait_ms) {
+  const uint64_t begin = member_.file_system().MonotonicMicros();
+  for (;;) {
+    DURLOG_ASSIGN_OR_RETURN(held_, member_.page().TryLock(PageLock::kJoin));
+    if (held_) return Status::Ok();
+    if (member_.file_system().MonotonicMicros() - begin >= wait_ms * 1000) break;
+    SleepMicros(kPauseMicros);
   }
-  return failure;
+  const int64_t pid = member_.page().OtherOwnerOf(PageLock::kJoin).value_or(0);
+  return Status::Error(Code::kLocked,
+                       "another writer is opening or closing the log and is stopped or slow: "
+                       "resume or kill it")
+      .WithOwner(pid)
+      .WithPath(member_.directory().path());
 }
 
 // When a process dies, the system releases its locks one after the other: the last member's

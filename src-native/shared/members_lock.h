@@ -1,17 +1,33 @@
-// The file `lock` of a log, on which each member has a shared lock, and an exclusive writer an
-// exclusive one.
+// The locks under which a member joins, leaves or recovers a log: PageLock::kJoin, and the file
+// `lock`, on which each member has a shared lock, and an exclusive writer an exclusive one.
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <string>
 
 #include "platform/file_system.h"
+#include "shared/member.h"
 
 namespace durlog {
 
-// Opens the file, or makes it.
-Result<std::unique_ptr<File>> OpenMembersLock(Directory& directory);
+// PageLock::kJoin, which one member at a time holds.
+class JoinLock {
+ public:
+  explicit JoinLock(Member& member) : member_(member) {}
+  ~JoinLock() {
+    if (held_) member_.page().Unlock(PageLock::kJoin);
+  }
+  JoinLock(const JoinLock&) = delete;
+  JoinLock& operator=(const JoinLock&) = delete;
+
+  // kLocked if another member keeps it for `wait_ms`.
+  Status Take(uint64_t wait_ms);
+
+ private:
+  Member& member_;
+  bool held_ = false;
+};
+
 // Takes the lock exclusively if no other process has it, not even shared: then no member is alive,
 // and no exclusive writer.
 Result<bool> TakeAsFirst(File& lock);

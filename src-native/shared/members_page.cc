@@ -19,8 +19,6 @@ static_assert(static_cast<size_t>(PageWord::kPids) + kMaxSlot <
               "each slot has its word");
 static_assert(static_cast<size_t>(PageWord::kLockOwners) + 8 < kPageWords,
               "each lock has its word");
-constexpr int kOpenAttempts = 100;
-
 uint64_t ByteOf(uint32_t slot) { return static_cast<uint64_t>(PageLock::kFirstSlot) + slot; }
 
 size_t OwnerWordOf(PageLock lock) {
@@ -31,20 +29,9 @@ size_t OwnerWordOf(PageLock lock) {
 }  // namespace
 
 Result<std::unique_ptr<MembersPage>> MembersPage::Open(Directory& directory, PageProcess process) {
-  Status failure;
-  for (int attempt = 0; attempt < kOpenAttempts; ++attempt) {
-    Result<std::unique_ptr<File>> file = directory.Open(kSharedName, OpenMode::kReadWrite);
-    if (file.status().code() == Code::kNotFound) {
-      file = directory.Open(kSharedName, OpenMode::kCreateNew);
-    }
-    if (file.ok()) {
-      return std::unique_ptr<MembersPage>(
-          new MembersPage(std::move(*file), directory.path() + "/" + kSharedName, process));
-    }
-    // Another member may have made the file since.
-    failure = file.TakeStatus();
-  }
-  return failure;
+  DURLOG_ASSIGN_OR_RETURN(auto file, directory.OpenOrCreate(kSharedName));
+  return std::unique_ptr<MembersPage>(
+      new MembersPage(std::move(file), directory.PathOf(kSharedName), process));
 }
 
 Result<bool> MembersPage::TryLock(PageLock lock) {

@@ -103,8 +103,7 @@ Status ReachJob::StartWriteback() {
   const uint64_t first_seq = committed.segment->first_seq();
   Status started;
   if (page.Load(PageWord::kAsyncEnd) < first_seq) {
-    DURLOG_ASSIGN_OR_RETURN(const std::vector<std::shared_ptr<SharedSegment>> sealed,
-                            UnsyncedBefore(first_seq));
+    DURLOG_ASSIGN_OR_RETURN(const auto sealed, UnsyncedBefore(first_seq));
     for (const std::shared_ptr<SharedSegment>& segment : sealed) {
       if (started.ok()) started = segment->file().StartWriteback(0, segment->bytes());
     }
@@ -169,8 +168,7 @@ Status ReachJob::SyncForAll() {
   committed.segment->DropBefore(committed.offset);
   const uint64_t rotations = page.Load(PageWord::kRotations);
   const bool is_active = page.Load(PageWord::kActiveFirst) == committed.segment->first_seq();
-  DURLOG_ASSIGN_OR_RETURN(const std::vector<std::shared_ptr<SharedSegment>> sealed,
-                          UnsyncedBefore(committed.segment->first_seq()));
+  DURLOG_ASSIGN_OR_RETURN(const auto sealed, UnsyncedBefore(committed.segment->first_seq()));
   AtStep(Step::kSyncBegun);
   const uint64_t began = member_->file_system().MonotonicMicros();
   // The kernel may have dropped the pages, and reports that once, with any errno: no member may

@@ -11,11 +11,6 @@
 namespace durlog {
 namespace {
 
-void StoreWords(SharedSegment& segment, uint64_t offset, const uint8_t* header) {
-  segment.WordAt(offset + 8).store(Load64(header + 8), std::memory_order_relaxed);
-  segment.WordAt(offset + 16).store(Load64(header + 16), std::memory_order_relaxed);
-}
-
 // Stores a frame without its first eight bytes, which are returned. The bytes after the payload are
 // zero already.
 uint64_t FillFrame(SharedSegment& segment, uint64_t offset, const FrameFields& fields,
@@ -25,7 +20,7 @@ uint64_t FillFrame(SharedSegment& segment, uint64_t offset, const FrameFields& f
   SealFrameHeader(header, CopyAndCrc32c(crc, segment.At(offset + kFrameHeaderBytes), payload.data,
                                         payload.size));
   AtStep(Step::kPayloadStored);
-  StoreWords(segment, offset, header);
+  segment.StoreHeaderRest(offset, header);
   return Load64(header);
 }
 
@@ -40,6 +35,16 @@ Status SharedLog::CheckOpen() const {
 Status SharedLog::CheckAppend(Bytes payload) const {
   DURLOG_RETURN_IF_ERROR(CheckOpen());
   return CheckRecord(payload, options_);
+}
+
+// A group larger than the bound is accepted if nothing else is pending.
+Status SharedLog::CheckRoom(uint64_t frame_bytes) {
+  if (pending_bytes() == 0 || pending_bytes() + frame_bytes <= options_.max_pending_bytes) {
+    return Status::Ok();
+  }
+  Pump();
+  return Status::Error(Code::kBackpressure,
+                       std::to_string(pending_bytes()) + " bytes wait to be committed");
 }
 
 // Sets frame_time_ms_ for a record at the append point. False if the clock's time is too late for
@@ -164,11 +169,7 @@ DURLOG_INLINE_CALLS Result<uint64_t> SharedLog::Append(Bytes payload, Level leve
   SyncEagerly();
   DURLOG_RETURN_IF_ERROR(CheckAppend(payload));
   const uint64_t frame_bytes = FrameBytes(payload.size);
-  if (pending_bytes() > 0 && pending_bytes() + frame_bytes > options_.max_pending_bytes) {
-    Pump();
-    return Status::Error(Code::kBackpressure,
-                         std::to_string(pending_bytes()) + " bytes wait to be committed");
-  }
+  DURLOG_RETURN_IF_ERROR(CheckRoom(frame_bytes));
   DURLOG_ASSIGN_OR_RETURN(const Place place, Reserve(frame_bytes, 1, time_ms, expected_seq));
   const uint64_t word = FillFrame(*append_->point().segment, place.offset,
                                   FieldsOf(place.seq, payload.size), payload);
@@ -195,11 +196,7 @@ Result<uint64_t> SharedLog::AppendBatch(const Bytes* payloads, size_t count, Lev
                                         uint64_t time_ms, uint64_t expected_seq) {
   SyncEagerly();
   DURLOG_ASSIGN_OR_RETURN(const uint64_t frame_bytes, CheckBatch(payloads, count));
-  if (pending_bytes() > 0 && pending_bytes() + frame_bytes > options_.max_pending_bytes) {
-    Pump();
-    return Status::Error(Code::kBackpressure,
-                         std::to_string(pending_bytes()) + " bytes wait to be committed");
-  }
+  DURLOG_RETURN_IF_ERROR(CheckRoom(frame_bytes));
   DURLOG_ASSIGN_OR_RETURN(const Place place, Reserve(frame_bytes, count, time_ms, expected_seq));
   SharedSegment& segment = *append_->point().segment;
   uint64_t first_word = 0;

@@ -2,7 +2,6 @@
 #include <memory>
 #include <utility>
 
-#include "shared/join_lock.h"
 #include "shared/members_lock.h"
 #include "shared/shared_log.h"
 #include "shared/steps.h"

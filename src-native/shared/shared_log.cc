@@ -7,12 +7,6 @@
 #include "recovery/log_files.h"
 
 namespace durlog {
-namespace {
-
-bool IsOut(const std::shared_ptr<ReachJob>& job) { return job != nullptr; }
-
-}  // namespace
-
 void SharedLog::Attach(Executor* executor, LogListener* listener) {
   executor_ = executor;
   listener_ = listener;
@@ -96,16 +90,16 @@ void SharedLog::Pump() {
   if (std::exchange(spare_failure_seen_, false)) spare_job_.reset();
   if (latched_ || closed_unsynced_) return;
   member_->live().Ring();
-  if (!IsOut(memory_job_) && acks_.IsDue(Level::kMemory)) {
+  if (!memory_job_ && acks_.IsDue(Level::kMemory)) {
     memory_job_ = MakeReach(acks_.WantedEnd(Level::kMemory), Level::kMemory);
     executor_->Execute(memory_job_);
   }
   if (!WantsSync()) return;
-  if (!IsOut(sync_job_)) {
+  if (!sync_job_) {
     syncing_bytes_ = std::exchange(pending_bytes_, 0);
     sync_job_ = MakeSync();
     executor_->Execute(sync_job_);
-  } else if (!IsOut(next_sync_job_) && pending_bytes_ >= eager_size_.bytes()) {
+  } else if (!next_sync_job_ && pending_bytes_ >= eager_size_.bytes()) {
     next_syncing_bytes_ = std::exchange(pending_bytes_, 0);
     next_sync_job_ = MakeSync();
     next_sync_job_->Follow();
@@ -124,7 +118,7 @@ std::shared_ptr<ReachJob> SharedLog::MakeSync() {
 // takes one group, the next one is framed, and its sync begins as soon as the device is free.
 void SharedLog::SyncEagerly() {
   if (pending_bytes_ < eager_size_.bytes()) return;
-  if (IsOut(next_sync_job_) && !sync_job_->done()) return;
+  if (next_sync_job_ && !sync_job_->done()) return;
   Harvest();
   Pump();
 }
@@ -132,10 +126,10 @@ void SharedLog::SyncEagerly() {
 // The progress of the other members is read only after a job has ended: the caller settles promises
 // after a job's end, and would not do so for a level that is found to be reached without one.
 void SharedLog::Harvest() {
-  const bool memory = IsOut(memory_job_) && memory_job_->done();
-  const bool sync = IsOut(sync_job_) && sync_job_->done();
+  const bool memory = memory_job_ && memory_job_->done();
+  const bool sync = sync_job_ && sync_job_->done();
   if (memory) FinishReach(&memory_job_, &memory_stalls_);
-  while (IsOut(sync_job_) && sync_job_->done()) {
+  while (sync_job_ && sync_job_->done()) {
     FinishReach(&sync_job_, &sync_stalls_);
     sync_job_ = std::move(next_sync_job_);
   }
@@ -165,7 +159,7 @@ void SharedLog::PrepareClose() {
 }
 
 bool SharedLog::idle() const {
-  if (IsOut(memory_job_) || IsOut(sync_job_)) return false;
+  if (memory_job_ || sync_job_) return false;
   if (latched_ || closed_unsynced_) return true;
   return !acks_.DueLevel();
 }

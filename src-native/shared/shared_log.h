@@ -118,6 +118,7 @@ class SharedLog final : public LogWriter {
   Status CheckOpen() const;
   Status CheckAppend(Bytes payload) const;
   Result<uint64_t> CheckBatch(const Bytes* payloads, size_t count) const;
+  Status CheckRoom(uint64_t frame_bytes);
   Result<bool> SetFrameTime(uint64_t time_ms);
   Result<Place> Reserve(uint64_t frame_bytes, uint64_t seqs, uint64_t time_ms,
                         uint64_t expected_seq);

@@ -5,7 +5,6 @@
 
 #include "live/live_page_writer.h"
 #include "record/segment_name.h"
-#include "shared/join_lock.h"
 #include "shared/members_lock.h"
 #include "shared/shared_log.h"
 #include "shared/steps.h"
@@ -43,20 +42,14 @@ SharedLog::SharedLog(std::shared_ptr<Member> member, Capabilities capabilities,
 
 Result<std::unique_ptr<SharedLog>> SharedLog::Open(FileSystem& file_system, const std::string& path,
                                                    const LogOptions& options) {
-  DURLOG_ASSIGN_OR_RETURN(std::unique_ptr<Directory> directory,
-                          file_system.OpenDirectory(path, options.create));
-  if (!options.create) {
-    DURLOG_ASSIGN_OR_RETURN(const LogFiles files, ListLogFiles(*directory));
-    if (files.segments.empty()) {
-      return Status::Error(Code::kNotFound, kNoSegment).WithPath(path);
-    }
-  }
+  DURLOG_ASSIGN_OR_RETURN(auto directory, file_system.OpenDirectory(path, options.create));
+  if (!options.create) DURLOG_RETURN_IF_ERROR(FindLogFiles(*directory).TakeStatus());
   DURLOG_ASSIGN_OR_RETURN(const Capabilities capabilities, directory->Probe());
   DURLOG_RETURN_IF_ERROR(CheckShareable(capabilities, path));
   DURLOG_ASSIGN_OR_RETURN(
       std::unique_ptr<MembersPage> page,
       MembersPage::Open(*directory, {file_system.ProcessId(), file_system.PidNamespace()}));
-  DURLOG_ASSIGN_OR_RETURN(std::unique_ptr<File> lock, OpenMembersLock(*directory));
+  DURLOG_ASSIGN_OR_RETURN(auto lock, directory->OpenOrCreate(kLockName));
   auto member =
       std::make_shared<Member>(file_system, std::move(directory), std::move(lock), std::move(page),
                                capabilities.direct_io ? capabilities.direct_alignment : 0);

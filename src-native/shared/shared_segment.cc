@@ -14,7 +14,7 @@ Result<std::shared_ptr<SharedSegment>> SharedSegment::Open(Directory& directory,
   DURLOG_ASSIGN_OR_RETURN(OpenedSegment opened,
                           OpenSegment(directory, first_seq, OpenMode::kReadWrite));
   DURLOG_RETURN_IF_ERROR(CheckIdentity(directory, first_seq, opened.header, uuid));
-  const std::string path = directory.path() + "/" + SegmentName(first_seq);
+  const std::string path = directory.PathOf(SegmentName(first_seq));
   if (opened.header.version < kSharedVersion || opened.header.recycled) {
     return Status::Error(Code::kCorrupt, "the segment is not one for several writers")
         .WithPath(path);

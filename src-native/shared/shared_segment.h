@@ -37,6 +37,11 @@ class SharedSegment {
   uint8_t* At(uint64_t offset) { return data_ + offset; }
   // Eight bytes of a frame; `offset` is a multiple of eight.
   SharedWord& WordAt(uint64_t offset) { return *reinterpret_cast<SharedWord*>(data_ + offset); }
+  // Stores a frame's header without its first eight bytes.
+  void StoreHeaderRest(uint64_t offset, const uint8_t* header) {
+    WordAt(offset + 8).store(Load64(header + 8), std::memory_order_relaxed);
+    WordAt(offset + 16).store(Load64(header + 16), std::memory_order_relaxed);
+  }
   // A store or load met a page that could not be read or written: the member may see bytes that no
   // other member sees, and nothing of the segment counts.
   bool faulted() const { return mapping_->faulted(); }

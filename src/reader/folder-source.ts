@@ -132,10 +132,6 @@ export class FolderSource implements ReadSource {
     return limit
   }
 
-  acknowledgedEnd(): number {
-    return this.seqs().next
-  }
-
   followLimit(durableOnly: boolean): number {
     if (this.#counts()) return this.#field(durableOnly ? 'syncedEnd' : 'memoryEnd')
     return durableOnly ? this.bounds.syncedEnd : -1

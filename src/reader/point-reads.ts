@@ -32,7 +32,7 @@ export class PointReads {
   get(seq: number): Promise<LogRecord> {
     return this.#read(() => {
       const limit = this.#source.limitFor(seq)
-      const end = this.#source.acknowledgedEnd()
+      const end = this.#source.seqs().next
       const record = this.#cachedInRow < MAX_CACHED_IN_ROW ? this.#native.getCached(seq, end) : undefined
       this.#cachedInRow = record === undefined ? 0 : this.#cachedInRow + 1
       return record === undefined ? this.#native.get(seq, limit, end) : Promise.resolve(record)
@@ -76,7 +76,7 @@ export class PointReads {
         'ERR_DURLOG_BACKPRESSURE',
         'the log is being trimmed or truncated: use "get", or try again later',
       )
-    return this.#native.getSync(seq, this.#source.limitFor(seq), this.#source.acknowledgedEnd())
+    return this.#native.getSync(seq, this.#source.limitFor(seq), this.#source.seqs().next)
   }
 
   /**

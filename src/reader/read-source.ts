@@ -27,11 +27,9 @@ export interface ReadSource {
    * `seq`.
    */
   limitFor(seq: number): number
-  /** The exclusive end of the acknowledged records, as of the last `look`. */
-  acknowledgedEnd(): number
   /** Seqs from `first` to below `limit` can be read now; `next` is the log's next seq. */
   range(durableOnly: boolean): Promise<{ first: number; limit: number; next: number }>
-  /** The bounds of the log, as of the last `look`. */
+  /** The bounds of the log, as of the last `look`: every record before `next` is acknowledged. */
   seqs(): { first: number; next: number }
   /** The seq below which a follower may read; -1 if only the files show it. */
   followLimit(durableOnly: boolean): number

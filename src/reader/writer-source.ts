@@ -31,10 +31,6 @@ export class WriterSource implements ReadSource {
     return limit
   }
 
-  acknowledgedEnd(): number {
-    return this.#counters[Counter.memoryEnd] as number
-  }
-
   async range(durableOnly: boolean): Promise<{ first: number; limit: number; next: number }> {
     return { ...this.seqs(), limit: this.followLimit(durableOnly) }
   }

@@ -1,7 +1,6 @@
 /** Decides whether a call goes to the core at once, waits for its turn, or runs alone. */
 import { closedError, type DurlogError } from '../../errors.js'
 import { CallQueue } from './call-queue.js'
-import { ExclusiveCall } from './exclusive-call.js'
 
 /** The gate calls these methods, but never from within a call that changes the log. */
 export interface GateHost {
@@ -75,7 +74,23 @@ export class CallGate {
     return new Promise((resolve, reject) => {
       // In an async function, so that an exception of `work` rejects the promise too.
       const run = (): Promise<void> => (async () => work())().then(resolve, reject)
-      this.#held.push(new ExclusiveCall(ready, run, onEnd))
+      let state: 'waiting' | 'running' | 'ended' = 'waiting'
+      this.#held.push({
+        // A commit that fails before the call starts does not fail it.
+        outlivesFailure: true,
+        fail: () => {},
+        admit: () => {
+          if (state === 'waiting' && ready()) {
+            state = 'running'
+            void run().then(() => {
+              state = 'ended'
+              onEnd()
+            })
+          }
+          // Until it has ended it stays in the queue, and so blocks later calls.
+          return state === 'ended'
+        },
+      })
       this.isOpen = false
       this.admit()
       this.#host.onWaiting()
