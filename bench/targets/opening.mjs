@@ -9,28 +9,11 @@ import { open } from 'durlog'
 import { writeInBursts } from '../dist/harness/load.js'
 import { makePayload, withScratch } from '../dist/harness/scratch.js'
 import { median } from '../dist/harness/stats.js'
+import { makeSegments, SEGMENT_BYTES, timeOpen } from '../dist/suites/recovery.js'
 
 const MIB = 1 << 20
-const SEGMENT_BYTES = MIB
 const FEW_SEGMENTS = 2
 const MANY_SEGMENTS = 200
-
-/** Makes a closed log with `segments` sealed segments and an active one. */
-async function makeSegments(dir, segments) {
-  const log = await open(dir, { segmentBytes: SEGMENT_BYTES, durability: 'memory' })
-  const payload = makePayload(16 * 1024)
-  while (log.stats().segments <= segments) await log.append(payload)
-  for (let i = 0; i < 8; i += 1) await log.append(payload)
-  await log.close()
-}
-
-async function openMs(dir, options = {}) {
-  const start = performance.now()
-  const log = await open(dir, options)
-  const elapsed = performance.now() - start
-  await log.close()
-  return elapsed
-}
 
 const bySegments = {
   name: 'open',
@@ -52,8 +35,8 @@ const bySegments = {
       await makeSegments(many, MANY_SEGMENTS)
       const times = { few: [], many: [] }
       for (let i = 0; i < 15; i += 1) {
-        times.few.push(await openMs(few, { segmentBytes: SEGMENT_BYTES }))
-        times.many.push(await openMs(many, { segmentBytes: SEGMENT_BYTES }))
+        times.few.push((await timeOpen(few, { segmentBytes: SEGMENT_BYTES })) / 1000)
+        times.many.push((await timeOpen(many, { segmentBytes: SEGMENT_BYTES })) / 1000)
       }
       return { 'open-200': { value: median(times.many), baseline: median(times.few) } }
     })
@@ -86,7 +69,7 @@ async function openAfterKillMs(dir, work) {
     await once(child, 'message')
     child.kill('SIGKILL')
     await once(child, 'exit')
-    return openMs(path)
+    return (await timeOpen(path)) / 1000
   })
 }
 
