@@ -1,5 +1,5 @@
-// Writers at the end of the file, as the kernel finds it (O_APPEND): safe for several processes
-// on one file, as far as each method is. None of them syncs.
+// Writers that append with O_APPEND, so that the kernel chooses the offset. Several processes can
+// append to one file if the method allows it. None of the writers syncs.
 #pragma once
 
 #include <linux/aio_abi.h>
@@ -39,7 +39,7 @@ class WriteAppend : public Appending {
   int Append(const uint8_t* record);
 };
 
-// writev(2) of the record in two pieces, as a log with a header and a payload would.
+// writev(2) of the record in two pieces, as a log with headers and payloads would do it.
 class WritevAppend : public Appending {
  public:
   using Appending::Appending;
@@ -47,8 +47,8 @@ class WritevAppend : public Appending {
   int Append(const uint8_t* record);
 };
 
-// O_DIRECT | O_APPEND, each record padded to whole blocks: the only way that lets several
-// processes append past the page cache.
+// O_DIRECT | O_APPEND, each record padded to whole blocks. This is the only way in which several
+// processes can append past the page cache.
 class DirectAppend : public Appending {
  public:
   using Appending::Appending;
@@ -59,8 +59,8 @@ class DirectAppend : public Appending {
   AlignedBuffer padded_;
 };
 
-// fwrite; with kFlush an fflush after each record, else the record stays in this process until
-// stdio's buffer is full, and kill -9 loses it.
+// fwrite; with kFlush, an fflush after each record. Otherwise the record stays in this process
+// until stdio's buffer is full, and kill -9 loses it.
 template <bool kFlush>
 class StdioAppend {
  public:
@@ -82,8 +82,8 @@ class StdioAppend {
   uint64_t written_ = 0;
 };
 
-// Linux AIO by its raw system calls: up to kDepth appends are handed to the kernel in one
-// io_submit and collected by one io_getevents.
+// Linux AIO through its raw system calls: one io_submit starts up to kDepth appends, and one
+// io_getevents collects their results.
 class AioAppend : public Appending {
  public:
   explicit AioAppend(const Spec& spec);
@@ -99,7 +99,7 @@ class AioAppend : public Appending {
   static constexpr uint32_t kDepth = 32;
   int Flush();
 
-  std::vector<uint8_t> records_;  // kDepth copies: the kernel reads them until collected
+  std::vector<uint8_t> records_;  // kDepth copies, which the kernel reads until it is collected
   std::vector<iocb> controls_;
   std::vector<iocb*> pointers_;
   aio_context_t context_ = 0;

@@ -1,6 +1,6 @@
-// The raw system calls that durlog is measured against, each as a small machine that appends
-// numbered records to one file and measures how long each took. Nothing here knows of Node or of
-// durlog's own writers: a figure of a Baseline is what the kernel and the disk take, and no more.
+// The methods that durlog is compared with: each appends numbered records to one file by raw system
+// calls and measures the time of each record. The code uses neither Node nor durlog's own writers,
+// so the figures of a Baseline contain only the time of the kernel and of the disk.
 #pragma once
 
 #include <cstdint>
@@ -11,21 +11,23 @@
 
 namespace durlog::bench {
 
-// What to measure; the strings are those of the JS side (bench/harness/baselines.ts).
+// The measurement to make. The strings come from bench/harness/baselines.ts.
 struct Spec {
   std::string path;         // created and emptied by Prepare unless `shared`
   std::string method;       // see MakeBaseline
   std::string preallocate;  // see PrepareFile
   uint64_t record_bytes = 0;
-  // The file starts over (untimed) when the next record would pass this.
+  // If the next record would end after this offset, the writer starts again at the beginning of the
+  // file. This is not timed.
   uint64_t file_bytes = 0;
-  // One latency is the mean over so many records: the clock costs as much as a store to memory.
+  // The number of records that are timed together: a latency is their mean. Reading the clock takes
+  // as long as storing a small record to memory.
   uint64_t records_per_sample = 1;
-  // Records between two syncs; 0 is one sync at the end of each Run, within its last sample.
+  // Records between two syncs; 0: one sync at the end of each Run, as part of its last sample.
   uint64_t sync_every = 1;
-  // Stamped into each record, below kMaxWriters.
+  // The writer's number, which each record contains; below kMaxWriters.
   uint32_t writer = 0;
-  // Several processes append to one file that PrepareFile has made before.
+  // True if several processes append to one file, which PrepareFile has made.
   bool shared = false;
 };
 
@@ -33,12 +35,12 @@ struct Spec {
 class Baseline {
  public:
   virtual ~Baseline() = default;
-  // Opens and preallocates. Once, before Run.
+  // Opens and preallocates the file. Must be called once, before Run.
   virtual Status Prepare() = 0;
   // Appends `samples` * records_per_sample records. `latency_us[i]` is microseconds for each
   // record, timed on CLOCK_MONOTONIC around the calls alone.
   virtual Status Run(uint64_t samples, double* latency_us) = 0;
-  // Hands over what is still in this process (stdio's buffer, submitted AIO) and closes.
+  // Writes the records that are still in this process (stdio's buffer, submitted AIO) and closes.
   virtual Status Finish() = 0;
 };
 

@@ -1,5 +1,5 @@
-// The bench's addon: arguments in, latencies out. Every measurement runs on a libuv worker, so
-// that the event loop's own work is never in a figure. Not part of the published hot path.
+// The bench's addon. Every measurement runs on a libuv worker, so that no figure includes work of
+// the event loop.
 #include <napi.h>
 
 #include <functional>
@@ -57,7 +57,8 @@ class Job : public Napi::AsyncWorker {
         work_(std::move(work)),
         convert_(std::move(convert)) {}
 
-  // The file system or the kernel has no such thing: a row of the table, not a failure.
+  // The file system or the kernel does not support the method: the table shows this, and the bench
+  // does not fail.
   static bool IsRefusal(const Status& status) {
     const int error = status.sys_errno();
     return status.code() == Code::kUnsupported || error == EOPNOTSUPP || error == ENOSYS ||

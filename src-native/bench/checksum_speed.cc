@@ -15,7 +15,8 @@ double Measure(Crc32cFunction function, const std::vector<uint8_t>& block, uint3
   const uint64_t limit = uint64_t{millis} * 1000000;
   uint64_t bytes = 0;
   uint64_t nanos = 0;
-  // Each result seeds the next call, so that none can be left out; volatile keeps the last.
+  // Each result is the seed of the next call and the last is volatile, so that the compiler cannot
+  // remove a call.
   uint32_t crc = 0;
   do {
     for (uint64_t i = 0; i < rounds; ++i) crc = function(crc, block.data(), block.size());

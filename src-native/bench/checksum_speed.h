@@ -1,4 +1,4 @@
-// How fast the checksum of every record is, without Node in between.
+// Measures the speed of the checksum, without Node.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +12,8 @@ struct ChecksumSpeed {
   double gigabytes_per_second = 0;
 };
 
-// Each implementation that this processor can run, the quickest first, over blocks of
-// `block_bytes` from the cache for about `millis` each.
+// Measures each implementation that this processor can run, the quickest first, for about `millis`
+// each. The blocks of `block_bytes` are in the processor's cache.
 std::vector<ChecksumSpeed> MeasureChecksums(uint64_t block_bytes, uint32_t millis);
 
 }  // namespace durlog::bench

@@ -1,4 +1,4 @@
-// Time for measurements: monotonic, the same in every process of the machine.
+// The clock for measurements: monotonic, and the same for all processes of the machine.
 #pragma once
 
 #include <time.h>

@@ -75,7 +75,7 @@ class Handed {
   std::mutex mutex_;
   std::condition_variable handed_;
   std::condition_variable written_;
-  const uint8_t* record_ = nullptr;  // until it is written
+  const uint8_t* record_ = nullptr;  // the record to write; null after it has been written
   int error_ = 0;
   bool stopping_ = false;
   std::thread thread_;

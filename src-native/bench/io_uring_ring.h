@@ -1,4 +1,4 @@
-// io_uring by its raw system calls: one ring, one thread, no library.
+// io_uring through its raw system calls: one ring, one thread, no library.
 #pragma once
 
 #include <linux/io_uring.h>
@@ -22,7 +22,7 @@ class IoUringRing {
   Status Open(uint32_t entries);
   // A zeroed entry for the caller to fill in. Never more than `entries` between two Submits.
   io_uring_sqe* Prepare();
-  // Hands over what was prepared and waits for at least `wait_for` completions.
+  // Submits the prepared entries and waits for at least `wait_for` completions.
   Status Submit(uint32_t wait_for);
   // Takes the next completion; false if there is none.
   bool Take(io_uring_cqe* completion);

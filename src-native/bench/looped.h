@@ -1,4 +1,4 @@
-// The one measuring loop, so that every method is timed in the same way.
+// The loop that measures all methods, so that they are timed in the same way.
 #pragma once
 
 #include <cerrno>

@@ -39,8 +39,8 @@ class Populator {
   std::atomic<bool> stop_{false};
 };
 
-// Where spec.shared, the file's first page holds the append point, and each process takes its
-// place with one fetch_add; else the records start at 0.
+// With spec.shared, the file's first page contains the append point, and each process reserves a
+// place with one fetch_add. Otherwise, the records start at offset 0.
 template <MapSync kSync, bool kPopulate>
 class MappedWriter {
  public:

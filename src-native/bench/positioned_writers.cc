@@ -12,7 +12,7 @@ namespace durlog::bench {
 
 namespace {
 
-// 0 or errno. A short write to a regular file is the disk running full.
+// Returns 0 or an errno. A short write to a regular file means that the disk is full.
 int WriteAll(int fd, const void* from, uint64_t bytes, uint64_t offset) {
   const ssize_t written = pwrite(fd, from, static_cast<size_t>(bytes), static_cast<off_t>(offset));
   if (written < 0) return errno;
@@ -70,7 +70,7 @@ int DirectWriter<kDurable>::Append(const uint8_t* record) {
   std::memcpy(staged_.data() + tail_bytes_, record, spec_.record_bytes);
   tail_bytes_ += spec_.record_bytes;
   const uint64_t bytes = AlignUp(tail_bytes_, kBlockBytes);
-  // The rest of the last block holds what an earlier record left there.
+  // The rest of the last block holds bytes of earlier records.
   std::memset(staged_.data() + tail_bytes_, 0, bytes - tail_bytes_);
   const int error = WriteAll(file_.get(), staged_.data(), bytes, block_offset_);
   const uint64_t finished = AlignDown(tail_bytes_, kBlockBytes);

@@ -10,8 +10,8 @@ namespace durlog::bench {
 
 enum class SyncCall { kNone, kStart, kDataOnly, kAll };
 
-// pwrite, then nothing, sync_file_range(WRITE) of what is new (writeback is started and not
-// awaited), fdatasync or fsync.
+// pwrite, followed by nothing, by sync_file_range(WRITE) of the new bytes (starts the writeback
+// without waiting for it), by fdatasync, or by fsync.
 template <SyncCall kCall>
 class PwriteWriter {
  public:
@@ -28,12 +28,12 @@ class PwriteWriter {
   const Spec spec_;
   ScopedFd file_;
   uint64_t offset_ = 0;
-  uint64_t started_ = 0;  // writeback of what is below has been started
+  uint64_t started_ = 0;  // writeback of the bytes below this offset has been started
 };
 
-// O_DIRECT with records packed as a log packs them: the unfinished last block is kept in memory
-// and written again with the next record. With kDurable O_DSYNC is set too, and a write that has
-// returned is on the device.
+// O_DIRECT, with consecutive records as in a log: the unfinished last block is kept in memory and
+// written again with the next record. With kDurable, O_DSYNC is set too, so that a write is on the
+// device when it returns.
 template <bool kDurable>
 class DirectWriter {
  public:
@@ -51,8 +51,8 @@ class DirectWriter {
   const Spec spec_;
   ScopedFd file_;
   AlignedBuffer staged_;
-  uint64_t block_offset_ = 0;  // of staged_[0] in the file
-  uint64_t tail_bytes_ = 0;    // of the block at block_offset_ that hold records
+  uint64_t block_offset_ = 0;  // the offset of staged_[0] in the file
+  uint64_t tail_bytes_ = 0;    // the bytes of the block at block_offset_ that hold records
 };
 
 }  // namespace durlog::bench

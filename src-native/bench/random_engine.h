@@ -1,5 +1,5 @@
-// What both engines of the random-write suite share: which block is next, which clusters are
-// allocated, and the counting.
+// The common part of both engines of the random-write suite: the choice of the next block, the
+// state of the clusters, and the counters.
 #pragma once
 
 #include <atomic>
@@ -29,7 +29,7 @@ class Random {
 
 enum class ClusterState : uint8_t { kEmpty, kAllocating, kReady };
 
-// Thread safe: a cluster is given to exactly one caller to allocate.
+// Thread-safe: exactly one caller is asked to allocate a cluster.
 class Clusters {
  public:
   Clusters(uint64_t count, bool allocate);
@@ -42,7 +42,7 @@ class Clusters {
   std::unique_ptr<std::atomic<ClusterState>[]> states_;
 };
 
-// Counts finished writes by interval and keeps latencies. One for each thread.
+// Counts the finished writes of each interval and keeps latencies. Each thread has one.
 class Tally {
  public:
   Tally(const RandomWriteSpec& spec, uint64_t start_nanos);

@@ -12,7 +12,8 @@ namespace durlog::bench {
 
 namespace {
 
-// As PrepareFile, with the hint set while the file is still empty: XFS takes it only then.
+// As PrepareFile, but sets the hint while the file is still empty, because XFS accepts it only
+// then.
 Status PrepareTarget(const RandomWriteSpec& spec) {
   if (spec.extent_hint_bytes == 0) {
     return PrepareFile(spec.path, spec.preallocate, spec.file_bytes);

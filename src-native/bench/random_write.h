@@ -1,6 +1,6 @@
-// Random O_DIRECT writes of 4 KiB at a queue depth, into files whose blocks were allocated in
+// Random O_DIRECT writes of 4 KiB at a given queue depth, into files whose blocks were allocated in
 // different ways. This measures the cost of writes to a disk image, a database file or a log's
-// recycled segment while it fills up.
+// recycled segment while the file fills up.
 #pragma once
 
 #include <cstdint>
@@ -13,15 +13,16 @@ namespace durlog::bench {
 
 struct RandomWriteSpec {
   std::string path;
-  // Before the run: sparse, fallocate or data (all of it written); see PrepareFile.
+  // The state of the file before the run: sparse, fallocate or data (all blocks written); see
+  // PrepareFile.
   std::string preallocate = "sparse";
-  // At the first write to each 64 KiB cluster, before that write: none, zero-range
-  // (FALLOC_FL_ZERO_RANGE) or zero (64 KiB of zeros written).
+  // The allocation before the first write to each 64 KiB cluster: none, zero-range
+  // (FALLOC_FL_ZERO_RANGE) or zero (64 KiB of zeros are written).
   std::string cluster = "none";
   std::string engine = "io_uring";  // or threads
   uint64_t file_bytes = 0;          // a multiple of kClusterBytes
   uint32_t depth = 32;
-  uint32_t extent_hint_bytes = 0;  // FS_XFLAG_EXTSIZE; 0 is none
+  uint32_t extent_hint_bytes = 0;  // FS_XFLAG_EXTSIZE; 0: no hint
   uint32_t millis = 1000;
   uint32_t interval_millis = 100;
   uint64_t seed = 1;
@@ -29,7 +30,7 @@ struct RandomWriteSpec {
 
 struct RandomWriteResult {
   std::vector<double> writes;      // 4 KiB writes finished in each interval
-  std::vector<double> latency_us;  // a sample of them, allocation included, at most kMaxLatencies
+  std::vector<double> latency_us;  // of at most kMaxLatencies writes, including the allocation
 };
 
 inline constexpr uint64_t kClusterBytes = 64 * 1024;

@@ -1,4 +1,5 @@
-// One thread for each place in the queue: pwrite, and the cluster's allocation before it.
+// One thread for each place in the queue. It allocates the cluster, if necessary, and then calls
+// pwrite.
 #include <fcntl.h>
 #include <linux/falloc.h>
 #include <unistd.h>

@@ -1,4 +1,4 @@
-// One thread, one ring: each slot writes a block, after it has allocated the cluster if need be.
+// One thread with one ring. Each slot allocates the cluster, if necessary, and then writes a block.
 #include <fcntl.h>
 #include <linux/falloc.h>
 
@@ -118,7 +118,7 @@ Status UringRun::Run(RandomWriteResult* result) {
     for (io_uring_cqe completion; ring_.Take(&completion);) {
       Status status = Complete(completion, go_on);
       if (status.ok()) continue;
-      // The others are still in the kernel, which reads our buffers: drain them first.
+      // The kernel still reads the buffers of the other writes, so they must complete first.
       --in_flight_;
       failed = std::move(status);
     }

@@ -91,7 +91,7 @@ Status PrepareFile(const std::string& path, const std::string& preallocate, uint
   DURLOG_ASSIGN_OR_RETURN(ScopedFd file, OpenFile(path, O_RDWR | O_CREAT | O_TRUNC));
   DURLOG_RETURN_IF_ERROR(Preallocate(file.get(), path, preallocate, bytes));
   if (fsync(file.get()) != 0) return Status::System("fsync", errno, path);
-  // What stays in the cache as large folios would make every later msync write a whole folio.
+  // Large folios that stay in the cache would make every later msync write a whole folio.
   static_cast<void>(posix_fadvise(file.get(), 0, 0, POSIX_FADV_DONTNEED));
   return SyncFolderOf(path);
 }
@@ -106,7 +106,7 @@ Status SetExtentSizeHint(int fd, uint32_t bytes, const std::string& path) {
   if (Ioctl(fd, FS_IOC_FSSETXATTR, &attributes) != 0) {
     return Status::System("ioctl(FS_IOC_FSSETXATTR)", errno, path);
   }
-  // ext4 says yes and does nothing.
+  // ext4 reports success but ignores the hint.
   if (Ioctl(fd, FS_IOC_FSGETXATTR, &attributes) == 0 && attributes.fsx_extsize == bytes) {
     return Status::Ok();
   }

@@ -7,7 +7,7 @@
 
 namespace durlog {
 
-// Every append passes here; error details are built in CheckAppend().
+// Runs for every append; CheckAppend() builds the errors.
 bool Log::Accepts(Bytes payload) const {
   return state_.accepts_appends() && payload.size > 0 && payload.size <= options_.max_record_bytes;
 }
@@ -26,8 +26,8 @@ Result<uint64_t> Log::CheckBatch(const Bytes* payloads, size_t count) const {
   return frame_bytes;
 }
 
-// Commits a large group before the end of its turn. Called before an append and not after it,
-// because Harvest() may find that a commit was rolled back.
+// Commits a large group before the end of its turn. Called before an append, not after it, because
+// Harvest() may find that a commit was rolled back.
 void Log::CommitEagerly() {
   if (!commits_.BeginsEarly(point_.group_bytes())) return;
   Harvest();
@@ -78,7 +78,8 @@ DURLOG_INLINE_CALLS Result<uint64_t> Log::Append(Bytes payload, Level level, uin
   if (!Accepts(payload)) return CheckAppend(payload);
   if (expected_seq != kAnySeq) DURLOG_RETURN_IF_ERROR(CheckExpectedSeq(expected_seq, next_seq()));
   const uint64_t frame_bytes = FrameBytes(payload.size);
-  // The log is idle and the append wants memory: change to the map now, where memory is fast.
+  // The log is idle and the append requests kMemory: change to the map now, because kMemory is fast
+  // there.
   if (level < Level::kSync && point_.mode() == WriteMode::kDirect && policy_.EntersMap() &&
       !commits_.running() && !point_.has_staged()) {
     DURLOG_RETURN_IF_ERROR(commits_.EnterMap());

@@ -40,8 +40,8 @@ Status AppendPoint::StoreBatch(const FrameFields& first, const Bytes* payloads, 
   return Status::Ok();
 }
 
-// Notes a position from which a reader that looks for a later record can start. No batch is open
-// here, and no reader asks for the next record before it is appended.
+// Notes a position at which a reader of a later record can start. No batch is open at this
+// position, and no reader requests the next record before it is appended.
 void AppendPoint::NotePosition() {
   PositionIndex::Shared().Note(segment_->header().salt, {next_seq_, offset_});
   note_from_ = offset_ + PositionIndex::kSpacingBytes;

@@ -1,4 +1,4 @@
-// The growing end of a log: where the next record goes, and the records that are not synced yet.
+// The growing end of a log: the place of the next record, and the records that are not synced yet.
 #pragma once
 
 #include <cstddef>
@@ -21,7 +21,7 @@
 
 namespace durlog {
 
-// A frame is stored into a map of the segment, or staged for the next commit: mode() says which. A
+// A frame is stored into a map of the segment or staged for the next commit, depending on mode(). A
 // commit takes the staged frames and the ranges that it has to sync with PlanCommit(). If it is
 // rolled back, the append point returns to the position before those frames.
 class AppendPoint {
@@ -51,7 +51,7 @@ class AppendPoint {
     return offset_ + frame_bytes <= segment_->bytes() &&
            time_.MayFollow(segment_->header().base_time_ms, last_time_ms_);
   }
-  // Makes the segment ready for `frame_bytes` of frames, which it has to hold.
+  // Makes the segment ready for `frame_bytes` of frames, which must fit into it.
   Status Prepare(uint64_t frame_bytes) {
     if (frames_.mapped()) return Status::Ok();
     if (maps()) DURLOG_RETURN_IF_ERROR(Map());
@@ -101,7 +101,7 @@ class AppendPoint {
   Status StoreBatch(const FrameFields& first, const Bytes* payloads, size_t count,
                     uint64_t frame_bytes);
   bool broken() const { return frames_.broken(); }
-  // Makes the frames that were stored `records` records.
+  // Counts the frames that were stored as `records` records.
   void Advance(uint64_t records) {
     next_seq_ += records;
     last_time_ms_ = frame_time_ms_;
@@ -153,10 +153,10 @@ class AppendPoint {
   bool has_staged() const { return !staging_.empty(); }
   uint64_t group_bytes() const { return staging_.group_bytes(); }
   uint64_t pending_bytes() const { return staging_.pending_bytes(); }
-  // No byte of the records from here on has left this process.
+  // No byte of the records from the returned seq on has left this process.
   uint64_t stored_end() const { return maps() ? next_seq_ : staging_.first_seq(); }
   size_t unsynced_segments() const { return backlog_.segment_count(); }
-  // Whether no segment may be begun before a sync.
+  // Whether a sync must come before the next segment is begun.
   bool TooMuchUnsynced() const;
   // The first seq of the oldest segment that a trim has to keep.
   uint64_t oldest_unsynced() const { return backlog_.OldestSegment(segment_->first_seq()); }

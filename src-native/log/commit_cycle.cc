@@ -129,7 +129,7 @@ void CommitCycle::FinishRolledBack(CommitJob& job) {
   live_.Cut(next_seq);
   acks_.Withdraw(next_seq);
   point_.RollBack(group);
-  // A log that is closing gives up its marker: the commit that failed may have been the marker's.
+  // A log that is closing gives up its marker, because the failed commit may have contained it.
   if (state_.closing()) end_ = End::kMarked;
   failure_ = job.status();
   failed_from_ = next_seq;

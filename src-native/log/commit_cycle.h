@@ -33,11 +33,11 @@ class CommitCycle {
   CommitCycle& operator=(const CommitCycle&) = delete;
   void Attach(Executor* executor, LogListener* listener);
 
-  // Every record of the log is on the device. `end_marked` if a marker shows that.
+  // Notes that every record of the log is on the device. `end_marked`: a marker shows this.
   void Reset(bool end_marked);
-  // A record was appended, so no marker is the end of the log.
+  // Notes that a record was appended, so a marker is no longer the end of the log.
   void NoteAppended() { end_ = End::kUnmarked; }
-  // Every record below `end` is stored in a map.
+  // Notes that every record below `end` is stored in a map.
   void NoteStored(uint64_t end) { acks_.Reach(Level::kMemory, end); }
   // Requests `level` for every record below `end`.
   void Want(Level level, uint64_t end) { acks_.Want(level, end); }
@@ -49,8 +49,8 @@ class CommitCycle {
   bool BeginsEarly(uint64_t group_bytes) const {
     return group_bytes >= eager_size_.bytes() && (!commit_ || commit_->done());
   }
-  // The number of commits that were rolled back. After that a caller must not append a record that
-  // follows one of them.
+  // The number of commits that were rolled back. If it has changed, a caller must not append a
+  // record that follows the lost ones.
   uint64_t rollbacks() const { return rollbacks_; }
 
   // Begins a commit if one is wanted and none is running.
@@ -63,11 +63,11 @@ class CommitCycle {
   Status AwaitLevel(uint64_t end, Level level) {
     return acks_.ReachedEnd(level) >= end ? Status::Ok() : CommitUntil(end, level);
   }
-  // Maps the append point, after the commit that may be writing directly.
+  // Maps the append point, after waiting for the running commit, which may be writing directly.
   Status EnterMap();
 
-  // The store of a frame has failed. Latches the log if the bytes at the append point are unknown.
-  // Returns the error of the append.
+  // Handles the failed store of a frame. Latches the log if the bytes at the append point are
+  // unknown. Returns the error of the append.
   Status FailStore(Status failure);
   // Latches the log after `status`: see LogListener::OnFailure(). Returns the error of the call.
   Status Latch(Status status, uint64_t first_seq, uint64_t unknown_before);
@@ -86,7 +86,7 @@ class CommitCycle {
   enum class End : uint8_t {
     kUnmarked,
     kMarking,  // staged or being committed
-    kMarked,   // or not needed, because the log holds no record
+    kMarked,   // the marker is durable, or not needed because the log holds no record
   };
 
   bool CommitWanted() const;
@@ -112,7 +112,7 @@ class CommitCycle {
   LogListener* listener_ = nullptr;
 
   AckLedger acks_;
-  std::shared_ptr<CommitJob> commit_;  // that is running; null if none is
+  std::shared_ptr<CommitJob> commit_;  // the running commit; null if there is none
   EagerSize eager_size_;
   CommitMeter meter_;
   End end_ = End::kUnmarked;

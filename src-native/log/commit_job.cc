@@ -9,7 +9,8 @@
 namespace durlog {
 namespace {
 
-// A fast disk writes this in half a millisecond, and it lasts for some thousand small commits.
+// A fast disk writes this in half a millisecond, and it is enough for about a thousand small
+// commits.
 constexpr uint64_t kZeroAheadBytes = 1u << 20;
 constexpr uint32_t kMinZeroBlockBytes = 4096;
 
@@ -41,7 +42,7 @@ void CommitJob::Write() {
 
 void CommitJob::Sync() {
   status_ = SyncTargets();
-  // The maps go before the job is done, because the file may be cut after that.
+  // The maps are released before the job is done, because the file may be cut after that.
   plan_.retired_tail.reset();
   for (SyncTarget& target : plan_.targets) target.maps.clear();
   if (status_.ok()) outcome_ = CommitOutcome::kDone;
@@ -98,7 +99,7 @@ Status CommitJob::WritePiece(StagedPiece& piece) {
   const uint64_t end = direct ? AlignUp(piece.end, plan_.direct_alignment) : piece.end;
   const uint64_t zeros_until = ZerosUntil(piece, end);
   Status written = WriteUntil(piece, zeros_until);
-  // The frames may fit without the zeros.
+  // Without the zeros, the frames may fit.
   const bool lacks_room = written.code() == Code::kNoSpace || written.code() == Code::kOutOfMemory;
   if (lacks_room && zeros_until > end) written = WriteUntil(piece, end);
   DURLOG_RETURN_IF_ERROR(std::move(written));

@@ -45,8 +45,8 @@ class CommitJob final : public Job {
   CommitJob(FileSystem& file_system, Directory& directory, CommitPlan plan)
       : file_system_(file_system), directory_(directory), plan_(std::move(plan)), writes_(*this) {}
 
-  // Waits for the writes, or does them if no worker has begun. False if they failed or were rolled
-  // back: outcome() distinguishes the two.
+  // Waits for the writes, or does them in this call if no worker has begun. Returns false if they
+  // failed or were rolled back: outcome() distinguishes the two.
   bool AwaitWrites() {
     writes_.Await();
     return written_;

@@ -73,7 +73,7 @@ Result<std::shared_ptr<TruncateJob>> Log::BeginTruncate(uint64_t next_seq) {
     return Status::Error(Code::kOutOfRange, "the log holds seq " + std::to_string(first_seq()) +
                                                 " to " + std::to_string(end) + " (exclusive)");
   }
-  // The remaining records have to be durable when the cut is.
+  // The remaining records must be durable when the cut is durable.
   DURLOG_RETURN_IF_ERROR(commits_.AwaitLevel(end, Level::kSync));
   DURLOG_RETURN_IF_ERROR(point_.Activate());
   state_.BeginExclusive();
@@ -99,7 +99,7 @@ Status Log::FinishTruncate(TruncateJob& job) {
   }
   point_.ResumeAfterCut({job.next_seq(), job.TakeSegment(), job.offset(), job.last_time_ms()});
   commits_.Reset(job.end_marked());
-  // Announced again, because a reader may have opened a segment before it was removed.
+  // The cut is announced again, because a reader may have opened a segment before its removal.
   live_.Cut(next_seq());
   commits_.PublishEnds();
   return Status::Ok();

@@ -35,7 +35,7 @@ namespace durlog {
 
 class Log final : public LogWriter {
  public:
-  // Blocking: locks, recovers, creates. The log has no executor yet: Attach() comes next.
+  // Blocking: locks, recovers or creates the log. It has no executor until Attach() is called.
   static Result<std::unique_ptr<Log>> Open(FileSystem& file_system, const std::string& path,
                                            const LogOptions& options);
   // Waits for the running jobs. Does not sync: see PrepareClose().
@@ -71,9 +71,9 @@ class Log final : public LogWriter {
   // The record is at `level` when this returns; the caller's thread does the commit.
   Result<uint64_t> AppendSync(Bytes payload, Level level, uint64_t time_ms = kClockTime) override;
   bool HasRoom() const override;
-  // Appends a void: `seqs` seqs, at most kMaxVoidSeqs, that hold no record in the log that this one
-  // is restored from. The void is at kMemory when this returns. `time_ms` is the time of the next
-  // record.
+  // Appends a void of `seqs` seqs, at most kMaxVoidSeqs. The log that this log is restored from has
+  // no records with these seqs. The void is at kMemory when this returns. `time_ms` is the time of
+  // the next record.
   Result<uint64_t> WriteVoid(uint64_t seqs, uint64_t time_ms);
   static constexpr uint64_t kMaxVoidSeqs = 1024;
   // Every record so far is at `level` when this returns; the caller's thread does the commits.

@@ -4,7 +4,7 @@ namespace durlog {
 
 Status LogState::LatchedError() {
   return Status::Error(Code::kLatched,
-                       "an earlier sync failed and what is on the device is not known: close the "
+                       "an earlier sync failed, so the content of the device is unknown: close the "
                        "log and open it again");
 }
 

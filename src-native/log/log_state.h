@@ -5,8 +5,8 @@
 
 namespace durlog {
 
-// A log is open, until it is closing. A failure latches it, and only opening it again helps. While
-// a truncation or a rotation runs, only that job uses the log's files.
+// A log is open until it is closing. A failure latches it; then it must be closed and opened again.
+// While a truncation or a rotation runs, only that job uses the log's files.
 class LogState {
  public:
   bool accepts_appends() const { return !latched_ && !closing_ && !exclusive_; }

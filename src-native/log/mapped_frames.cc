@@ -8,8 +8,8 @@
 namespace durlog {
 namespace {
 
-// A payload that is written around the map is copied in steps of this size, so that the checksum is
-// that of the bytes written.
+// A payload that is written to the file, not stored into the map, is copied in steps of this size,
+// so that the checksum is computed over exactly the bytes that are written.
 constexpr size_t kCopyStepBytes = 1 << 20;
 
 }  // namespace

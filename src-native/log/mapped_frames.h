@@ -42,7 +42,7 @@ class MappedFrames {
   bool broken() const { return broken_; }
 
   void Unmap() { tail_.reset(); }
-  // As Unmap(). No job writes zeros into a segment afterwards.
+  // As Unmap(). Afterwards, no job writes zeros into a segment.
   void Quiesce();
   // Unmaps a sealed segment without waiting. Requires mapped(). The caller passes the result to the
   // next Map(), and waits for its run before the log is destroyed.

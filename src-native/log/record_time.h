@@ -25,7 +25,7 @@ class RecordTime {
     return read;
   }
   uint64_t ms() const { return ms_; }
-  // The next record reads the clock, because a turn has ended.
+  // Called at the end of a turn: the next record reads the clock.
   void Refresh() { clock_.Refresh(); }
 
   // Whether the record may follow a record of `last_time_ms` in a segment of that base time.

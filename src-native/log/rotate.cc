@@ -37,7 +37,7 @@ Status Log::Rotate(uint64_t frame_bytes) {
     Harvest();
     if (latched()) return LogState::LatchedError();
     Pump();
-    // After a rollback the append point has moved, and the append would follow a lost one.
+    // After a rollback the append point has moved, and the record would follow a lost record.
     if (point_.TooMuchUnsynced() || commits_.rollbacks() != rollbacks) {
       return Status::Error(Code::kBackpressure, std::to_string(point_.unsynced_segments()) +
                                                     " segments wait for the device");

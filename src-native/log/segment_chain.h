@@ -46,8 +46,8 @@ class SegmentChain {
   // The first seq of the oldest segment that no trim is removing.
   uint64_t first_seq() const { return std::max(trimming_to_, first_seqs_.front()); }
 
-  // The length of the segment after one of `last_bytes`, or of the first one if that is 0. It holds
-  // frames of `frame_bytes`.
+  // The length of the segment that follows a segment of `last_bytes`; 0: of the first segment. It
+  // is long enough for `frame_bytes` of frames.
   uint64_t NextBytes(uint64_t last_bytes, uint64_t frame_bytes) const;
   // A job that makes a spare of `segment_bytes` for the log `uuid`, for records from `base_time_ms`
   // on. For a log that stores into a map, `first_chunk_bytes` of it are mapped as well.

@@ -19,7 +19,7 @@ namespace durlog {
 // If the commits write the records, they are framed here, into one buffer for each segment. If
 // records are stored into a map, the group has a size and no pieces.
 //
-// A direct write takes whole blocks, so a piece begins with the bytes that the file already has in
+// A direct write writes whole blocks, so a piece begins with the bytes that the file already has in
 // its first block. The last block of the previous group is kept for that.
 class Staging {
  public:
@@ -43,7 +43,7 @@ class Staging {
     const bool continues = Continues(segment);
     if (!continues && next_buffer_.capacity() == 0) next_buffer_ = TakeBuffer();
     AlignedBuffer& buffer = continues ? pieces_.back().buffer : next_buffer_;
-    // Before a piece's first frame there is less than a block.
+    // Less than a block precedes a piece's first frame.
     const size_t used = continues ? pieces_.back().used() : block_bytes_;
     const uint64_t needed = AlignUp(used + frame_bytes, block_bytes_);
     if (buffer.Reserve(static_cast<size_t>(needed), continues ? used : 0)) return Status::Ok();
@@ -108,7 +108,7 @@ class Staging {
   std::vector<StagedPiece> pieces_;
   uint64_t group_bytes_ = 0;
   uint64_t pending_bytes_ = 0;
-  AlignedBuffer next_buffer_;  // of the next piece
+  AlignedBuffer next_buffer_;  // for the next piece
   std::vector<AlignedBuffer> buffers_;
   LastBlock last_block_;
 };

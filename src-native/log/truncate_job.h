@@ -19,7 +19,7 @@ class TruncateJob final : public Job {
  public:
   // `segments` holds every first seq, ascending; the first is <= next_seq. `end` is the log's next
   // seq. The cut is first recorded durably for cursors and snapshots, then announced in `live`, and
-  // then the files change. The caller stores nothing in `live` meanwhile.
+  // then the files change. The caller must not store into `live` during the job.
   TruncateJob(Directory& directory, LivePageWriter& live, std::vector<uint64_t> segments,
               uint64_t next_seq, uint64_t end)
       : directory_(directory),
@@ -40,7 +40,7 @@ class TruncateJob final : public Job {
   uint32_t last_time_ms() const { return last_time_ms_; }
   // Whether a marker before offset() shows that the remaining records are synced.
   bool end_marked() const { return end_marked_; }
-  // Segments left, ascending; also right after a failure.
+  // The first seqs of the remaining segments, ascending; also correct after a failure.
   const std::vector<uint64_t>& segments() const { return segments_; }
 
  protected:
@@ -57,7 +57,7 @@ class TruncateJob final : public Job {
   const uint64_t end_;
   std::shared_ptr<Segment> segment_;
   uint64_t offset_ = 0;
-  std::optional<uint64_t> void_seq_;  // of the void at offset_ in which the cut falls
+  std::optional<uint64_t> void_seq_;  // if the cut is inside a void: that void's seq
   uint32_t last_time_ms_ = 0;
   bool end_marked_ = false;
   bool changed_ = false;

@@ -81,7 +81,7 @@ Preallocation WritePolicy::SparePreallocation() const {
 bool WritePolicy::Recycles(WriteMode mode) const {
   if (!overwrites_in_place_) return false;
   if (!auto_preallocation_) return false;
-  // A buffered write creates its pages anew whatever the file holds.
+  // A buffered write creates new pages in the cache, whatever the file holds.
   return mode != WriteMode::kPwrite;
 }
 

@@ -17,17 +17,18 @@ namespace durlog {
 //
 // A stray write() among synced appends is cheaper as a separate direct commit than as two changes
 // of mode, because each change syncs the file or dirties pages ahead of the append point. In a map,
-// on the other hand, a small commit costs as much as two to four direct ones. So the pull towards
-// the map grows by one for each record that is wanted in memory, and shrinks by two for each commit
-// that a caller wants synced. The mode changes only when the pull reaches an end of its range. It
-// starts at the upper end, so that a log whose first records are wanted in memory maps at once.
+// on the other hand, a small commit costs as much as two to four direct ones. So a counter, the
+// pull towards the map, grows by one for each record that is wanted in memory, and shrinks by two
+// for each commit that a caller wants synced. The mode changes only when the counter reaches an end
+// of its range. It starts at the upper end, so that a log whose first records are wanted in memory
+// maps at once.
 class WritePolicy {
  public:
   WritePolicy(const LogOptions& options, const Capabilities& capabilities);
 
   // The mode in which the log starts.
   WriteMode first_mode() const { return first_mode_; }
-  // Why the mode is what it is, for stats().
+  // The reason for the current mode, for stats().
   const std::string& reason() const { return reason_; }
   // Excludes the map from now on. Called if the blocks of a segment cannot be allocated in advance,
   // because a store into a map of it could then fail.

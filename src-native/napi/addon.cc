@@ -45,8 +45,8 @@ struct BoundsAndCuts {
   LogBounds bounds;
 };
 
-// The cuts come first: with a generation older than the bounds, a position is refused that may be
-// valid; with a newer one, a position could be taken that is not.
+// Reads the cuts before the bounds. If the generation is older than the bounds, a valid position
+// may be refused; if it were newer, an invalid position could be accepted.
 Result<BoundsAndCuts> ReadBoundsAndCuts(const std::string& path) {
   BoundsAndCuts read;
   DURLOG_ASSIGN_OR_RETURN(read.cuts, FindCutsSince(DefaultFileSystem(), path, 0));
@@ -177,7 +177,7 @@ Napi::Object Init(Napi::Env env, Napi::Object exports) {
 }  // namespace
 }  // namespace durlog
 
-// The macro wants a plain name.
+// The macro requires an unqualified name.
 static Napi::Object InitDurlog(Napi::Env env, Napi::Object exports) {
   return durlog::Init(env, exports);
 }

@@ -21,7 +21,7 @@ class Deferred {
   Deferred(const Deferred&) = delete;
   Deferred& operator=(const Deferred&) = delete;
 
-  // Call it once. Null if no promise can be made.
+  // Must be called only once. Null if no promise can be made.
   napi_value MakePromise(napi_env env);
   // Without a promise these do nothing.
   void Resolve(napi_env env, napi_value value);
@@ -31,17 +31,17 @@ class Deferred {
   napi_deferred deferred_ = nullptr;
 };
 
-// Runs `work` on a worker: see WorkQueue. Then, on the environment's thread, resolves with
-// `settle`'s value or rejects with work's error. `settle` is not called after an error; it may be
-// called while the environment is being torn down, when little can be made, and its empty value
-// settles nothing. `finally` comes before either. All are destroyed on the environment's thread. An
-// Error that `settle` returns rejects. If no promise can be made, `work` is not run. `waits` is
-// true for work that waits for other processes.
+// Runs `work` on a worker: see WorkQueue. Then, on the environment's thread, calls `finally`, and
+// settles the promise: rejects it with the error of `work`, or resolves it with the value that
+// `settle` returns. If that value is an Error, rejects it; if it is empty, does not settle it.
+// `settle` is not called after an error. It may be called while the environment is being torn down,
+// when most values cannot be made. All functions are destroyed on the environment's thread. If no
+// promise can be made, `work` is not run. `waits` is true for work that waits for other processes.
 Napi::Value RunAsync(Napi::Env env, std::function<Status()> work,
                      std::function<Napi::Value(Napi::Env)> settle,
                      std::function<void()> finally = nullptr, bool waits = false);
 
-// The same for work that returns a Result: `convert` makes the promise's value of its value.
+// The same for work that returns a Result: `convert` converts its value to the promise's value.
 template <typename Work, typename Convert>
 Napi::Value RunFor(Napi::Env env, Work work, Convert convert,
                    std::function<void()> finally = nullptr, bool waits = false) {

@@ -1,4 +1,4 @@
-// Between JavaScript values and the core's: errors, payloads, options, reports.
+// Converts between the values of JavaScript and of the core: errors, payloads, options, reports.
 #pragma once
 
 #include <napi.h>
@@ -23,7 +23,7 @@
 
 namespace durlog {
 
-// State of one environment (main thread or worker): nothing of the addon is shared between two.
+// State of one environment (main thread or worker). Environments share no state of the addon.
 struct EnvironmentData {
   explicit EnvironmentData(napi_env env) : work(std::make_shared<WorkQueue>(env)) {}
 
@@ -37,20 +37,20 @@ struct EnvironmentData {
 Napi::Value ToError(Napi::Env env, const Status& status);
 // Leaves the error pending in `env`. Returns an empty value.
 Napi::Value Throw(Napi::Env env, const Status& status);
-// Leaves kInvalidArgument pending; false.
+// Leaves kInvalidArgument pending and returns false.
 bool Refuse(Napi::Env env, const std::string& what);
 
 // None of these functions runs JavaScript, except CollectElements(). Borrowed bytes stay valid
 // until the caller runs JavaScript. A result of false always means that an error is pending.
 
 // A record's bytes, borrowed from a Uint8Array, or from `scratch` for a string (as UTF-8). A string
-// of more than `max_bytes` is not copied: the payload has its size, by which the core
-// refuses it. False for anything else.
+// of more than `max_bytes` is not copied: the payload has only its size, and the core refuses it.
+// False for any other value.
 bool ToPayload(napi_env env, napi_value value, size_t max_bytes, AlignedBuffer* scratch,
                Bytes* payload);
 
-// The elements of an array. A getter may run JavaScript, so the caller checks its own state again.
-// False for anything else, and for more than `max_count`.
+// The elements of an array. A getter may run JavaScript, so the caller must check its own state
+// again. False for any other value, and for more than `max_count` elements.
 bool CollectElements(napi_env env, napi_value array, size_t max_count,
                      std::vector<napi_value>* elements);
 // As ToPayload(), for records that are all borrowed at once. If their frames take more than
@@ -70,7 +70,7 @@ Napi::Object FromExtent(Napi::Env env, const SegmentExtent& extent);
 Napi::Array FromFrames(Napi::Env env, const std::vector<FrameReport>& frames);
 Napi::Object FromRepair(Napi::Env env, const RepairReport& report, const std::string& backup);
 
-// Exact up to 2^53 - 1, which recovery makes sure of.
+// Exact up to 2^53 - 1, and recovery ensures that no seq is higher.
 inline Napi::Number FromSeq(Napi::Env env, uint64_t seq) {
   return Napi::Number::New(env, static_cast<double>(seq));
 }
@@ -79,7 +79,7 @@ inline Napi::Number FromSeq(Napi::Env env, const std::optional<uint64_t>& seq,
   return seq ? FromSeq(env, *seq) : Napi::Number::New(env, missing);
 }
 
-// An array of the objects that `convert` makes of `items`.
+// An array of `items`, each converted with `convert`.
 template <typename Item, typename Convert>
 Napi::Array FromList(Napi::Env env, const std::vector<Item>& items, Convert convert) {
   Napi::Array array = Napi::Array::New(env, items.size());

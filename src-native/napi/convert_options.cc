@@ -9,10 +9,10 @@
 namespace durlog {
 namespace {
 
-// The TypeScript side checks the options and words the errors; these checks protect the core from a
-// caller that bypassed it. Each returns false with an error pending. In a worker that is being
-// terminated a property cannot be read, and Napi::Value would end the process if it were called
-// with the missing value.
+// The TypeScript code checks the options and makes the errors. These checks protect the core from a
+// caller that bypasses it. Each returns false with an error pending. In a worker that is being
+// terminated, properties cannot be read, and a method of Napi::Value would end the process if it
+// were called with the empty value.
 bool NumberIn(napi_env env, napi_value object, const char* name, double min, double max,
               uint64_t* value) {
   napi_value property = nullptr;
@@ -37,7 +37,7 @@ bool FlagIn(napi_env env, napi_value object, const char* name, bool* value) {
 
 bool NameIn(napi_env env, napi_value object, const char* name, std::string* value) {
   napi_value property = nullptr;
-  char text[40];  // longer than every name there is, a UUID included
+  char text[40];  // longer than every valid name, including UUIDs
   size_t length = 0;
   if (napi_get_named_property(env, object, name, &property) != napi_ok ||
       napi_get_value_string_utf8(env, property, text, sizeof text, &length) != napi_ok) {

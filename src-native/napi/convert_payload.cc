@@ -7,7 +7,7 @@ namespace {
 constexpr char kNotAPayload[] =
     "a record must be a Uint8Array or a string; open the log with encoding: 'json' to store values";
 constexpr size_t kMaxUtf8BytesOfUnit = 3;
-// A string that may take more is measured before there is room made for it.
+// If a string may need more bytes than this, its size is computed before memory is allocated.
 constexpr size_t kMaxUnmeasuredBytes = 64 << 10;
 
 bool NoMemory(napi_env env) {
@@ -29,7 +29,7 @@ bool BorrowBytes(napi_env env, napi_value value, Bytes* payload) {
   return true;
 }
 
-// Its length, which is below `room`: the terminating zero is written too.
+// Returns the string's length, which is below `room`, because a terminating zero is written too.
 size_t CopyString(napi_env env, napi_value value, uint8_t* to, size_t room) {
   size_t length = 0;
   napi_get_value_string_utf8(env, value, reinterpret_cast<char*>(to), room, &length);
@@ -98,7 +98,7 @@ bool ToPayloads(napi_env env, const std::vector<napi_value>& elements, uint64_t 
   for (size_t i = 0; i < elements.size(); ++i) {
     Bytes& payload = (*payloads)[i];
     if (payload.size == 0 || payload.data != nullptr) continue;
-    // The next string takes the place of the terminating zero.
+    // The next string overwrites the terminating zero.
     payload = Bytes{next, CopyString(env, elements[i], next, payload.size + 1)};
     next += payload.size;
   }

@@ -15,7 +15,7 @@
 namespace durlog {
 namespace {
 
-// A call that is out has a share of the cursor, so that it may end after the object is collected.
+// A running call owns a share of the cursor, so that it may end after the object is collected.
 class DurableCursorWrap final : public Wrapped<DurableCursorWrap, std::shared_ptr<DurableCursor>> {
  public:
   static constexpr const char* kName = "NativeDurableCursor";

@@ -15,7 +15,8 @@ Result<std::unique_ptr<LivePageWatch>> LivePageWatch::Start(Napi::Env env, const
     watch->call_ = nullptr;
     return closing;
   }
-  // After the function, whose own hook runs later then: the thread ends while it may still call.
+  // Added after the function, whose own hook then runs later: the watcher's thread must end while
+  // the function can still be called.
   napi_add_env_cleanup_hook(env, StopAtTeardown, watch.get());
   napi_unref_threadsafe_function(env, watch->call_);
   DURLOG_ASSIGN_OR_RETURN(
@@ -38,7 +39,7 @@ void LivePageWatch::Stop() {
   }
 }
 
-// The environment is null once the function is being released.
+// The environment is null while the function is being released.
 void LivePageWatch::CallOnChange(napi_env env, napi_value on_change, void*, void*) {
   if (env == nullptr || on_change == nullptr) return;
   napi_value receiver;

@@ -11,17 +11,17 @@
 
 namespace durlog {
 
-// Used on the environment's thread. While something is watched for, the event loop stays alive.
+// Used on the environment's thread. A pending Watch() keeps the event loop alive.
 class LivePageWatch {
  public:
-  // `on_change` is called with nothing.
+  // `on_change` is called without arguments.
   static Result<std::unique_ptr<LivePageWatch>> Start(Napi::Env env, const std::string& path,
                                                       const Napi::Function& on_change);
   ~LivePageWatch();
   LivePageWatch(const LivePageWatch&) = delete;
   LivePageWatch& operator=(const LivePageWatch&) = delete;
 
-  // As LiveWatcher's.
+  // As the functions of LiveWatcher.
   void Watch(uint64_t memory_end, uint64_t synced_end, const std::optional<FileId>& counted);
   void Unwatch();
 

@@ -13,10 +13,10 @@
 namespace durlog {
 namespace {
 
-// Every end is below it.
+// Above every end.
 constexpr double kMaxSeqs = 9007199254740992;
 
-// As src/native/reading.ts numbers them.
+// In the order of src/native/reading.ts.
 enum LiveField : size_t {
   kCounts,
   kFirstSeq,
@@ -65,7 +65,7 @@ class LivePageWrap final : public Wrapped<LivePageWrap, LivePage> {
     return info.Env().Undefined();
   }
 
-  // The thread is started when it is first needed.
+  // The watcher's thread is started when it is first needed.
   Napi::Value Watch(const Napi::CallbackInfo& info) {
     const Napi::Env env = info.Env();
     if (!held_.reader) return env.Undefined();

@@ -15,8 +15,9 @@ namespace durlog {
 
 using HandlePointer = std::shared_ptr<LogHandle>;
 
-// Arguments of one call. Every method is a function that carries its handle as its data: finding
-// it costs nothing, no receiver can be the wrong one, and each function holds a share of it.
+// The arguments of one call. Every method is a function whose data is the log's handle: access to
+// the handle costs nothing, `this` cannot be a wrong object, and each function owns a share of the
+// handle.
 struct Call {
   Call(napi_env environment, napi_callback_info info, size_t arity)
       : env(environment), argc(arity) {
@@ -37,13 +38,14 @@ struct Call {
     napi_get_value_uint32(env, argv[index], &level);
     return static_cast<Level>(level < kLevelCount ? level : kLevelCount - 1);
   }
-  // Omitted or negative for the clock's time: each argument costs a tenth of the call.
+  // Omitted or negative: the clock's time. It may be omitted because each argument costs a tenth of
+  // the call.
   uint64_t TimeAt(size_t index) const {
     int64_t time_ms = -1;
     if (argc > index) napi_get_value_int64(env, argv[index], &time_ms);
     return time_ms < 0 ? LogWriter::kClockTime : static_cast<uint64_t>(time_ms);
   }
-  // Omitted if the caller expects no seq.
+  // Omitted if the caller expects no particular seq.
   uint64_t ExpectedSeqAt(size_t index) const {
     return argc > index ? SeqAt(index, 0) : LogWriter::kAnySeq;
   }
@@ -52,8 +54,8 @@ struct Call {
     napi_get_value_int64(env, argv[index], &seq);
     return static_cast<uint64_t>(seq);
   }
-  // Returns the reason why there was no room; nothing after success, or with an error pending. The
-  // counters hold the seq, because returning a number would cost a tenth of the call. They also
+  // Returns the reason why there was no room; undefined after success, or with an error pending.
+  // The counters hold the seq, because returning a number would cost a tenth of the call. They also
   // distinguish success from a call that did nothing: in a worker that is being terminated,
   // arguments cannot be read and errors cannot be thrown, while its JavaScript still runs for a
   // moment.

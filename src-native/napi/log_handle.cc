@@ -8,7 +8,7 @@ namespace durlog {
 
 namespace {
 
-// Closes the log's files, and leaves the other writers of a shared log, which may take time.
+// Closes the log's files and leaves the members of a shared log. This may block.
 class LeaveJob final : public Job {
  public:
   explicit LeaveJob(std::unique_ptr<LogWriter> log)
@@ -43,7 +43,7 @@ void LogHandle::Connect(const Napi::Function& on_progress, const Napi::Float64Ar
   StoreCounters();
 }
 
-// Called after each call: one that had to wait has made a commit itself, and no job will report it.
+// Called after each call: a call that had to wait has made a commit itself, which no job reports.
 void LogHandle::StoreCounters() {
   // Seqs are below 2^53, and a signed conversion is one instruction.
   const auto number = [](uint64_t value) {
@@ -82,8 +82,8 @@ void LogHandle::OnJobDone() {
   }
 }
 
-// May be called while a terminated worker is being torn down: then nothing can be called any more,
-// and nothing is left that would need the call.
+// May be called while a terminated worker is being torn down. Then no function can be called, and
+// no caller waits for the call.
 void LogHandle::CallOnProgress() {
   if (on_progress_.IsEmpty()) return;
   const Napi::Function on_progress = on_progress_.Value();

@@ -1,4 +1,5 @@
-// A log as one environment sees it: jobs to libuv's workers and back, events to JavaScript.
+// A log in one environment: passes jobs to libuv's workers, and their results and events to
+// JavaScript.
 #pragma once
 
 #include <napi.h>
@@ -51,7 +52,8 @@ class LogHandle final : public Executor,
 
   // Null once closed.
   LogWriter* log() { return log_.get(); }
-  // The methods of the log's object know the type of the log. Null once closed.
+  // For the methods of the log's object, which are specific to the type of the log. Null once
+  // closed.
   template <typename LogType>
   LogType* As() {
     return static_cast<LogType*>(log_.get());
@@ -81,7 +83,7 @@ class LogHandle final : public Executor,
   void OnClosedUnsynced(const Status& stalled) override;
 
  private:
-  // A longer string is copied into memory that is given back afterwards.
+  // A longer string is copied into memory that is released after the call.
   static constexpr size_t kMaxKeptScratchBytes = 1 << 20;
 
   // A failure; if the status is OK, a rotation or a stall.
@@ -107,7 +109,7 @@ class LogHandle final : public Executor,
   std::vector<Event> events_;
   AlignedBuffer scratch_;
   std::unique_ptr<Deferred> closing_;
-  Status close_failure_;  // since Close(): a sync has failed, or could not be made
+  Status close_failure_;  // the reason why a sync after Close() failed or could not be made
   bool closed_ = false;
 };
 

@@ -15,7 +15,7 @@ namespace {
 
 // Waits on a worker for `job`, which may be null. Then, on the log's thread, the promise settles
 // with the result of `finish(log)`: a seq or an error. The seq is 0 if the log has been closed
-// meanwhile.
+// in the meantime.
 template <typename LogType, typename JobType, typename Finish>
 napi_value FinishLater(const Call& call, std::shared_ptr<JobType> job, Finish finish) {
   const bool waits = job && job->waits();

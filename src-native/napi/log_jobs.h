@@ -1,4 +1,4 @@
-// The methods of the log's object that wait for a job and answer with a promise.
+// The methods of the log's object that wait for a job and return a promise.
 #pragma once
 
 #include <node_api.h>

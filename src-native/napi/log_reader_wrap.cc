@@ -26,7 +26,7 @@ class LogReaderWrap final : public Wrapped<LogReaderWrap, std::shared_ptr<LogRea
   using Wrapped::Wrapped;
 
  private:
-  // The references that a read in flight needs: the reader outlives a close(), and the buffers that
+  // The references that a running read needs: the reader outlives a close(), and the buffers that
   // the read fills are not collected.
   struct Read {
     std::shared_ptr<LogReader> reader;

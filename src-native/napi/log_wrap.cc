@@ -28,7 +28,7 @@ napi_value Append(napi_env env, napi_callback_info info) {
       call.log->Append(payload, call.LevelAt(1), call.TimeAt(2), call.ExpectedSeqAt(3)));
 }
 
-// A range of the first argument, from the second to the third.
+// The range of the first argument from the second to the third argument.
 napi_value AppendRange(napi_env env, napi_callback_info info) {
   const Call call(env, info, 4);
   Bytes bytes;
@@ -121,7 +121,7 @@ napi_value FlushSync(napi_env env, napi_callback_info info) {
 
 napi_value HasRoom(napi_env env, napi_callback_info info) {
   const Call call(env, info, 0);
-  // Without a log the next append fails for another reason.
+  // If the log is closed, the next append fails for another reason.
   const bool has_room = call.log == nullptr || call.log->HasRoom();
   return Napi::Boolean::New(env, has_room);
 }
@@ -184,7 +184,8 @@ napi_value Members(napi_env env, napi_callback_info info) {
 
 using Method = std::pair<const char*, napi_callback>;
 
-// In TypeScript, NativeWriter; the next two tables make it a NativeLog or a NativeSharedLog.
+// The methods of NativeWriter in TypeScript. The next two tables add the methods of NativeLog and
+// of NativeSharedLog.
 constexpr Method kMethods[] = {
     {"append", Append},   {"appendRange", AppendRange}, {"appendBatch", AppendBatch},
     {"write", Write},     {"writeBatch", WriteBatch},   {"appendSync", AppendSync},
@@ -204,7 +205,7 @@ struct OpenedLog {
   CutsSince cuts;
 };
 
-// The cuts are read while the log is held, so the generation is that of the writer's log.
+// The cuts are read while the writer holds the log's lock, so their generation is current.
 Result<OpenedLog> Open(const std::string& path, const LogOptions& options) {
   OpenedLog opened;
   if (options.shared) {
@@ -228,7 +229,7 @@ bool AddMethods(Napi::Env env, const Napi::Object& object, const HandlePointer& 
 Napi::Value MakeObject(Napi::Env env, OpenedLog* opened, const Napi::Function& on_progress) {
   Napi::Object object = Napi::Object::New(env);
   const Napi::Float64Array counters = Napi::Float64Array::New(env, LogHandle::kCounters);
-  // In a worker that is being terminated.
+  // Only in a worker that is being terminated.
   if (counters.IsEmpty()) return Napi::Value();
   object.Set("counters", counters);
   object.Set("onProgress", on_progress);

@@ -12,7 +12,7 @@
 namespace durlog {
 namespace {
 
-// As src/native/reading.ts has it. Empty in a worker that is being terminated.
+// The object that src/native/reading.ts declares. Empty in a worker that is being terminated.
 Napi::Value FromRecord(Napi::Env env, uint64_t seq, const PointRecord& record) {
   const Bytes payload = record.payload();
   napi_value number = nullptr;
@@ -31,7 +31,7 @@ Napi::Value FromRecord(Napi::Env env, uint64_t seq, const PointRecord& record) {
   return Napi::Value(env, object);
 }
 
-// A read that is out has a share of the reader, so that it may end after the object is collected.
+// A running read owns a share of the reader, so that it may end after the object is collected.
 class PointReaderWrap final : public Wrapped<PointReaderWrap, std::shared_ptr<PointReader>> {
  public:
   static constexpr const char* kName = "NativePointReader";
@@ -89,7 +89,7 @@ class PointReaderWrap final : public Wrapped<PointReaderWrap, std::shared_ptr<Po
         [](Napi::Env env, uint64_t seq) { return FromSeq(env, seq); });
   }
 
-  // On a worker: the last close of a file that was removed frees its blocks.
+  // Closes on a worker, because the last close of a removed file frees its blocks.
   Napi::Value Forget(const Napi::CallbackInfo& info) {
     return RunAsync(
         info.Env(),

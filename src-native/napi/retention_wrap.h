@@ -1,4 +1,4 @@
-// Retention between JavaScript values and the core's.
+// Converts retention policies and results between JavaScript and the core.
 #pragma once
 
 #include <napi.h>

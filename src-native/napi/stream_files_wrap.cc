@@ -14,7 +14,7 @@
 namespace durlog {
 namespace {
 
-// Numbers of a stream in a job, in the order of NativeStreamJob in src/native/stream-files.ts.
+// The numbers of a stream in a job, in the order of NativeStreamJob in src/native/stream-files.ts.
 constexpr size_t kStreamFields = 6;
 constexpr uint32_t kLines = 1;
 constexpr uint32_t kRemoves = 2;
@@ -26,7 +26,7 @@ struct Folders {
   std::unique_ptr<Directory> index;
 };
 
-// A NativeRecordSlab: its memory is read by the worker, while JavaScript may add later records.
+// A NativeRecordSlab. The worker reads its memory while JavaScript may add later records.
 struct RecordSlab {
   const uint8_t* bytes = nullptr;
   const uint32_t* places = nullptr;
@@ -49,7 +49,7 @@ struct StoreJob {
 
 size_t Whole(double value) { return static_cast<size_t>(value); }
 
-// Collects what keeps the slabs' memory in `memory`.
+// Collects in `memory` the references that keep the slabs' memory alive.
 void ReadSlabs(const Napi::Array& slabs, const Napi::Array& memory, std::vector<RecordSlab>* to) {
   uint32_t kept = memory.Length();
   for (uint32_t i = 0; i < slabs.Length(); ++i) {
@@ -66,7 +66,7 @@ void ReadSlabs(const Napi::Array& slabs, const Napi::Array& memory, std::vector<
   }
 }
 
-// The records of successive positions are mostly in the same slab.
+// Records with successive positions are usually in the same slab.
 std::vector<StreamRecord> FindRecords(const StoreJob& job) {
   std::vector<StreamRecord> records(job.position_count);
   auto slab = job.slabs.begin();
@@ -118,7 +118,7 @@ Napi::Value FromJob(Napi::Env env, const StoreJob& job) {
   const Napi::Float64Array numbers =
       Napi::Float64Array::New(env, job.changes.size() * kResultFields);
   const Napi::Uint8Array indexes = Napi::Uint8Array::New(env, index_bytes);
-  // In a worker that is being terminated.
+  // Only in a worker that is being terminated.
   if (numbers.IsEmpty() || indexes.IsEmpty()) return Napi::Value();
   double* field = Napi::Float64Array(numbers).Data();
   uint8_t* index = Napi::Uint8Array(indexes).Data();
@@ -189,7 +189,7 @@ class StreamFilesWrap final : public Wrapped<StreamFilesWrap, std::shared_ptr<Fo
     return info.Env().Undefined();
   }
 
-  // Then an error is pending.
+  // An error is pending.
   bool IsClosed(napi_env env) const {
     if (held_ != nullptr) return false;
     Throw(env, Status::Error(Code::kClosed, "the folder of streams is closed"));

@@ -7,7 +7,7 @@
 namespace durlog {
 namespace {
 
-// While the pool is busy, one job in this time is given to it too.
+// While the pool is busy, one job in each period of this length is also given to the pool.
 constexpr std::chrono::milliseconds kProbeInterval{20};
 
 }  // namespace
@@ -36,7 +36,7 @@ class WorkQueue::Task final : public OverflowWork, public std::enable_shared_fro
     if (claim_.TakeBack()) job_->RunOnce();
   }
   bool RanInPool() const { return claim_.taken_by_pool(); }
-  // If no thread has taken it, none will.
+  // Prevents all threads from taking the task. False if a thread has taken it already.
   bool Cancel() { return claim_.TakeForPool(); }
 
   // The closure is destroyed on the environment's thread: other threads may hold the task longer.
@@ -63,8 +63,8 @@ class WorkQueue::Task final : public OverflowWork, public std::enable_shared_fro
   bool begun_in_pool_ = false;  // written by the worker before it hands the work over
 };
 
-// A thread-safe function adds its cleanup hook when it is made. This queue's hook comes later and
-// so runs earlier: its threads end while they may still call the function.
+// A thread-safe function adds its cleanup hook when it is made. The hook of this queue is added
+// later and therefore runs earlier, so that its threads end while they can still call the function.
 bool WorkQueue::Start() {
   if (stopped_) return false;
   if (delivered_ != nullptr) return true;
@@ -81,7 +81,7 @@ bool WorkQueue::Start() {
 }
 
 void WorkQueue::StopAtTeardown(void* data) {
-  // The last task may hold the last share of it.
+  // Keeps the queue alive, because the last task may own the last share of it.
   const std::shared_ptr<WorkQueue> queue = static_cast<WorkQueue*>(data)->shared_from_this();
   queue->stopped_ = true;
   queue->overflow_.Stop();
@@ -120,7 +120,7 @@ bool WorkQueue::Queue(std::shared_ptr<Job> job, std::function<void(napi_env)> do
     if (!in_pool) HoldLoop(*task);
     return true;
   }
-  // The system has no thread left.
+  // No overflow thread could be started.
   if (in_pool || QueueInPool(*task)) return true;
   tasks_.erase(task->place);
   return false;
@@ -163,8 +163,8 @@ void WorkQueue::OnRanInOverflow(Task* task) {
   static_cast<void>(napi_call_threadsafe_function(delivered_, nullptr, napi_tsfn_nonblocking));
 }
 
-// One task for each call: an exception of one must not be pending when another one is delivered.
-// The environment is null once the function is being released.
+// One task for each call: an exception of one task must not be pending when another is delivered.
+// The environment is null while the function is being released.
 void WorkQueue::CallDelivered(napi_env env, napi_value, void* context, void*) {
   if (env == nullptr) return;
   const std::shared_ptr<WorkQueue> queue = static_cast<WorkQueue*>(context)->shared_from_this();
@@ -181,7 +181,7 @@ void WorkQueue::CallDelivered(napi_env env, napi_value, void* context, void*) {
 void WorkQueue::Deliver(Task& task) {
   task.delivered = true;
   ReleaseLoop(task);
-  // If a worker has it already, which finds nothing to do, it is completed soon.
+  // If a worker has already taken it, the worker finds nothing to do, and the work completes soon.
   if (task.work != nullptr) static_cast<void>(napi_cancel_async_work(env_, task.work));
   Finish(task);
 }

@@ -15,13 +15,13 @@
 
 namespace durlog {
 
-// That of one environment. Used on the environment's thread, except by its tasks.
+// The queue of one environment. Used on the environment's thread, except by its tasks.
 //
-// A worker of libuv's pool runs a job. The pool is shared with everything else in the process: if
-// no worker has begun the job within OverflowThreads::kGrace, a thread of this queue does. While
-// the pool is busy, jobs go to these threads at once, and some of them to the pool as well, which
-// shows when it is free again. So do jobs that wait for other processes: they must not occupy a
-// worker.
+// Usually, a worker of libuv's pool runs a job. The pool is shared with everything else in the
+// process: if no worker has begun the job within OverflowThreads::kGrace, a thread of this queue
+// runs it. While the pool is busy, jobs go to these threads at once; some are also queued in the
+// pool, to find out when it is free again. Jobs that wait for other processes also go to these
+// threads, because they must not occupy a worker.
 class WorkQueue final : public std::enable_shared_from_this<WorkQueue> {
  public:
   explicit WorkQueue(napi_env env) : env_(env) {}
@@ -52,7 +52,7 @@ class WorkQueue final : public std::enable_shared_from_this<WorkQueue> {
   void OnRanInOverflow(Task* task);
 
   const napi_env env_;
-  Tasks tasks_;  // in the pool, in an overflow thread, or not delivered
+  Tasks tasks_;  // that are in the pool, in an overflow thread, or not delivered yet
   napi_threadsafe_function delivered_ = nullptr;
   size_t loop_holders_ = 0;
   bool stopped_ = false;

@@ -9,8 +9,9 @@
 
 namespace durlog {
 
-// The base of `Wrap`, which has a kName and a Define() that names its methods. The class is defined
-// once in each environment: V8 keeps a definition until the environment ends.
+// The base class of `Wrap`, which must have a kName and a Define() that lists its methods. The
+// class is defined once in each environment, because V8 keeps a definition until the environment
+// ends.
 template <typename Wrap, typename Held>
 class Wrapped : public Napi::ObjectWrap<Wrap> {
  public:

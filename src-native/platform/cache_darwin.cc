@@ -2,15 +2,16 @@
 
 namespace durlog {
 
-// msync(MS_INVALIDATE) would also forget what a writer beside us has stored and not yet synced.
+// msync(MS_INVALIDATE) is not used: it would also discard bytes that another writer has stored and
+// not yet synced.
 Status DropCacheOf(int, const std::string&) { return Status::Ok(); }
 
 std::optional<CacheUse> TellCacheUse(int, uint64_t, uint64_t) { return std::nullopt; }
 
-// Whether SEEK_DATA sees data that is in the cache only is not documented.
+// SEEK_DATA is not used: it is not documented whether it finds data that is only in the cache.
 Result<uint64_t> NextDataOf(int, const std::string&, uint64_t offset) { return offset; }
 
-// No read of macOS stops where it would have to wait.
+// macOS has no read that returns instead of waiting for the device.
 std::optional<size_t> ReadCachedOf(int, uint64_t, void*, size_t) { return std::nullopt; }
 
 }  // namespace durlog

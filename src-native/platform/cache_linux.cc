@@ -29,10 +29,10 @@ struct CachestatPages {
 
 }  // namespace
 
-// The whole file: a range would leave the large folios that reach beyond it.
+// Drops the pages of the whole file: large folios that extend beyond a range would not be dropped.
 Status DropCacheOf(int fd, const std::string& path) {
   const int error = posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
-  // Some sandboxes lack the call; they have no page cache to drop.
+  // Sandboxes without the call have no page cache to drop.
   if (error == 0 || error == ENOSYS || error == EPERM) return Status::Ok();
   return Status::System("posix_fadvise", error, path);
 }

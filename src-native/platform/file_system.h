@@ -1,5 +1,5 @@
-// The interface between durlog and the operating system. It includes no system header: the layers
-// above compile the same on every platform, and tests replace the disk with a simulated one.
+// The interface between durlog and the operating system. It includes no system header, so the
+// layers above are the same on every platform, and tests can replace the disk with a simulated one.
 //
 // Every object is used by one thread at a time unless a method says otherwise; File::ReadAt,
 // WriteAt and the syncs may run concurrently on different ranges.
@@ -78,7 +78,7 @@ class ReadOnlyMapping {
   virtual bool faulted() const = 0;
 };
 
-// Tells a file from every other one that exists at the same time.
+// Identifies a file among all files that exist at the same time.
 struct FileId {
   uint64_t volume = 0;
   uint64_t index = 0;
@@ -108,7 +108,7 @@ struct CacheUse {
 class File {
  public:
   virtual ~File() = default;
-  // Reads up to `length` bytes; less only at the end of the file.
+  // Reads up to `length` bytes; fewer only at the end of the file.
   virtual Result<size_t> ReadAt(uint64_t offset, void* to, size_t length) = 0;
   // As ReadAt, but returns only bytes that are in the page cache, so it never waits for the device.
   // nullopt if the system has no such call.
@@ -191,8 +191,8 @@ inline bool IsDirect(OpenMode mode) {
   return mode == OpenMode::kDirect || mode == OpenMode::kDirectUnsynced;
 }
 
-// A file that is created kCreateNew has the access of the log's other files. To find that out takes
-// time that grows with the folder.
+// A file that is created with kCreateNew gets the access rights of the log's other files. Reading
+// these rights takes time that grows with the number of files in the folder.
 inline bool CreatesFile(OpenMode mode) {
   return mode == OpenMode::kCreateNew || mode == OpenMode::kCreatePrivate;
 }
@@ -240,14 +240,15 @@ class Directory {
   virtual Status Remove(const std::string& name) = 0;
   // Makes the folder's entries durable.
   virtual Status Sync() = 0;
-  // Everything that was written to the file system since this folder was opened is on the device.
-  // Reports each failed write to it since then, also if another process was notified.
+  // Syncs everything that was written to the file system since this folder was opened. Reports each
+  // failed writeback since then, even if another process has received a report of it. Returns
   // kUnsupported, before anything is synced, if the system or the file system cannot do that.
   virtual Status SyncFileSystem() {
     return Status::Error(Code::kUnsupported,
                          "no sync of a whole file system reports failed writes");
   }
-  // Takes the exclusive lock on `name`, creating it, and writes our pid into it.
+  // Takes the exclusive lock on the file `name`, which is created if necessary, and writes our pid
+  // into it.
   // kLocked, with the owner's pid, if another open holds it.
   virtual Result<std::unique_ptr<FileLock>> Lock(const std::string& name) = 0;
   virtual Result<Capabilities> Probe() = 0;
@@ -273,11 +274,11 @@ class FileSystem {
   virtual uint64_t NowMs() = 0;
   // Microseconds since an arbitrary moment; never goes back. From any thread.
   virtual uint64_t MonotonicMicros() = 0;
-  // Unpredictable enough that no two segments ever share a salt.
+  // Random enough that no two segments ever have the same salt.
   virtual uint64_t Random64() = 0;
   // 0 if unknown.
   virtual int64_t ProcessId() { return 0; }
-  // The namespace of that id, which means nothing to a process of another one; 0 if it is not
+  // The namespace of that id. Processes in another namespace cannot use the id. 0 if it is not
   // known.
   virtual uint32_t PidNamespace() { return 0; }
   // Changes with each boot, that is, whenever the page cache is lost. Zeros if the system does not
@@ -285,7 +286,7 @@ class FileSystem {
   virtual BootId CurrentBoot() { return BootId{}; }
 };
 
-// The real one; never destroyed.
+// The file system of the operating system; never destroyed.
 FileSystem& DefaultFileSystem();
 
 }  // namespace durlog

@@ -7,7 +7,8 @@
 namespace durlog {
 namespace {
 
-// macOS locks a range for a process, which does not exclude threads of the same process.
+// Not supported: macOS locks ranges for a process, so a lock would not exclude other threads of the
+// process.
 Status NoRangeLocks(const std::string& path) {
   return Status::Error(Code::kUnsupported,
                        "this system has no lock of a range that belongs to an open file")
@@ -16,8 +17,8 @@ Status NoRangeLocks(const std::string& path) {
 
 }  // namespace
 
-// flock() belongs to the open file, as the locks of lock_linux.cc do: it keeps the same process out
-// as well, and is not lost when another descriptor of the file is closed.
+// A lock of flock() belongs to the open file, as the locks of lock_linux.cc do: it excludes other
+// opens in the same process too, and is not lost when another descriptor of the file is closed.
 Result<bool> TryLockDescriptor(int fd, const std::string& path) {
   if (RetryInterrupted([&] { return flock(fd, LOCK_EX | LOCK_NB); }) == 0) return true;
   if (errno == EWOULDBLOCK) return false;

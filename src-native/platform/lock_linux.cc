@@ -29,8 +29,8 @@ Result<bool> TrySetLock(int fd, const std::string& path, const struct flock& ran
 
 }  // namespace
 
-// Open file description locks, not POSIX ones: those would let the same process in twice, and would
-// be lost when any descriptor of the file is closed.
+// Uses open file description locks. POSIX locks do not exclude other opens in the same process, and
+// are lost when any descriptor of the file is closed.
 Result<bool> TryLockDescriptor(int fd, const std::string& path) {
   return TrySetLock(fd, path, RangeOf(F_WRLCK, 0, 0));
 }
@@ -53,8 +53,8 @@ Status UnlockRangeOf(int fd, const std::string& path, uint64_t offset, uint64_t 
   return Status::System("F_OFD_SETLK", errno, path);
 }
 
-// Asks for a write lock, which every lock is in the way of; the descriptor need not be open for
-// writing.
+// Tests for a write lock, because every lock conflicts with one. The descriptor need not be open
+// for writing.
 Result<std::optional<LockKind>> RangeLockBesides(int fd, const std::string& path, uint64_t offset,
                                                  uint64_t length) {
   struct flock range = RangeOf(F_WRLCK, offset, length);

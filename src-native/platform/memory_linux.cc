@@ -13,7 +13,7 @@
 namespace durlog {
 namespace {
 
-// By number, because it is younger (Linux 5.14) than headers that durlog is built against.
+// A constant of Linux 5.14, defined here because older headers lack it.
 constexpr int kMadvPopulateWrite = 23;
 
 }  // namespace
@@ -21,8 +21,8 @@ constexpr int kMadvPopulateWrite = 23;
 static_assert(sizeof(void*) == 8, "a 32-bit system needs SYS_mmap2 here");
 
 bool MapDeadPage(void* page, size_t page_bytes) {
-  // The call itself: mmap() of the C library may have been replaced by a sanitizer or a preloaded
-  // library, whose bookkeeping is not made for signal handlers.
+  // Makes the system call directly: a sanitizer or a preloaded library may have replaced mmap() of
+  // the C library by a function that is not safe in a signal handler.
   const long mapped = syscall(SYS_mmap, page, page_bytes, PROT_READ | PROT_WRITE,
                               MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0L);
   return mapped == reinterpret_cast<long>(page);
@@ -32,7 +32,7 @@ Status PopulatePages(uint8_t* start, size_t size, const FaultGuard& guard,
                      const std::string& path) {
   if (size == 0) return Status::Ok();
   if (RetryInterrupted([&] { return madvise(start, size, kMadvPopulateWrite); }) == 0) {
-    // A page that the guard has replaced populates well, and is not the file's.
+    // A page that the guard has replaced can be populated, but does not belong to the file.
     return guard.faulted() ? PageFault("madvise", path) : Status::Ok();
   }
   if (errno == EINVAL) return TouchPages(start, size, guard, path);
@@ -40,8 +40,8 @@ Status PopulatePages(uint8_t* start, size_t size, const FaultGuard& guard,
   return Status::System("madvise", errno, path);
 }
 
-// Not the private variants: the word is looked up by its file and not by its address. A signal ends
-// the wait early, as the time does.
+// Not the private variants of the calls: they identify the word by its address, not by its file. A
+// signal may end the wait early.
 bool WaitOnSharedWord(void* address, uint32_t value, uint64_t micros) {
   struct timespec timeout = {};
   timeout.tv_sec = static_cast<time_t>(micros / 1000000);

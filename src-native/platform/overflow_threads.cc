@@ -6,8 +6,8 @@
 namespace durlog {
 namespace {
 
-// The watcher keeps looking for some milliseconds: to wake it costs the thread that queues work
-// some microseconds.
+// Without work, the watcher stays awake for some milliseconds, because waking it costs the thread
+// that queues work some microseconds.
 constexpr unsigned kQuietRounds = 16;
 constexpr std::chrono::seconds kIdle{10};
 
@@ -25,7 +25,7 @@ void OverflowThreads::Watch(std::shared_ptr<OverflowWork> work) {
 bool OverflowThreads::Run(std::shared_ptr<OverflowWork> work) {
   const std::lock_guard<std::mutex> guard(mutex_);
   if (stopping_) return false;
-  // Each piece of work that waits gets a thread, the watcher the last one.
+  // Each waiting piece of work gets a thread. The last one gets the watcher.
   if (ready_.size() < idle_) {
     idle_wakes_.notify_one();
   } else if (watching_ && ready_.size() == idle_) {
@@ -130,7 +130,7 @@ void OverflowThreads::Loop(Threads::iterator self) {
       ended_.splice(ended_.end(), threads_, self);
       return;
     }
-    // The watcher leaves its place while it works.
+    // While it runs the work, this thread is not the watcher.
     if (!watched_.empty() && !watching_) EnsureWatcher();
     lock.unlock();
     if (work->TakeForOverflow()) work->RunInOverflow();

@@ -42,7 +42,7 @@ class OverflowThreads {
   void Watch(std::shared_ptr<OverflowWork> work);
   // Runs `work` as soon as a thread is free. False if the system has no thread left.
   bool Run(std::shared_ptr<OverflowWork> work);
-  // Waits for the work that has begun; other work is not run any more.
+  // Waits for the work that has begun. Other work is no longer run.
   void Stop();
 
  private:
@@ -59,7 +59,7 @@ class OverflowThreads {
   bool StartThread();
   void EnsureWatcher();
   std::shared_ptr<OverflowWork> TakeWork();
-  // False if the thread is needed no longer.
+  // Returns false if the thread is no longer needed.
   bool WaitForWork(std::unique_lock<std::mutex>* lock);
   bool WaitIdle(std::unique_lock<std::mutex>* lock);
 
@@ -69,11 +69,11 @@ class OverflowThreads {
   std::deque<Watched> watched_;  // the oldest first
   std::deque<std::shared_ptr<OverflowWork>> ready_;
   Threads threads_;
-  Threads ended_;          // these only have to be joined
-  size_t idle_ = 0;        // they wait for work, or have just been started
+  Threads ended_;          // have only to be joined
+  size_t idle_ = 0;        // threads that wait for work, or have just been started
   bool watching_ = false;  // one of the threads waits for the next piece of work to be due
-  bool asleep_ = false;    // it does so until it is woken
-  unsigned quiet_ = 0;     // how often in a row it has found nothing to watch
+  bool asleep_ = false;    // the watching thread waits until it is woken
+  unsigned quiet_ = 0;     // how often in a row it has found no work to watch
   bool stopping_ = false;
 };
 

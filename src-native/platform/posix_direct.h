@@ -7,12 +7,14 @@
 
 namespace durlog {
 
-// What openat() takes for OpenMode::kDirectUnsynced, beside O_RDWR, and for OpenMode::kDirect more.
+// The flags of openat() for OpenMode::kDirectUnsynced, in addition to O_RDWR, and the flags that
+// OpenMode::kDirect adds to these.
 int DirectOpenFlags();
 int DurableOpenFlags();
-// After opening, before the first write.
+// Must be called after opening, before the first write.
 Status PrepareDirect(int fd, const std::string& path);
-// After each write to a file opened kDirect, which is durable once this has returned OK.
+// Must be called after each write to a file opened kDirect. The write is durable once this has
+// returned OK.
 Status FinishDirectWrite(int fd, const std::string& path);
 
 }  // namespace durlog

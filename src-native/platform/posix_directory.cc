@@ -93,7 +93,7 @@ Result<std::vector<FileEntry>> PosixDirectory::List() {
   if (!fd.valid()) return NameError("openat", errno, path_);
   std::unique_ptr<DIR, CloseDirectoryStream> stream(fdopendir(fd.get()));
   if (stream == nullptr) return Status::System("fdopendir", errno, path_);
-  fd.Release();  // the stream's from here on
+  fd.Release();  // the stream owns it now
   std::vector<FileEntry> entries;
   for (;;) {
     errno = 0;
@@ -137,7 +137,7 @@ Result<std::unique_ptr<FileLock>> PosixDirectory::Lock(const std::string& name) 
     Result<ScopedFd> fd = OpenRegular(name, O_RDWR);
     if (fd.status().code() == Code::kNotFound) fd = CreateRegular(name, O_RDWR);
     if (fd.ok()) return LockOpenFile(std::move(*fd), PathOf(name));
-    // Another process may have created it since.
+    // Another process may have created it in the meantime.
     if (fd.status().sys_errno() != EEXIST) return fd.TakeStatus();
   }
 }

@@ -7,8 +7,8 @@
 
 namespace durlog {
 
-// Status::System, with kNotFound for a missing name and kNotALog for one that is something else
-// than expected (a symbolic link, a folder, a file in a folder's place).
+// As Status::System, but kNotFound if the name is missing, and kNotALog if it is of another type
+// than expected (a symbolic link, a folder, a file in place of a folder).
 Status NameError(const char* operation, int sys_errno, const std::string& path);
 
 }  // namespace durlog

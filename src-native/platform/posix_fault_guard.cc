@@ -14,10 +14,10 @@
 
 namespace durlog {
 
-// Written by Watch and Release, read by the signal handler on any thread at any time, so nothing
-// here may block. `version` is odd while start and end change; a reader that sees it odd, or sees
-// it move, skips the slot: the range it looks for was watched before its fault and still is, so
-// its own slot does not change.
+// Written by Watch and Release, and read by the signal handler on any thread at any time, so no
+// access may block. `version` is odd while start and end change. A reader that finds an odd or a
+// changed version skips the slot: the slot of the range that it looks for does not change, because
+// that range was watched before the fault and still is.
 struct WatchedSlot {
   std::atomic<bool> taken{false};
   std::atomic<bool> faulted{false};
@@ -34,8 +34,8 @@ WatchedSlot g_slots[FaultGuard::kCapacity];
 struct sigaction g_previous;
 size_t g_page_bytes = 0;
 
-// The loads and stores between two versions are acquire and release, so that neither moves across
-// the version before it or after it.
+// The loads and stores between two accesses to `version` are acquire and release, so that they are
+// not reordered with these accesses.
 void SetRange(WatchedSlot* slot, uintptr_t start, uintptr_t end) {
   slot->version.fetch_add(1, std::memory_order_acq_rel);
   slot->start.store(start, std::memory_order_release);
@@ -56,7 +56,7 @@ bool ReplacePage(uintptr_t address) {
   for (WatchedSlot& slot : g_slots) {
     if (!Contains(slot, address)) continue;
     void* page = reinterpret_cast<void*>(AlignDown(address, g_page_bytes));
-    // The flag first: a thread that reads zeros from the dead page must be able to learn why.
+    // The flag is set first, so that a thread that reads zeros from the dead page finds it set.
     slot.faulted.store(true, std::memory_order_seq_cst);
     return MapDeadPage(page, g_page_bytes);
   }
@@ -73,9 +73,9 @@ void PassOn(int number, siginfo_t* info, void* context, bool was_sent) {
     g_previous.sa_handler(number);
     return;
   }
-  // There was no previous handler. A fault repeats on return and then kills the process at the
-  // faulting instruction, which the core dump should show. A signal that was sent must be sent
-  // again.
+  // There was no previous handler. A fault repeats when this handler returns, and then ends the
+  // process at the faulting instruction, so that the core dump shows it. A signal that was sent by
+  // a process must be raised again.
   struct sigaction fallback = {};
   fallback.sa_handler = SIG_DFL;
   sigaction(number, &fallback, nullptr);
@@ -84,7 +84,7 @@ void PassOn(int number, siginfo_t* info, void* context, bool was_sent) {
 
 void OnBusError(int number, siginfo_t* info, void* context) {
   const int saved_errno = errno;
-  // kill() and sigqueue() leave si_addr without meaning.
+  // For signals of kill() and sigqueue(), si_addr is not an address.
   const bool was_sent = info->si_code <= 0 || info->si_code == SI_USER;
   if (was_sent || !ReplacePage(reinterpret_cast<uintptr_t>(info->si_addr))) {
     PassOn(number, info, context, was_sent);
@@ -97,14 +97,16 @@ void OnBusError(int number, siginfo_t* info, void* context) {
 void PinThisLibrary() {
   Dl_info info;
   if (dladdr(reinterpret_cast<void*>(&OnBusError), &info) == 0 || info.dli_fname == nullptr) return;
-  // Never closed, on purpose. Fails within a program's own image, which needs no pinning.
+  // Never closed, on purpose. Fails if this code is part of the program itself, which is never
+  // unloaded.
   dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
 }
 
 bool Install() {
   g_page_bytes = PageBytes();
   PinThisLibrary();
-  // Asked before setting, so that g_previous is whole when the first signal comes.
+  // The previous handler is queried before the new one is set, so that g_previous is complete when
+  // the first signal arrives.
   if (sigaction(SIGBUS, nullptr, &g_previous) != 0) return false;
   struct sigaction action = {};
   action.sa_sigaction = OnBusError;

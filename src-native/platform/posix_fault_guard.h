@@ -1,12 +1,12 @@
-// Keeps a process alive whose store into a mapped file meets a page that the kernel cannot give:
-// file truncated by another program, I/O error, full disk below a sparse file.
+// Keeps a process alive if a store into a mapped file meets a page that the kernel cannot provide:
+// another program truncated the file, an I/O error, a full disk below a sparse file.
 //
-// A process-wide SIGBUS handler, installed with the first watched range, looks the address up. In
-// a watched range it puts a private zero page where the fault was, raises the range's flag and
-// returns: the store goes into the dead page and the program runs on, to find the flag. Any other
-// SIGBUS goes to the handler that was there before, or kills as it would have.
+// A process-wide SIGBUS handler, installed with the first watched range, looks up the address. In a
+// watched range, it maps a private page of zeros at the place of the fault, sets the range's flag
+// and returns: the store goes into this dead page, and the program continues and finds the flag.
+// Any other SIGBUS is passed to the previous handler, or ends the process as it would have.
 //
-// A handler that is installed later and does not chain takes this protection away.
+// A handler that is installed later and does not call the previous one disables this protection.
 #pragma once
 
 #include <atomic>
@@ -18,12 +18,11 @@ namespace durlog {
 
 struct WatchedSlot;
 
-// A range of mapped pages under guard for as long as this object lives. Destroy it before
-// unmapping: the addresses may be reused at once. Unmapping the whole range removes the dead pages
-// too.
+// Guards a range of mapped pages while this object exists. Destroy it before unmapping, because the
+// addresses may be reused at once. Unmapping the whole range also removes the dead pages.
 class FaultGuard {
  public:
-  // How many ranges can be watched at a time in one process.
+  // The number of ranges that one process can watch at a time.
   static constexpr size_t kCapacity = 4096;
 
   // `start` and `size` are multiples of the page size. kOutOfMemory when kCapacity are watched.
@@ -36,7 +35,7 @@ class FaultGuard {
   void Release();
   // Whether a page of the range was replaced. From any thread.
   bool faulted() const;
-  // What faulted() returns, while the range is watched. Never null.
+  // The flag that faulted() returns, valid while the range is watched. Never null.
   const std::atomic<bool>* flag() const;
 
  private:
@@ -44,7 +43,7 @@ class FaultGuard {
   WatchedSlot* slot_;
 };
 
-// The system's page size, asked once.
+// The system's page size, which is queried once.
 size_t PageBytes();
 
 }  // namespace durlog

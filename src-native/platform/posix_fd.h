@@ -1,4 +1,4 @@
-// A file descriptor that closes itself, and the retry that interrupted calls need.
+// A file descriptor that closes itself, and the retry of interrupted calls.
 #pragma once
 
 #include <fcntl.h>
@@ -9,7 +9,7 @@
 
 namespace durlog {
 
-// Move-only. Release() before close() where the result of closing matters.
+// Move-only. If the result of closing matters, call Release() and close the descriptor.
 class ScopedFd {
  public:
   ScopedFd() = default;
@@ -25,7 +25,7 @@ class ScopedFd {
   bool valid() const { return fd_ >= 0; }
   int Release() { return std::exchange(fd_, -1); }
   void Reset(int fd) {
-    // Not retried on EINTR: the number is free by then, and may be another thread's already.
+    // Not retried on EINTR: the descriptor is free by then, and another thread may have reused it.
     if (fd_ >= 0) close(fd_);
     fd_ = fd;
   }

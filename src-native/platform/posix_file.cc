@@ -22,7 +22,8 @@ namespace {
 
 static_assert(sizeof(off_t) == 8, "build with _FILE_OFFSET_BITS=64");
 
-// Linux stops at 2 GiB less a page and macOS refuses more than INT_MAX.
+// The most bytes of one call: Linux transfers at most 2 GiB less a page, and macOS refuses more
+// than INT_MAX.
 constexpr size_t kMaxTransferBytes = size_t{1} << 30;
 
 // The smallest step of a direct transfer on any device that durlog knows.
@@ -60,8 +61,8 @@ Status PosixFile::WriteAt(uint64_t offset, const void* from, size_t length) {
         [&] { return pwrite(fd_.get(), in + done, wanted, static_cast<off_t>(offset + done)); });
     if (put < 0) return WriteError(errno, offset + done, wanted);
     size_t step = static_cast<size_t>(put);
-    // A short write stops where the room does; the next call says why. A direct one has to ask
-    // again from a whole sector.
+    // A short write ends where the room ends; the next call returns the reason. A direct write must
+    // continue at the start of a sector.
     if (direct_) step = static_cast<size_t>(AlignDown(step, kDirectSectorBytes));
     if (step == 0) return WriteError(ENOSPC, offset + done, wanted);
     done += step;
@@ -70,8 +71,8 @@ Status PosixFile::WriteAt(uint64_t offset, const void* from, size_t length) {
 }
 
 Status PosixFile::WriteError(int error, uint64_t offset, size_t length) const {
-  // RLIMIT_FSIZE cuts a direct write to an odd length before the file system sees it, and then
-  // the answer is EINVAL.
+  // RLIMIT_FSIZE shortens a direct write to an unaligned length before the file system gets it. The
+  // error is then EINVAL.
   if (direct_ && error == EINVAL && PassesFileSizeLimit(offset + length)) error = EFBIG;
   return Status::System("pwrite", error, path_).WithOffset(offset);
 }
@@ -156,7 +157,7 @@ Result<FileId> PosixFile::Id() { return IdOfDescriptor(fd_.get(), path_); }
 
 Status PosixFile::Close() {
   if (!fd_.valid()) return Status::Ok();
-  // EINTR means closed, and a second close could hit another thread's file.
+  // After EINTR the descriptor is closed; a second close could close another thread's file.
   if (close(fd_.Release()) == 0 || errno == EINTR) return Status::Ok();
   return Status::System("close", errno, path_);
 }

@@ -52,7 +52,7 @@ class PosixFile final : public File {
   ScopedFd fd_;
   std::string path_;
   const bool direct_;
-  const bool durable_;  // each write is, when it returns
+  const bool durable_;  // each write is durable when it returns
 };
 
 }  // namespace durlog

@@ -1,4 +1,4 @@
-// RLIMIT_FSIZE: a write beyond it must be an error, not the end of the process.
+// RLIMIT_FSIZE: a write beyond it must return an error, not end the process.
 #pragma once
 
 #include <cstdint>

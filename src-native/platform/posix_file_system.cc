@@ -16,7 +16,7 @@
 namespace durlog {
 namespace {
 
-// "a/b/" is "a/b"; "/" stays.
+// Removes slashes at the end: "a/b/" becomes "a/b", but "/" stays.
 std::string WithoutTrailingSlashes(std::string path) {
   while (path.size() > 1 && path.back() == '/') path.pop_back();
   return path;
@@ -40,7 +40,8 @@ Status SyncParentOf(const std::string& path) {
   return SyncDirectoryOf(fd.get(), parent);
 }
 
-// Makes `path` and what is missing above it, from the top down, each durable before the next.
+// Makes `path` and its missing parents, from the top down. Each folder is durable before the next
+// one is made.
 Status MakeFolder(const std::string& path) {
   if (mkdir(path.c_str(), 0700) != 0) {
     if (errno == EEXIST) return Status::Ok();
@@ -61,8 +62,8 @@ Result<std::unique_ptr<Directory>> PosixFileSystem::OpenDirectory(const std::str
   std::string folder = WithoutTrailingSlashes(path);
   ScopedFd fd = OpenFolder(folder);
   if (fd.valid() && create) {
-    // The process that made it may have died before its entry was durable. Best effort, because
-    // it is usually an old folder, in one that this process may not be allowed to read.
+    // The process that made the folder may have died before its entry was durable. Best effort,
+    // because usually the folder is old, and this process may not be allowed to read its parent.
     (void)SyncParentOf(folder).ok();
   }
   if (!fd.valid() && errno == ENOENT && create) {

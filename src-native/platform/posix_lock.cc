@@ -15,8 +15,8 @@
 namespace durlog {
 namespace {
 
-// A full disk must neither keep the log from being opened nor leave an older owner's pid. Bytes
-// after the line do not belong to the lock.
+// On a full disk, the log must still open, and the pid of an older owner must not stay in the file.
+// Bytes after the line do not belong to the lock.
 void WriteOwner(int fd, int64_t pid) {
   const std::string line = OwnerLine(pid);
   if (RetryInterrupted([&] { return pwrite(fd, line.data(), line.size(), 0); }) ==
@@ -29,15 +29,15 @@ void WriteOwner(int fd, int64_t pid) {
   }
 }
 
-// Holds the lock and nothing else.
+// Holds a lock on a file that has no owner line.
 class PosixFileLock : public FileLock {
  public:
   explicit PosixFileLock(ScopedFd fd) : fd_(std::move(fd)), owner_(getpid()) {}
   PosixFileLock(const PosixFileLock&) = delete;
   PosixFileLock& operator=(const PosixFileLock&) = delete;
-  // Not left to closing: a child on its way from fork to exec shares the open file, and would keep
-  // a log locked that we have closed. Nor done by such a child, whose copy of this object may be
-  // destroyed at its exit: that would take the lock away from us.
+  // Closing the file is not enough: a child between fork and exec shares the open file and would
+  // keep the lock. Only the process that took the lock releases it: such a child may destroy its
+  // copy of this object at its exit, which must not release the lock of its parent.
   ~PosixFileLock() override {
     if (IsOurs()) UnlockDescriptor(fd_.get());
   }
@@ -50,11 +50,12 @@ class PosixFileLock : public FileLock {
   const pid_t owner_;
 };
 
-// A lock on a file that names its owner.
+// Holds a lock on a file with an owner line.
 class PosixOwnerLock final : public PosixFileLock {
  public:
   using PosixFileLock::PosixFileLock;
-  // The pid goes before the lock, so that the next owner's refusals never name us.
+  // The pid is removed before the lock is released, so that errors about the next owner never name
+  // this process.
   ~PosixOwnerLock() override {
     if (IsOurs()) WriteOwner(fd_.get(), 0);
   }
@@ -72,8 +73,8 @@ bool IsAlive(int64_t pid) {
   return pid > 0 && (kill(static_cast<pid_t>(pid), 0) == 0 || errno == EPERM);
 }
 
-// How often, a millisecond apart, to look again: for an owner that has not written its pid, and for
-// one that looks dead, which it also does from within another pid namespace.
+// How often to read the file again, with pauses of a millisecond: if the owner has not written its
+// pid yet, and if it seems to be dead, which also happens in another PID namespace.
 constexpr int kOwnerAttempts = 1000;
 constexpr int kDeadOwnerAttempts = 50;
 
@@ -105,7 +106,7 @@ Result<std::unique_ptr<FileLock>> LockOpenFile(ScopedFd fd, const std::string& p
       return std::unique_ptr<FileLock>(new PosixOwnerLock(std::move(fd)));
     }
     owner = ReadOwner(fd.get());
-    // One of several owners, maybe of those that are gone.
+    // With a shared lock, there are several owners, and the one in the file may be dead.
     shared = IsSharedByOthers(fd.get(), path);
     if (shared || IsAlive(owner) || (owner > 0 && attempt >= kDeadOwnerAttempts)) break;
     WaitAMillisecond();

@@ -1,4 +1,5 @@
-// The writer's lock. Each system takes it differently; the pid in the file is the same everywhere.
+// The writer's lock. Each system locks in a different way; the pid in the file has the same format
+// everywhere.
 #pragma once
 
 #include <cstdint>

@@ -38,7 +38,7 @@ Result<std::unique_ptr<Mapping>> PosixMapping::Create(int fd, const std::string&
 }
 
 PosixMapping::~PosixMapping() {
-  // Before unmapping: another thread's map may get these addresses the moment they are free.
+  // Must come before unmapping: another thread's map may then get these addresses at once.
   guard_.Release();
   munmap(data_, size_);
 }
@@ -50,7 +50,7 @@ Status PosixMapping::CheckRange(size_t offset, size_t length) const {
       .WithOffset(file_offset_ + offset);
 }
 
-// These three are advice: where it fails the map is slower.
+// These three calls give advice to the kernel. If one fails, the map is only slower.
 void PosixMapping::SetReadahead(bool wanted) {
   madvise(data_, size_, wanted ? MADV_NORMAL : MADV_RANDOM);
 }
@@ -80,12 +80,12 @@ Status PosixMapping::Populate(size_t offset, size_t length) {
 Status PosixMapping::Sync(size_t offset, size_t length) {
   DURLOG_RETURN_IF_ERROR(CheckRange(offset, length));
   const size_t first = static_cast<size_t>(AlignDown(offset, PageBytes()));
-  // Never tried again: see posix_sync.h.
+  // Never retried: see posix_sync.h.
   if (length != 0 && msync(data_ + first, offset + length - first, MS_SYNC) != 0) {
     return Status::System("msync", errno, path_).WithOffset(file_offset_ + offset);
   }
   if (length != 0) DURLOG_RETURN_IF_ERROR(FinishMapSync(for_sync_.get(), path_));
-  // msync answers 0 for the dead pages of the guard, whose stores are lost.
+  // msync returns 0 for the dead pages of the guard, although the stores into them are lost.
   if (faulted()) {
     return std::move(PageFault("msync", path_)).WithOffset(file_offset_ + offset);
   }

@@ -5,8 +5,8 @@
 namespace durlog {
 namespace {
 
-// Read at run time, because compilers turn an atomic "or 0" that they can see through into a
-// plain load, which would leave the page write-protected.
+// Loaded at run time, because compilers replace an atomic "or" with a constant 0 by a plain load,
+// which would leave the page write-protected.
 volatile const uint8_t kNothing = 0;
 
 }  // namespace
@@ -14,7 +14,7 @@ volatile const uint8_t kNothing = 0;
 Status TouchPages(uint8_t* start, size_t size, const FaultGuard& guard, const std::string& path) {
   static_assert(sizeof(std::atomic<uint8_t>) == 1, "the touch must not be wider than one byte");
   for (size_t at = 0; at < size; at += PageBytes()) {
-    // One atomic read-modify-write: a load and a store could put an old value over what another
+    // An atomic read-modify-write: a separate load and store could overwrite a value that another
     // thread stores in between.
     reinterpret_cast<std::atomic<uint8_t>*>(start + at)
         ->fetch_or(kNothing, std::memory_order_relaxed);

@@ -10,14 +10,15 @@
 
 namespace durlog {
 
-// Puts a private page of zeros at `page`, over whatever is mapped there. Safe in a signal handler.
+// Maps a private page of zeros at `page`, in place of the present mapping. Safe in a signal
+// handler.
 bool MapDeadPage(void* page, size_t page_bytes);
 
 // Makes the whole pages [start, start + size) present and writable. Safe while other threads store
 // to them. `guard` watches the pages; `path` is used in the error only.
 Status PopulatePages(uint8_t* start, size_t size, const FaultGuard& guard, const std::string& path);
 
-// The same by touching a byte of each page, which works everywhere.
+// The same, by touching a byte of each page. This works on every system.
 Status TouchPages(uint8_t* start, size_t size, const FaultGuard& guard, const std::string& path);
 
 // The error for a page that the kernel cannot provide.

@@ -1,4 +1,4 @@
-// Allocating blocks ahead of the writes.
+// Allocates blocks before they are written.
 #pragma once
 
 #include <cstdint>

@@ -25,7 +25,7 @@ Result<std::unique_ptr<ReadOnlyMapping>> PosixReadOnlyMapping::Create(int fd,
 }
 
 PosixReadOnlyMapping::~PosixReadOnlyMapping() {
-  // Before unmapping: another thread's map may get these addresses the moment they are free.
+  // Must come before unmapping: another thread's map may then get these addresses at once.
   guard_.Release();
   munmap(start_, size_);
 }

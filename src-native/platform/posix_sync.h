@@ -1,7 +1,7 @@
-// Brings written data to the device: one implementation for each system.
+// Syncs written data to the device: one implementation for each system.
 //
-// No caller may retry these, not even after EINTR: the kernel reports a failed writeback once, so a
-// second call may return 0 for data that is lost.
+// No caller may retry these calls, not even after EINTR: the kernel reports a failed writeback
+// once, so a second call may return 0 for data that is lost.
 #pragma once
 
 #include <cstdint>

@@ -17,8 +17,7 @@ BootId ParseBoot(const std::string& text);
 // Milliseconds since the Unix epoch, from the system's cheapest clock.
 uint64_t WallClockMs();
 
-// The namespace of this process's ids. 0 if the system has no such namespaces or does not say which
-// one it is.
+// The PID namespace of this process. 0 if the system has no such namespaces or does not report it.
 uint32_t SystemPidNamespace();
 
 uint64_t SystemRandom64();

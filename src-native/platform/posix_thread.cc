@@ -15,7 +15,8 @@ class PosixThread final : public Thread {
     if (started_) pthread_join(thread_, nullptr);
   }
 
-  // The thread inherits the mask. The faults of a map are its own affair: they stay unblocked.
+  // The thread inherits this mask. The signals of map faults stay unblocked, because they go to the
+  // thread that causes the fault.
   int Start() {
     sigset_t blocked;
     sigset_t before;

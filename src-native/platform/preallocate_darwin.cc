@@ -10,7 +10,7 @@
 namespace durlog {
 namespace {
 
-// F_PREALLOCATE counts from the end of what is allocated already, and changes no size.
+// F_PREALLOCATE allocates blocks after the last allocated one. It does not change the file's size.
 Status Preallocate(int fd, const std::string& path, uint64_t end) {
   struct stat info;
   if (fstat(fd, &info) != 0) return Status::System("fstat", errno, path);
@@ -19,7 +19,7 @@ Status Preallocate(int fd, const std::string& path, uint64_t end) {
   fstore_t request = {};
   request.fst_posmode = F_PEOFPOSMODE;
   request.fst_length = static_cast<off_t>(end - allocated);
-  // In one piece if there is one, else in as many as it takes; but all of it or nothing.
+  // In one contiguous piece if possible, otherwise in several; but all of the space or none.
   int error = 0;
   for (const int flags : {F_ALLOCATECONTIG | F_ALLOCATEALL, F_ALLOCATEALL}) {
     request.fst_flags = static_cast<unsigned>(flags);

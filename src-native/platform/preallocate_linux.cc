@@ -9,9 +9,9 @@
 namespace durlog {
 namespace {
 
-// fallocate(2) itself and not posix_fallocate: where the file system has no such call, glibc
-// writes a byte into every block, which is slow, races with other writers and allocates nothing
-// on copy-on-write file systems.
+// Uses fallocate(2), not posix_fallocate(): if the file system does not support the call, glibc's
+// posix_fallocate() writes a byte into every block, which is slow, races with other writers and
+// reserves nothing on copy-on-write file systems.
 Status Fallocate(int fd, const std::string& path, int mode, uint64_t offset, uint64_t length) {
   if (length == 0) return Status::Ok();
   if (RetryInterrupted([&] {

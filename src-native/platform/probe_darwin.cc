@@ -17,7 +17,7 @@ Result<Capabilities> ProbeDirectory(int fd, const std::string& path) {
   Capabilities found;
   found.file_system = info.f_fstypename;
   const bool is_hfs = found.file_system == "hfs";
-  // APFS copies on write; of the local file systems that leaves the older one.
+  // APFS copies on write. The older local file system, HFS+, overwrites in place.
   found.overwrites_in_place = is_hfs;
   found.direct_io = is_hfs || found.file_system == "apfs";
   found.shares_maps = (info.f_flags & MNT_LOCAL) != 0;

@@ -21,15 +21,16 @@ namespace {
 struct KnownFileSystem {
   uint32_t magic;
   const char* name;
-  // Whether a store to an allocated page is written where the page was read from. Not so for
-  // anything that copies on write, and not known for what passes through to something else.
+  // Whether a write to allocated blocks overwrites these blocks. False for file systems that copy
+  // on write, and for stacked file systems, for which the behaviour is unknown.
   bool overwrites_in_place;
-  // Whether all its users are of one kernel, which has one page cache.
+  // Whether all processes that use the file system run on one kernel, with one page cache.
   bool is_local;
 };
 
-// Numbers where linux/magic.h has no name in older headers. The ext family shares one number. XFS
-// overwrites in place except in files that share extents (cp --reflink), which segments do not.
+// Numbers are used for file systems that older versions of linux/magic.h do not name. The ext file
+// systems share one number. XFS overwrites in place, except in files that share extents (cp
+// --reflink), which segments do not.
 constexpr KnownFileSystem kKnownFileSystems[] = {
     {EXT4_SUPER_MAGIC, "ext4", true, true}, {0x58465342, "xfs", true, true},
     {TMPFS_MAGIC, "tmpfs", true, true},     {BTRFS_SUPER_MAGIC, "btrfs", false, true},
@@ -42,7 +43,7 @@ constexpr KnownFileSystem kKnownFileSystems[] = {
 };
 
 // The part of the kernel's struct statx that matters, by its offsets: libc headers older than
-// Linux 6.1 lack these fields, and the layout is fixed for good.
+// Linux 6.1 lack these fields, and the layout never changes.
 struct DirectAlignment {
   bool known = false;
   uint32_t memory = 0;
@@ -63,7 +64,7 @@ DirectAlignment AskDirectAlignment(int fd) {
   return result;
 }
 
-// A nameless file, or one that loses its name at once where the file system has no O_TMPFILE.
+// Creates a file without a name. If the file system has no O_TMPFILE, removes the name at once.
 ScopedFd OpenDirectProbe(int directory) {
   constexpr int kFlags = O_RDWR | O_DIRECT | O_CLOEXEC;
   ScopedFd fd(RetryInterrupted([&] { return openat(directory, ".", kFlags | O_TMPFILE, 0600); }));
@@ -73,14 +74,14 @@ ScopedFd OpenDirectProbe(int directory) {
                 static_cast<unsigned long long>(SystemRandom64()));
   constexpr int kCreate = kFlags | O_CREAT | O_EXCL | O_NOFOLLOW;
   fd.Reset(RetryInterrupted([&] { return openat(directory, name, kCreate, 0600); }));
-  // Also after a failure: a file system that refuses O_DIRECT may have made the file before.
+  // Also after a failure: a file system that refuses O_DIRECT may have created the file first.
   if (fd.valid() || errno == EINVAL) unlinkat(directory, name, 0);
   return fd;
 }
 
 bool DirectWriteWorks(int fd) {
   alignas(4096) static const uint8_t kZeros[4096] = {};
-  // A full disk says nothing about direct I/O; only EINVAL does.
+  // Only EINVAL means that direct I/O is not possible; the disk may just be full.
   return pwrite(fd, kZeros, sizeof kZeros, 0) >= 0 || errno != EINVAL;
 }
 

@@ -1,4 +1,4 @@
-// The clock for how long something took.
+// The clock for measuring durations.
 #pragma once
 
 #include <chrono>

@@ -7,17 +7,17 @@
 
 namespace durlog {
 
-// Nothing here starts the writeback of a range; the data goes out with the system's own flushing.
+// macOS has no call that starts the writeback of a range. The system writes the data later.
 Status StartWritebackOf(int, const std::string&, uint64_t, uint64_t) { return Status::Ok(); }
 
-// fsync on macOS gets the data as far as the drive, and leaves it in the drive's cache, from where
-// it may reach the medium in any order. A record's synced end says that those before it are synced,
-// so none of them may be gone after a power cut that has left that record: the barrier keeps the
-// drive from writing what comes later before what came now, at a fraction of F_FULLFSYNC's cost.
+// fsync on macOS writes the data to the drive, but the drive may keep it in its cache and write it
+// to the medium in any order. A record's synced end states that earlier records are synced, so if
+// the record survives a power cut, these records must survive too. The barrier prevents the drive
+// from writing later data before the present data, at a fraction of the cost of F_FULLFSYNC.
 Status SyncDataOf(int fd, const std::string& path) {
   if (fcntl(fd, F_BARRIERFSYNC) == 0) return Status::Ok();
-  // Network and foreign volumes have no such call, and refuse it before anything is written: so
-  // this is the first sync of the data, not a second try.
+  // Network volumes and foreign file systems do not support the barrier, and refuse it before
+  // anything is written. So this is the first sync of the data, not a retry.
   if (errno != ENOTSUP && errno != ENOTTY && errno != EINVAL) {
     return Status::System("F_BARRIERFSYNC", errno, path);
   }
@@ -27,17 +27,17 @@ Status SyncDataOf(int fd, const std::string& path) {
 
 Status SyncFullOf(int fd, const std::string& path) {
   if (fcntl(fd, F_FULLFSYNC) == 0) return Status::Ok();
-  // As above.
+  // Not a retry: see above.
   if (errno == ENOTSUP || errno == ENOTTY || errno == EINVAL) return SyncDataOf(fd, path);
   return Status::System("F_FULLFSYNC", errno, path);
 }
 
-// msync has no barrier.
+// There is no variant of msync with a barrier.
 Status FinishMapSync(int fd, const std::string& path) { return SyncDataOf(fd, path); }
 
 Status SyncDirectoryOf(int fd, const std::string& path) { return SyncFullOf(fd, path); }
 
-// sync() reports nothing.
+// Not supported: sync() does not report errors.
 Status SyncFileSystemOf(int, const std::string& path) {
   return Status::Error(Code::kUnsupported, "macOS has no syncfs").WithPath(path);
 }

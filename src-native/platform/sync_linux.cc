@@ -18,7 +18,7 @@ constexpr uint32_t kExt4 = 0xEF53;
 constexpr uint32_t kOverlay = 0x794C7630;
 constexpr uint32_t kXfs = 0x58465342;
 constexpr uint32_t kBtrfs = 0x9123683E;
-// No file has it.
+// An attribute that no file has.
 constexpr char kAbsentAttribute[] = "user.durlog";
 
 // On ext4 a sync may return 0 for data that is lost. Data in unwritten extents becomes readable
@@ -59,9 +59,9 @@ bool ReportsToSyncfs(const struct statfs& info) {
 }  // namespace
 
 Status StartWritebackOf(int fd, const std::string& path, uint64_t offset, uint64_t length) {
-  if (length == 0) return Status::Ok();  // the call takes 0 for "to the end of the file"
-  // SYNC_FILE_RANGE_WRITE alone: the WAIT flags would take the pending writeback error away from
-  // the fdatasync that has to report it.
+  if (length == 0) return Status::Ok();  // for the call, 0 means "to the end of the file"
+  // Only SYNC_FILE_RANGE_WRITE: with the WAIT flags, the call would consume a pending writeback
+  // error that the next fdatasync must report.
   if (sync_file_range(fd, static_cast<off_t>(offset), static_cast<off_t>(length),
                       SYNC_FILE_RANGE_WRITE) == 0) {
     return Status::Ok();
@@ -81,7 +81,7 @@ Status SyncFullOf(int fd, const std::string& path) {
   return Status::System("fsync", errno, path);
 }
 
-// msync(MS_SYNC) is an fsync of the range, the drive's flush included.
+// msync(MS_SYNC) is an fsync of the range, including the flush of the drive's cache.
 Status FinishMapSync(int fd, const std::string& path) { return Confirm(fd, "msync", path); }
 
 Status SyncDirectoryOf(int fd, const std::string& path) {

@@ -12,7 +12,7 @@
 namespace durlog {
 namespace {
 
-// Only where a sandbox forbids getrandom: salts must differ, they need not be secret.
+// Used only if a sandbox forbids getrandom(): salts must differ, but need not be secret.
 uint64_t Distinct64() {
   static std::atomic<uint64_t> calls{0};
   struct timespec now;
@@ -38,7 +38,8 @@ BootId SystemBoot() {
 }
 
 uint64_t WallClockMs() {
-  // A tick late at most (1 to 10 ms), and a few nanoseconds cheap: it is read for each append.
+  // At most one tick (1 to 10 ms) late. It takes only a few nanoseconds, because it is read for
+  // many appends.
   struct timespec now;
   clock_gettime(CLOCK_REALTIME_COARSE, &now);
   return static_cast<uint64_t>(now.tv_sec) * 1000 + static_cast<uint64_t>(now.tv_nsec) / 1000000;

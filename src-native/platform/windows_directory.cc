@@ -53,8 +53,8 @@ Status LinkError(const std::string& path) {
       .WithPath(path);
 }
 
-// Waits for a program that has the file open without sharing it. ERROR_ACCESS_DENIED is not waited
-// for: it means missing rights, a folder, or a deleted file that is still open.
+// Waits for a program that has the file open without sharing it. Does not wait after
+// ERROR_ACCESS_DENIED, which means missing rights, a folder, or a deleted file that is still open.
 DWORD OpenShared(const std::wstring& wide, const OpenArguments& how, DWORD flags,
                  ScopedHandle* handle) {
   const auto open = [&]() -> DWORD {
@@ -75,7 +75,7 @@ bool IsFolder(const std::wstring& path) {
 }  // namespace
 
 Result<std::wstring> WindowsDirectory::WidePathOf(const std::string& name) const {
-  // A colon would name another stream of a file.
+  // A name with a colon would refer to an alternate data stream of a file.
   if (name.empty() || name == "." || name == ".." ||
       name.find_first_of(std::string("/\\:\0", 4)) != std::string::npos) {
     return Status::Error(Code::kInvalidArgument, "is not the name of a file in this folder")
@@ -101,7 +101,8 @@ Result<ScopedHandle> WindowsDirectory::OpenRegular(const std::string& name,
   DURLOG_ASSIGN_OR_RETURN(const FILE_ATTRIBUTE_TAG_INFO info, AttributesOf(handle.get(), path));
   if (IsLink(info.FileAttributes, info.ReparseTag)) return LinkError(path);
   if ((info.FileAttributes & FILE_ATTRIBUTE_REPARSE_POINT) == 0) return handle;
-  // The filter driver shows the data to a handle that does not ask for the reparse point itself.
+  // The filter driver provides the data only to a handle that does not open the reparse point
+  // itself.
   ScopedHandle data;
   OpenArguments existing = how;
   existing.disposition = OPEN_EXISTING;
@@ -155,9 +156,9 @@ Status SyncFolder(const std::wstring& wide_path, const std::string& path) {
                                         OPEN_EXISTING, FILE_FLAG_BACKUP_SEMANTICS, nullptr));
   if (folder.valid() && FlushFileBuffers(folder.get())) return Status::Ok();
   const DWORD error = GetLastError();
-  // Whether a folder can be flushed is up to its access list and the file system's driver. Where it
-  // cannot, there is no other call to turn to; NTFS and ReFS log changes of names in order, and the
-  // flush of a file in the folder writes that log up to and with the file's own creation.
+  // Whether a folder can be flushed depends on its access list and on the file system's driver. If
+  // not, there is no other call. But NTFS and ReFS log changes of names in order, and the flush of
+  // a file in the folder writes that log at least up to the creation of the file.
   if (error == ERROR_ACCESS_DENIED || error == ERROR_INVALID_FUNCTION ||
       error == ERROR_NOT_SUPPORTED || error == ERROR_INVALID_HANDLE) {
     return Status::Ok();

@@ -11,15 +11,15 @@
 
 namespace durlog {
 
-// CreateFileW's, without those that are the same for every file of a log.
+// The arguments of CreateFileW that are not the same for every file of a log.
 struct OpenArguments {
   DWORD access;
   DWORD disposition;
   DWORD flags;
 };
 
-// There is no opening relative to a folder's handle, so names are joined to the path; the handle
-// does not share deletion, which keeps the folder from being renamed away underneath.
+// Files cannot be opened relative to a folder's handle, so names are appended to the path. The
+// handle does not share deletion, so the folder cannot be renamed while it is open.
 class WindowsDirectory final : public Directory {
  public:
   WindowsDirectory(ScopedHandle handle, std::wstring wide_path, std::string path)

@@ -7,11 +7,11 @@
 
 namespace durlog {
 
-// Status::System with the errno that means the same, so that the layers above know one set of
-// numbers, and with the system's own number and text as its message.
+// Status::System with the equivalent errno, so that the layers above need only one set of error
+// numbers. The message contains the Windows error number and its text.
 Status WindowsError(const char* operation, unsigned long error, const std::string& path);
 
-// The same for calls that take a name: kNotFound if the name does not exist.
+// The same for calls with a file name: kNotFound if the name does not exist.
 Status WindowsNameError(const char* operation, unsigned long error, const std::string& path);
 
 }  // namespace durlog

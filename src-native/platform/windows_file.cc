@@ -11,11 +11,12 @@
 namespace durlog {
 namespace {
 
-// One call takes less than 4 GiB; a power of two keeps direct transfers aligned.
+// The most bytes of one call, which must be below 4 GiB. A power of two keeps direct transfers
+// aligned.
 constexpr size_t kMaxTransferBytes = size_t{1} << 30;
 
-// A position for one read or write. On a handle without FILE_FLAG_OVERLAPPED the call still waits
-// until it is complete.
+// The position of one read or write. On a handle without FILE_FLAG_OVERLAPPED, the call still waits
+// until the transfer is complete.
 OVERLAPPED At(uint64_t offset) {
   OVERLAPPED position = {};
   position.Offset = static_cast<DWORD>(offset);
@@ -87,16 +88,17 @@ Status WindowsFile::WriteAt(uint64_t offset, const void* from, size_t length) {
     }
     done += put;
   }
-  // FILE_FLAG_WRITE_THROUGH would ask the drive to write through its cache (FUA), which many drives
-  // and drivers ignore without a word. A flush is honoured, and covers the file's metadata.
+  // FILE_FLAG_WRITE_THROUGH would request a write through the drive's cache (FUA), which many
+  // drives and drivers silently ignore. They do execute a flush, which also covers the file's
+  // metadata.
   return durable_ ? SyncData() : Status::Ok();
 }
 
-// There is no such call; the system's lazy writer begins within a second.
+// Windows has no such call. The system's lazy writer begins within a second.
 Status WindowsFile::StartWriteback(uint64_t, uint64_t) { return Status::Ok(); }
 
-// Never tried again after a failure: see posix_sync.h. There is one strength only, which includes
-// the file's metadata and the drive's cache.
+// Never retried after a failure: see posix_sync.h. Windows has only one kind of sync, which
+// includes the file's metadata and the drive's cache.
 Status WindowsFile::SyncData() {
   if (FlushFileBuffers(handle_.get())) return Status::Ok();
   return WindowsError("FlushFileBuffers", GetLastError(), path_);
@@ -104,10 +106,10 @@ Status WindowsFile::SyncData() {
 
 Status WindowsFile::SyncFull() { return SyncData(); }
 
-// There is no such call.
+// Windows has no such call.
 Status WindowsFile::DropCache() { return Status::Ok(); }
 
-// Segments are not sparse files, so that there is nothing to ask for.
+// Segments are not sparse files, so they have no holes.
 Result<uint64_t> WindowsFile::NextData(uint64_t offset) { return offset; }
 
 Result<uint64_t> WindowsFile::Size() {

@@ -47,7 +47,7 @@ class WindowsFile final : public File {
   ScopedHandle handle_;
   std::string path_;
   const bool direct_;
-  const bool durable_;  // each write is, when it returns
+  const bool durable_;  // each write is durable when it returns
 };
 
 }  // namespace durlog

@@ -16,16 +16,16 @@ ScopedHandle OpenFolder(const std::wstring& path) {
                                   nullptr, OPEN_EXISTING, FILE_FLAG_BACKUP_SEMANTICS, nullptr));
 }
 
-// "\\\\?\\C:\\a" is in "\\\\?\\C:\\": without the backslash that would be the volume itself, which
-// a flush would write as a whole.
+// The parent of "\\\\?\\C:\\a" is "\\\\?\\C:\\". Without the backslash, it would be the volume
+// itself, and a flush would write all of it.
 std::wstring ParentOf(const std::wstring& path) {
   const size_t slash = path.rfind(L'\\');
   const bool root = slash > 0 && path[slash - 1] == L':';
   return path.substr(0, root ? slash + 1 : slash);
 }
 
-// Makes `path` and what is missing above it, from the top down. The folder gets the access list
-// that its parent passes on, which for a user's own folders means that user.
+// Makes `path` and its missing parents, from the top down. A new folder inherits the access list of
+// its parent, which in a user's own folders gives access to that user only.
 Status MakeFolder(const std::wstring& path) {
   if (!CreateDirectoryW(path.c_str(), nullptr)) {
     const DWORD error = GetLastError();
@@ -37,7 +37,7 @@ Status MakeFolder(const std::wstring& path) {
     DURLOG_RETURN_IF_ERROR(MakeFolder(parent));
     if (!CreateDirectoryW(path.c_str(), nullptr)) {
       const DWORD again = GetLastError();
-      // The parent is there now; where it still is not found, it is no folder.
+      // The parent exists now. If it is still not found, it is not a folder.
       Status status = WindowsError("CreateDirectoryW", again, NarrowFromWide(path));
       if (again == ERROR_PATH_NOT_FOUND) return std::move(status).WithCode(Code::kNotALog);
       if (again != ERROR_ALREADY_EXISTS) return status;
@@ -46,7 +46,7 @@ Status MakeFolder(const std::wstring& path) {
   return SyncFolder(ParentOf(path), NarrowFromWide(path));
 }
 
-// Whether what exists of `path` ends with a file.
+// Whether the longest existing part of `path` is a file.
 bool LeadsThroughAFile(std::wstring path) {
   for (std::wstring parent = ParentOf(path); parent.size() < path.size(); parent = ParentOf(path)) {
     const DWORD attributes = GetFileAttributesW(parent.c_str());
@@ -94,7 +94,7 @@ Result<std::unique_ptr<Directory>> WindowsFileSystem::OpenDirectory(const std::s
 }
 
 uint64_t WindowsFileSystem::NowMs() {
-  // Of a clock tick's precision (1 to 16 ms), and read without a system call.
+  // Has the resolution of a clock tick (1 to 16 ms) and is read without a system call.
   constexpr uint64_t kUnixEpochMs = 11644473600000;  // since 1601
   FILETIME now;
   GetSystemTimeAsFileTime(&now);

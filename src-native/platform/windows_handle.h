@@ -7,7 +7,7 @@
 
 namespace durlog {
 
-// Move-only. CreateFileW's INVALID_HANDLE_VALUE and CreateFileMappingW's null are both "none".
+// Move-only. Both INVALID_HANDLE_VALUE (CreateFileW) and null (CreateFileMappingW) are "no handle".
 class ScopedHandle {
  public:
   ScopedHandle() = default;

@@ -10,8 +10,8 @@
 namespace durlog {
 namespace {
 
-// A locked byte can be neither read nor written through another handle, so the lock is on one far
-// beyond the pid, where the file need not reach.
+// A locked byte can be neither read nor written through another handle, so the lock is on a byte
+// far after the pid. The file need not contain this byte.
 constexpr DWORD kLockedByteHigh = 0x40000000;
 
 OVERLAPPED LockedByte() {
@@ -20,8 +20,8 @@ OVERLAPPED LockedByte() {
   return position;
 }
 
-// A full disk must neither keep the log from being opened nor leave an older owner's pid. Bytes
-// after the line do not belong to the lock.
+// On a full disk, the log must still open, and the pid of an older owner must not stay in the file.
+// Bytes after the line do not belong to the lock.
 void WriteOwner(HANDLE file, int64_t pid) {
   const std::string line = OwnerLine(pid);
   const auto bytes = static_cast<DWORD>(line.size());
@@ -34,13 +34,13 @@ void WriteOwner(HANDLE file, int64_t pid) {
   SetFileInformationByHandle(file, FileEndOfFileInfo, &empty, sizeof empty);
 }
 
-// Holds the lock and nothing else.
+// Holds a lock on a file that has no owner line.
 class WindowsFileLock : public FileLock {
  public:
   explicit WindowsFileLock(ScopedHandle file) : file_(std::move(file)) {}
   WindowsFileLock(const WindowsFileLock&) = delete;
   WindowsFileLock& operator=(const WindowsFileLock&) = delete;
-  // Not left to closing, after which the system takes its time.
+  // Unlocks explicitly, because after a close the system may release the lock later.
   ~WindowsFileLock() override {
     OVERLAPPED position = LockedByte();
     UnlockFileEx(file_.get(), 0, 1, 0, &position);
@@ -51,11 +51,12 @@ class WindowsFileLock : public FileLock {
   const ScopedHandle file_;
 };
 
-// A lock on a file that names its owner.
+// Holds a lock on a file with an owner line.
 class WindowsOwnerLock final : public WindowsFileLock {
  public:
   using WindowsFileLock::WindowsFileLock;
-  // The pid goes before the lock, so that the next owner's refusals never name us.
+  // The pid is removed before the lock is released, so that errors about the next owner never name
+  // this process.
   ~WindowsOwnerLock() override { WriteOwner(file_.get(), 0); }
 };
 
@@ -68,11 +69,12 @@ int64_t ReadOwner(HANDLE file) {
   return OwnerInLine(line, got);
 }
 
-// How often, a millisecond apart, to look again for an owner that has not written its pid.
+// How often to read the file again, with pauses of a millisecond, if the owner has not written its
+// pid yet.
 constexpr int kOwnerAttempts = 1000;
 
-// False where another open of the file has the lock. It belongs to the handle: another handle of
-// the same process is refused too.
+// False if another open of the file has the lock. The lock belongs to the handle, so it excludes
+// other handles of the same process too.
 Result<bool> TakeLock(HANDLE file, DWORD kind, const std::string& path) {
   OVERLAPPED position = LockedByte();
   if (LockFileEx(file, kind | LOCKFILE_FAIL_IMMEDIATELY, 0, 1, 0, &position)) return true;

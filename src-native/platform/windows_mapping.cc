@@ -6,13 +6,14 @@
 namespace durlog {
 namespace {
 
-// The smallest page of any processor that Windows runs on: asking twice within one is harmless.
+// The smallest page size of all processors that Windows supports. If pages are larger, each is
+// touched several times, which is harmless.
 constexpr size_t kPageBytes = 4096;
 
 DWORD Low(uint64_t value) { return static_cast<DWORD>(value); }
 DWORD High(uint64_t value) { return static_cast<DWORD>(value >> 32); }
 
-// Of views, which is more than a page.
+// The alignment of views, which is more than a page.
 uint32_t MapAlignment() {
   SYSTEM_INFO system;
   GetSystemInfo(&system);
@@ -62,8 +63,8 @@ Status WindowsMapping::CheckRange(size_t offset, size_t length) const {
 
 Status WindowsMapping::Populate(size_t offset, size_t length) {
   DURLOG_RETURN_IF_ERROR(CheckRange(offset, length));
-  // Through the kernel, which answers with an error where a load would raise an exception. It
-  // reads only, so that no store by another thread is lost.
+  // Touches the page through the kernel, which returns an error if a load would raise an exception.
+  // The call only reads, so that no store by another thread is lost.
   const size_t end = offset + length;
   for (size_t at = offset; at < end;
        at = static_cast<size_t>(AlignDown(at, kPageBytes)) + kPageBytes) {
@@ -78,7 +79,7 @@ Status WindowsMapping::Populate(size_t offset, size_t length) {
 Status WindowsMapping::Sync(size_t offset, size_t length) {
   DURLOG_RETURN_IF_ERROR(CheckRange(offset, length));
   if (length == 0) return Status::Ok();
-  // Neither is tried again: see posix_sync.h.
+  // Neither call is retried: see posix_sync.h.
   if (!FlushViewOfFile(data_ + offset, length)) {
     return WindowsError("FlushViewOfFile", GetLastError(), path_).WithOffset(file_offset_ + offset);
   }

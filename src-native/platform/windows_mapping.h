@@ -1,12 +1,12 @@
 // A mapped view of a file.
 //
-// Faults: Windows refuses to cut a file while a view of it exists (ERROR_USER_MAPPED_FILE), so
-// only a page that the device or a network share fails to provide remains. That raises the
-// exception EXCEPTION_IN_PAGE_ERROR at the store. A vectored handler could see it, but has nothing
-// to put in the page's place: there is no mapping over part of a view, and without that the store
-// only faults again. So the process dies of it, faulted() is always false, and the probe says
-// survives_map_faults = false, by which the layers above write instead of storing to a map.
-// Populate() meets such a page as an error before a store does.
+// Faults: Windows refuses to cut a file while a view of it exists (ERROR_USER_MAPPED_FILE). So a
+// store faults only if the device or a network share fails to provide a page. The store then raises
+// the exception EXCEPTION_IN_PAGE_ERROR. A vectored handler could catch it, but could not replace
+// the page, because part of a view cannot be mapped again; the store would fault again. So the
+// fault ends the process, faulted() is always false, and the probe sets survives_map_faults to
+// false, so that the layers above write to the file instead of storing into a map. If Populate()
+// meets such a page, it returns an error.
 #pragma once
 
 #include <memory>

@@ -12,7 +12,8 @@ namespace {
 
 constexpr DWORD kShareAll = FILE_SHARE_READ | FILE_SHARE_WRITE | FILE_SHARE_DELETE;
 
-// What systems and file systems answer that do not know an information class or one of its flags.
+// The errors of systems and file systems that do not support an information class or one of its
+// flags.
 bool IsUnknownClass(DWORD error) {
   return error == ERROR_INVALID_PARAMETER || error == ERROR_INVALID_FUNCTION ||
          error == ERROR_NOT_SUPPORTED || error == ERROR_CALL_NOT_IMPLEMENTED ||
@@ -33,9 +34,9 @@ DWORD SetInformation(HANDLE handle, FILE_INFO_BY_HANDLE_CLASS what, void* inform
              : GetLastError();
 }
 
-// `flags` count with FileRenameInfoEx; FileRenameInfo has a flag for replacing in the same place.
+// `flags` are for FileRenameInfoEx. FileRenameInfo has the flag for replacing at the same offset.
 DWORD Rename(HANDLE handle, FILE_INFO_BY_HANDLE_CLASS what, DWORD flags, const std::wstring& to) {
-  // The name follows the structure, and is counted without its end.
+  // The name follows the structure. Its length does not include the terminating zero.
   const size_t name_bytes = to.size() * sizeof(wchar_t);
   std::vector<unsigned char> buffer(sizeof(FILE_RENAME_INFO) + name_bytes);
   FILE_RENAME_INFO* const info = reinterpret_cast<FILE_RENAME_INFO*>(buffer.data());
@@ -58,8 +59,8 @@ DWORD ReplaceOnce(const std::wstring& from, const std::wstring& to) {
   return IsUnknownClass(error) ? Rename(handle.get(), FileRenameInfo, 0, to) : error;
 }
 
-// Without POSIX semantics a name stays taken until the last handle is closed, so the file goes by
-// another one first. That the file cannot be moved aside is no reason to keep it.
+// Without POSIX semantics, a name stays in use until the last handle is closed, so the file is
+// renamed before it is removed. If the rename fails, the file is removed anyway.
 DWORD RemoveAside(HANDLE handle, const std::wstring& path) {
   const std::wstring folder = path.substr(0, path.rfind(L'\\') + 1);
   const std::wstring aside = folder + L".durlog-removed-" + std::to_wstring(SystemRandom64());

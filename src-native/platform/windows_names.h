@@ -1,4 +1,4 @@
-// Renaming and removing files that are open, by us or by others.
+// Renames and removes files that this process or others may have open.
 #pragma once
 
 #include <windows.h>
@@ -15,7 +15,7 @@ namespace durlog {
 // Wine) it is replaced only if no process has it open.
 DWORD ReplaceName(const std::wstring& from, const std::wstring& to);
 
-// Removes a name, which is free at once even while the file is open.
+// Removes a name. The name is free at once, even if the file is open.
 DWORD RemoveName(const std::wstring& path);
 
 }  // namespace durlog

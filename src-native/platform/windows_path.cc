@@ -48,7 +48,7 @@ Result<std::wstring> AbsoluteWidePath(const std::string& path) {
     return WindowsError("GetFullPathNameW", GetLastError(), path);
   }
   full.resize(length);
-  // "C:\" keeps its backslash: without it, it would be another folder.
+  // "C:\" keeps its backslash, because "C:" is the current folder of the drive.
   while (full.size() > 3 && full.back() == L'\\') full.pop_back();
   if (StartsWith(full, L"\\\\")) return kVerbatimSharePrefix + full.substr(2);
   return kVerbatimPrefix + full;

@@ -11,8 +11,8 @@ namespace durlog {
 Result<std::wstring> WideFromUtf8(const std::string& text);
 std::string NarrowFromWide(const std::wstring& text);
 
-// Absolute and with the prefix that lifts the limit of 260 characters and takes away the meaning
-// of names such as "con" and of trailing dots.
+// Makes the path absolute and adds the prefix that removes the limit of 260 characters and the
+// special meaning of names such as "con" and of trailing dots.
 Result<std::wstring> AbsoluteWidePath(const std::string& path);
 
 }  // namespace durlog

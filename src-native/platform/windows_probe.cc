@@ -17,7 +17,8 @@ std::string LowerCase(std::string name) {
   return name;
 }
 
-// ReFS allocates anew where it keeps checksums of the data, and NTFS in compressed folders.
+// ReFS allocates new blocks if it keeps checksums of the data, and NTFS does so in compressed
+// folders.
 bool OverwritesInPlace(const std::string& file_system, HANDLE folder) {
   FILE_BASIC_INFO info;
   const bool known = file_system == "ntfs" || file_system == "exfat" || file_system == "fat32";
@@ -25,7 +26,7 @@ bool OverwritesInPlace(const std::string& file_system, HANDLE folder) {
          (info.FileAttributes & FILE_ATTRIBUTE_COMPRESSED) == 0;
 }
 
-// By making a file that is gone once it is closed.
+// Tries it with a file that is deleted when it is closed.
 bool DirectOpens(const std::wstring& folder) {
   const std::wstring name = folder + L"\\.durlog-probe-" + std::to_wstring(SystemRandom64());
   const ScopedHandle file(CreateFileW(name.c_str(), GENERIC_READ | GENERIC_WRITE | DELETE,
@@ -60,7 +61,7 @@ Result<Capabilities> ProbeFolder(HANDLE folder, const std::wstring& wide_path,
       !GetFileInformationByHandleEx(folder, FileRemoteProtocolInfo, &remote, sizeof remote);
   SYSTEM_INFO system;
   GetSystemInfo(&system);
-  found.map_alignment = system.dwAllocationGranularity;  // of views, which is more than a page
+  found.map_alignment = system.dwAllocationGranularity;  // more than a page
   return found;
 }
 

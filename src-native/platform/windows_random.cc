@@ -1,4 +1,5 @@
-// Makes stdlib.h declare rand_s, which is the system's generator and needs no further library.
+// The macro makes stdlib.h declare rand_s(), which uses the system's generator and needs no
+// further library.
 #define _CRT_RAND_S
 
 #include "platform/windows_random.h"

@@ -1,13 +1,13 @@
-// Which reparse points are links.
+// Decides which reparse points are links.
 #pragma once
 
 #include <windows.h>
 
 namespace durlog {
 
-// A name surrogate (symbolic link, mount point) stands for another name: durlog never follows it.
+// A name surrogate (symbolic link, mount point) refers to another name; durlog never follows it.
 // Every other tag (OneDrive, deduplication, compression) marks a file whose data a filter driver
-// provides: it is a file like any other. `tag` counts for reparse points only.
+// provides; it is treated as an ordinary file. `tag` is valid only for reparse points.
 inline bool IsLink(DWORD attributes, DWORD tag) {
   return (attributes & FILE_ATTRIBUTE_REPARSE_POINT) != 0 && IsReparseTagNameSurrogate(tag);
 }

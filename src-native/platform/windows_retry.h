@@ -6,7 +6,7 @@
 namespace durlog {
 
 // Virus scanners, indexers and backup programs open a new file for some milliseconds and may share
-// neither writing nor deletion. Ten pauses, each twice as long as the one before, are 1,023 ms.
+// neither writing nor deletion. Ten pauses, each twice as long as the previous one, take 1,023 ms.
 inline constexpr DWORD kFirstPauseMs = 1;
 inline constexpr int kMaxPauses = 10;
 

@@ -18,9 +18,9 @@ class WorkClaim {
   bool TakeForOverflow() {
     return Change(Owner::kNone, Owner::kOverflow) || Change(Owner::kHandedOver, Owner::kOverflow);
   }
-  // By the worker that has the work: lets one overflow thread take it.
+  // Called by the worker that has the work: lets one overflow thread take it.
   void HandOver() { owner_.store(Owner::kHandedOver, std::memory_order_release); }
-  // By that worker. False if an overflow thread was faster.
+  // Called by that worker. False if an overflow thread was faster.
   bool TakeBack() { return Change(Owner::kHandedOver, Owner::kPool); }
 
  private:

@@ -1,4 +1,4 @@
-// Checks that the device holds the records that a member's sync cannot vouch for.
+// Checks that the device holds the records if the success of a member's sync does not prove it.
 //
 // The system reports a failed writeback once to each open of a file that is older than the failure.
 // If another process has received that report, an open that came later is never informed: its sync
@@ -18,11 +18,11 @@ namespace durlog {
 
 class SharedSegment;
 
-// Of one segment, by one thread at a time.
+// The proof for one segment. Used by one thread at a time.
 class DeviceProof {
  public:
-  // For a segment that has just been opened. Null if it needs no proof, because no record had been
-  // stored there since the log was recovered up to `recovered_end` from the device.
+  // Makes the proof for a segment that has just been opened. Null if it needs none, because no
+  // record has been stored there since the log was recovered up to `recovered_end` from the device.
   static std::unique_ptr<DeviceProof> Of(SharedSegment& segment, uint64_t recovered_end);
 
   // Whether a member that needed no proof has synced the segment since it was opened. That member
@@ -30,9 +30,10 @@ class DeviceProof {
   // sync began after it too.
   bool IsVouchedFor(uint64_t vouched_end) const { return vouched_end > end_at_open_; }
 
-  // After a sync that succeeded. Reads every frame from the synced end to the offset `end`, where a
-  // frame ends, past the page cache. `synced_end` is what the members have published: below it the
-  // device is known to hold every record. kIo if a frame is not whole on the device.
+  // Called after a successful sync. Reads every frame from the synced end to the offset `end`,
+  // which is a boundary between frames, past the page cache. `synced_end` is published by the
+  // members: the device is known to hold every record below it. kIo if a frame is not whole on the
+  // device.
   //
   // Every sync needs the check, not only the first one: after a failed writeback ext4 may leave
   // cached pages over blocks that are marked unwritten, also pages that were populated ahead and

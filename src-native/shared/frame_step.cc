@@ -11,7 +11,7 @@ FrameState StateOf(uint64_t word) {
   return static_cast<FrameState>(static_cast<uint32_t>(word) >> kStateShift);
 }
 
-// The frames after the first one of a batch are whole: the first one's word is stored last.
+// If the first frame of a batch is whole, so are the others, because its word is stored last.
 StepKind WalkBatch(SharedSegment& segment, uint64_t offset, FrameStep* step) {
   uint64_t word = step->word;
   while ((word & kBatchContinuesFlag) != 0) {

@@ -1,5 +1,5 @@
-// The frame at a place of a segment that several writers append to, and the place of the next one.
-// Pure functions over mapped words.
+// Reads the frame at a place of a segment that several writers append to, and finds the place of
+// the next frame. Pure functions over mapped words.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ namespace durlog {
 inline constexpr uint64_t kMaxReservedSeqs = (uint64_t{1} << 24) - 1;
 inline constexpr uint64_t kMaxReservedBytes =
     kFrameHeaderBytes + (kLengthMask & ~uint64_t{kFrameAlignment - 1});
-// A slot's number has eight bits and is not 0.
+// The number of a slot has eight bits. 0 is not used.
 inline constexpr uint32_t kMaxSlot = 255;
 
 // `frame_bytes` is a multiple of eight.
@@ -49,9 +49,9 @@ struct FrameStep {
 // frame is whole, all of its bytes are visible.
 void StepAt(SharedSegment& segment, uint64_t offset, FrameStep* step);
 
-// Makes a void of the reservation at `offset` for the seqs from `seq` on; `step` is the one that
-// StepAt() has found there. The owner stores nothing any more. Any number of members may do so at
-// the same time: they store the same bytes.
+// Replaces the reservation at `offset` with a void for the seqs from `seq` on. `step` is the result
+// of StepAt() for this place. The owner must be unable to store any more. Any number of members may
+// do this at the same time, because they store the same bytes.
 void MakeVoid(SharedSegment& segment, uint64_t offset, uint64_t seq, const FrameStep& step);
 
 }  // namespace durlog

@@ -36,7 +36,8 @@ void LogWalk::Begin(std::shared_ptr<SharedSegment> segment) {
   point_.segment = std::move(segment);
 }
 
-// Another member has found that every segment before that one is whole. They may be trimmed.
+// Continues at the segment kCommittedFirst: another member has found that all earlier segments are
+// whole, and they may have been trimmed.
 Status LogWalk::JumpAhead() {
   if (member_.page().Load(PageWord::kCommittedFirst) <= point_.segment->first_seq()) {
     return Status::Ok();
@@ -54,7 +55,7 @@ Result<bool> LogWalk::EnterNext() {
   Result<std::shared_ptr<SharedSegment>> next = member_.SegmentAt(point_.seq);
   if (next.status().code() == Code::kNotFound &&
       page.Load(PageWord::kCommittedFirst) > point_.seq) {
-    // It has been trimmed.
+    // The segment has been trimmed.
     DURLOG_RETURN_IF_ERROR(JumpAhead());
     return true;
   }

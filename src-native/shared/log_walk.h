@@ -30,8 +30,8 @@ inline void MovePast(const FrameStep& step, LogPoint* point) {
 enum class AtReserved : uint8_t {
   kStop,     // stop: the point is the committed end, before which every frame is whole
   kPass,     // pass it: the point is the append point, before which everything is reserved
-  kVoidOwn,  // pass it, after making a void of it if it was reserved from this member's slot
-  kVoidAll,  // pass it, after making a void of it: no other member is alive
+  kVoidOwn,  // pass it, after replacing it with a void if it was reserved from this member's slot
+  kVoidAll,  // pass it, after replacing it with a void: no other member is alive
 };
 
 // Used by one thread at a time. Each thread of a member uses a separate walk: no word of the page
@@ -41,9 +41,9 @@ class LogWalk {
   LogWalk(Member& member, AtReserved policy, LogPoint from)
       : member_(member), policy_(policy), point_(std::move(from)) {}
 
-  // Moves on through all segments as far as the policy allows; then stop() is the frame at the
-  // point. A walk that stops at reservations publishes its point to readers. kIo if a page cannot
-  // be read or the bytes at the point are no frame of a member.
+  // Moves the point forward through all segments as far as the policy allows. Afterwards, stop()
+  // describes the frame at the point. With kStop, publishes the point to readers. kIo if a page
+  // cannot be read, or if the bytes at the point are no frame of a member.
   Status Advance();
   const LogPoint& point() const { return point_; }
   const FrameStep& stop() const { return stop_; }

@@ -21,7 +21,7 @@ Status Member::TakeSlot() {
       .WithPath(directory_->path());
 }
 
-// Only once: the next member to join may have taken the slot since.
+// Unlocks the slot only once, because the next member that joins may take it.
 void Member::LeaveSlot() {
   const uint32_t slot = slot_.exchange(0);
   if (slot == 0) return;
@@ -51,14 +51,14 @@ Result<std::shared_ptr<SharedSegment>> Member::SegmentAt(uint64_t first_seq) {
   return segment;
 }
 
-// Failing is harmless: the member opens the file later by its segment's name.
+// A failure is harmless: the member later opens the file by its segment's name.
 void Member::HoldSpare() {
   Result<OpenedSegment> spare =
       OpenSegmentFile(*directory_, page_->NextSpareName(), OpenMode::kReadWrite);
   if (!spare.ok()) return;
   uint64_t word = 1;
   const Result<size_t> read = spare->file->ReadAt(kSegmentHeaderBytes, &word, sizeof word);
-  // It may have become a segment since it was opened.
+  // Since it was opened, the file may have become a segment that holds a record.
   if (!read.ok() || *read != sizeof word || word != 0) return;
   const std::lock_guard<std::mutex> guard(mutex_);
   spare_ = std::move(*spare);

@@ -27,8 +27,8 @@ class Member {
         directory_(std::move(directory)),
         lock_(std::move(lock)),
         page_(std::move(page)) {}
-  // Closing the page's file releases the slot, so that other members make voids of what this member
-  // has reserved and not published.
+  // Closing the page's file releases the slot. Other members then replace the reservations that
+  // this member has not published with voids.
   ~Member() = default;
   Member(const Member&) = delete;
   Member& operator=(const Member&) = delete;
@@ -39,24 +39,24 @@ class Member {
   void LeaveSlot();
   // 0 before TakeSlot() and after LeaveSlot().
   uint32_t slot() const { return slot_.load(std::memory_order_relaxed); }
-  // Whether the member that has reserved something from `slot` can still finish it. To be called
-  // after the reservation was seen.
+  // Whether the member that made a reservation from `slot` can still finish it. Must be called
+  // after the reservation was read.
   bool IsAlive(uint32_t slot) { return slot == this->slot() || page_->IsSlotTaken(slot); }
   uint32_t CountMembers();
 
   // The segment, opened at most once while it may still change or has to be synced: the system
   // reports a failed writeback once to each open of a file.
   Result<std::shared_ptr<SharedSegment>> SegmentAt(uint64_t first_seq);
-  // The segment that `word` names. If it has been trimmed, the word has moved, and the segment that
-  // it names now is opened.
+  // The segment whose first seq is in `word`. If it has been trimmed, `word` has a new value, and
+  // the segment with that first seq is opened.
   Result<std::shared_ptr<SharedSegment>> SegmentOf(PageWord word);
 
   // Opens the file that becomes the next segment, if there is one, for SegmentAt(): a member that
   // has a segment open before any record is stored there needs no DeviceProof.
   void HoldSpare();
 
-  // Held by the thread that has PageLock::kSync, and by the one that has kRotate: a lock of the
-  // page belongs to the open file, and so to every thread of this member.
+  // A thread holds syncing() while it has PageLock::kSync, and rotating() while it has kRotate: a
+  // lock of the page belongs to the open file, and so to all threads of this member.
   std::mutex& syncing() { return syncing_; }
   std::mutex& rotating() { return rotating_; }
 

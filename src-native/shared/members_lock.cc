@@ -10,7 +10,7 @@
 namespace durlog {
 namespace {
 
-// How often to look again at an exclusive lock that may be released soon.
+// How often to try again if an exclusive lock may be released soon.
 constexpr int kLastMemberPauses = 20;
 constexpr uint64_t kPauseMicros = 1000;
 

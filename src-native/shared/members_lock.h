@@ -28,10 +28,10 @@ class JoinLock {
   bool held_ = false;
 };
 
-// Takes the lock exclusively if no other process has it, not even shared: then no member is alive,
-// and no exclusive writer.
+// Takes the lock exclusively if no other process has it, not even shared. Success proves that there
+// is no living member and no exclusive writer.
 Result<bool> TakeAsFirst(File& lock);
-// Names the process in messages of others; 0 for none.
+// Stores the process that messages of other processes name; 0 for none.
 void WriteLockOwner(File& lock, int64_t pid);
 // The error for a log that an exclusive writer has open.
 Status LockedAlone(File& lock, FileSystem& file_system, const std::string& path);

@@ -45,7 +45,7 @@ void MembersPage::Unlock(PageLock lock) {
   static_cast<void>(file_->UnlockRange(static_cast<uint64_t>(lock), 1).ok());
 }
 
-// The namespace is in the high half.
+// The namespace is in the high half of the word.
 uint64_t MembersPage::ProcessWord() const {
   return uint64_t{process_.name_space} << 32 | static_cast<uint32_t>(process_.id);
 }
@@ -54,8 +54,8 @@ int64_t MembersPage::ProcessIdIn(uint64_t word) const {
   return word >> 32 == process_.name_space ? static_cast<int64_t>(word & UINT32_MAX) : 0;
 }
 
-// Not a SharedWord: it is only reported and decides nothing, so the schedules need not try it.
-// kJoin is locked before the page is mapped.
+// Not a SharedWord: the value is only used in messages, so test/core/schedules need not try its
+// accesses. kJoin is locked before the page is mapped.
 void MembersPage::NoteOwner(PageLock lock, uint64_t process) {
   const size_t word = OwnerWordOf(lock);
   if (mapping_) {

@@ -1,9 +1,9 @@
-// The file `shared` in a log's folder: words that all writers of a log map, and the locks by which
-// they find out about each other.
+// The file `shared` in a log's folder: words that all writers of a log map, and locks that show
+// which writers are alive and what they are doing.
 //
-// The page holds nothing that the segments do not: the first member of a log makes it again. Almost
-// every word only rises and is stored in one piece, so that a member that was stopped and then
-// stores an old value does no harm.
+// Everything in the page can be derived from the segments: the first member of a log makes the page
+// again. Almost every word only rises and is stored atomically, so a member that was stopped and
+// then stores an old value does no harm.
 #pragma once
 
 #include <cstddef>
@@ -40,9 +40,9 @@ enum class PageWord : size_t {
   kFullEnd = 17,
   kSyncedFirst = 18,      // first seq of a segment: all segments before it are synced
   kNamesFirst = 19,       // first seq of a segment: its name and all earlier ones are synced
-  kSyncedRotations = 20,  // of kRotations, at the last sync
+  kSyncedRotations = 20,  // the value of kRotations at the last sync
   kAsyncEnd = 21,         // every earlier record is synced, or its writeback has been started
-  kVouchedEnd = 22,       // synced by a member that needed no DeviceProof
+  kVouchedEnd = 22,       // end of the records that a member without need of DeviceProof has synced
   kRecoveredEnd = 23,     // see RecoveredEnd()
   kSyncBell = 24,         // its low half rises when a sync for all has ended
   kPids = 32,             // processes of the members, by slot
@@ -58,10 +58,10 @@ enum class PageLock : uint64_t {
   kFirstSlot = 8448  // and one byte for each slot
 };
 
-// A process as the words of the page name it.
+// A process, as the words of the page represent it.
 struct PageProcess {
   int64_t id = 0;           // 0: not known
-  uint32_t name_space = 0;  // of the id: see FileSystem::PidNamespace()
+  uint32_t name_space = 0;  // in which the id is valid: see FileSystem::PidNamespace()
 };
 
 class MembersPage {
@@ -69,15 +69,15 @@ class MembersPage {
   // Opens the file, or makes it. The page is not mapped yet. `process` is the caller's.
   static Result<std::unique_ptr<MembersPage>> Open(Directory& directory, PageProcess process = {});
 
-  // A lock belongs to this open of the file, of which each member has one.
+  // The locks belong to this open of the file. Each member opens the file once.
   Result<bool> TryLock(PageLock lock);
   void Unlock(PageLock lock);
-  // The process of the other member that has the lock: 0 if it is not known, or if its id belongs
-  // to another PID namespace. Nothing if no other member has the lock.
+  // The process of the other member that has the lock; 0 if it is not known, or if its id belongs
+  // to another PID namespace. nullopt if no other member has the lock.
   std::optional<int64_t> OtherOwnerOf(PageLock lock);
   Result<bool> TryLockSlot(uint32_t slot);
   void UnlockSlot(uint32_t slot);
-  // Whether another member has the slot. If that cannot be found out, it counts as taken.
+  // Whether another member has the slot. True if this cannot be determined.
   bool IsSlotTaken(uint32_t slot);
   void NoteSlotOwner(uint32_t slot);
   void ForgetSlotOwner(uint32_t slot);
@@ -95,13 +95,13 @@ class MembersPage {
   void Raise(PageWord word, uint64_t value) { RaiseWord(Word(word), value); }
   // The time for a record that is about to be reserved in the segment of `first_seq`, in
   // milliseconds since the segment's base time: `time_ms`, or the newest time that any member has
-  // got for that segment, if that is later. The caller has seen every earlier reservation, and gets
-  // a new time if another one comes first: so the times in a segment never fall.
+  // got for that segment, if that is later. The caller must have seen every earlier reservation,
+  // and must call again if another reservation comes first. So times in a segment never decrease.
   uint32_t RaiseTime(uint64_t first_seq, uint32_t time_ms);
   // For the first member: `time_ms` is the newest time in the segment of `first_seq`.
   void SetTime(uint64_t first_seq, uint32_t time_ms);
   // The name of the file for the next rotation. If a member dies while it makes the file, the next
-  // one that makes it removes what the dead one has left under that name.
+  // member that makes it removes the incomplete file.
   std::string NextSpareName();
   // The end of the log when the first member had recovered it, if every record was on the device
   // then and the page cache held no other bytes; otherwise a seq that no record has.

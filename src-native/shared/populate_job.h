@@ -1,5 +1,5 @@
-// Makes the pages ahead of the append point present, so that a store causes no page fault, or only
-// a short one. Other members may be storing there: nothing is written.
+// Populates the pages ahead of the append point, so that a store causes no page fault, or only a
+// short one. Writes nothing, because other members may be storing there.
 #pragma once
 
 #include <algorithm>
@@ -19,11 +19,11 @@ struct AppendedStretch {
   static constexpr uint64_t kBigSyncBytes = 1u << 20;
 
   uint64_t bytes = 0;
-  uint64_t own_bytes = 0;  // those that this member has appended
+  uint64_t own_bytes = 0;  // the part that this member has appended
   uint64_t syncs = 0;
 
   bool beside_syncs() const { return syncs * kBigSyncBytes > bytes; }
-  // Each member that populates a page pays for it, even if another one has done so before.
+  // Populating a page costs each member the same, even if another member has populated it before.
   bool mostly_own() const { return own_bytes * 2 > bytes; }
 };
 
@@ -39,7 +39,7 @@ class PopulateJob final : public Job {
         left_(std::move(left)) {}
 
  protected:
-  // If a page is not available, the store that needs it fails.
+  // A failure is ignored: the store that needs the page reports it.
   void Run() override {
     const bool beside_syncs = before_.beside_syncs();
     Mapping& mapping = segment_->mapping();

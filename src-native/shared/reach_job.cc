@@ -12,12 +12,12 @@
 namespace durlog {
 namespace {
 
-// A member stores a frame in less than a microsecond, unless the system has given its processor to
-// another thread: then it needs this one to yield.
+// A member stores a frame in less than a microsecond, unless the system has preempted its thread.
+// Then it may need this thread's processor, so this thread yields.
 constexpr uint32_t kSpins = 32;
 constexpr uint32_t kYields = 64;
 constexpr uint32_t kMaxPauseMicros = 2000;
-// How often to ask whether the member that syncs is still alive: one that dies rings no bell.
+// How often to check whether the syncing member is still alive: a member that dies rings no bell.
 constexpr uint64_t kBellMicros = 2000;
 // How long a job waits for another process on a thread that other work needs.
 constexpr uint64_t kBriefWaitMicros = 1000;
@@ -78,8 +78,8 @@ bool ReachJob::IsReached() {
   return !syncs_anyway_ && member_->page().Load(EndWordOf(level_)) >= end_;
 }
 
-// The unsynced segments before the one that begins with `first_seq`. A segment that is trimmed
-// meanwhile was synced.
+// The unsynced segments before the one that begins with `first_seq`. If a segment is trimmed during
+// the call, it was synced.
 Result<std::vector<std::shared_ptr<SharedSegment>>> ReachJob::UnsyncedBefore(uint64_t first_seq) {
   std::vector<std::shared_ptr<SharedSegment>> segments;
   const uint64_t begin = member_->page().Load(PageWord::kSyncedFirst);
@@ -95,7 +95,8 @@ Result<std::vector<std::shared_ptr<SharedSegment>>> ReachJob::UnsyncedBefore(uin
   return segments;
 }
 
-// Under no lock: if two members start it at the same time, the second one finds little to do.
+// Takes no lock: if two members start the writeback at the same time, little is left for the
+// second.
 Status ReachJob::StartWriteback() {
   MembersPage& page = member_->page();
   if (IsReached()) return Status::Ok();
@@ -109,7 +110,7 @@ Status ReachJob::StartWriteback() {
     }
   }
   if (started.ok()) started = committed.segment->file().StartWriteback(0, committed.offset);
-  // A page that could not be written is lost to every level.
+  // A page that could not be written can no longer reach any level.
   if (!started.ok()) {
     page.Raise(PageWord::kLatched, 1);
     return started;
@@ -126,7 +127,7 @@ Status ReachJob::SyncSegments(const std::vector<std::shared_ptr<SharedSegment>>&
   if (level_ == Level::kFull) {
     DURLOG_RETURN_IF_ERROR(committed.segment->file().SyncFull());
   } else {
-    // Not the pages populated ahead, which are dirty too.
+    // Does not sync the pages populated ahead, which are dirty too.
     DURLOG_RETURN_IF_ERROR(
         committed.segment->mapping().Sync(0, static_cast<size_t>(committed.offset)));
   }
@@ -137,8 +138,8 @@ Status ReachJob::SyncSegments(const std::vector<std::shared_ptr<SharedSegment>>&
   return Status::Ok();
 }
 
-// If another process has received the report of a failed writeback, no sync by this member reports
-// it: see DeviceProof. The segments are synced.
+// Checks the segments after they were synced: if another process has received the report of a
+// failed writeback, no sync by this member reports it. See DeviceProof.
 Status ReachJob::CheckDevice(const std::vector<std::shared_ptr<SharedSegment>>& sealed,
                              const LogPoint& committed) {
   const uint32_t alignment = member_->direct_alignment();
@@ -160,7 +161,7 @@ Status ReachJob::CheckDevice(const std::vector<std::shared_ptr<SharedSegment>>& 
   return check(*committed.segment, committed.offset);
 }
 
-// The caller holds PageLock::kSync. Every claim is true before it is published.
+// The caller holds PageLock::kSync. An end is published only after it has been reached.
 Status ReachJob::SyncForAll() {
   MembersPage& page = member_->page();
   DURLOG_RETURN_IF_ERROR(walk_.Advance());
@@ -171,8 +172,8 @@ Status ReachJob::SyncForAll() {
   DURLOG_ASSIGN_OR_RETURN(const auto sealed, UnsyncedBefore(committed.segment->first_seq()));
   AtStep(Step::kSyncBegun);
   const uint64_t began = member_->file_system().MonotonicMicros();
-  // The kernel may have dropped the pages, and reports that once, with any errno: no member may
-  // sync them again.
+  // After a failed sync, the kernel may have dropped the pages, and it reports this only once, with
+  // any errno. So no member may sync them again.
   Status synced = SyncSegments(sealed, committed);
   bool latches = !synced.ok();
   if (synced.ok()) {
@@ -188,7 +189,7 @@ Status ReachJob::SyncForAll() {
   if (level_ == Level::kFull) page.Raise(PageWord::kFullEnd, committed.seq);
   page.Raise(PageWord::kSyncedFirst, committed.segment->first_seq());
   if (is_active) page.Raise(PageWord::kSyncedRotations, rotations);
-  // After kSyncedFirst, so that the segments before the committed point's need no proof any more.
+  // After kSyncedFirst, so that the segments before the committed point need no proof any more.
   if (NeedsNoProof(committed.segment) && std::all_of(sealed.begin(), sealed.end(), NeedsNoProof)) {
     page.Raise(PageWord::kVouchedEnd, committed.seq);
   }
@@ -218,7 +219,7 @@ Result<bool> ReachJob::AwaitSynced() {
       DURLOG_ASSIGN_OR_RETURN(leads, page.TryLock(PageLock::kSync));
     }
     if (leads) {
-      // The leader before may have been the one that latched the log.
+      // The previous holder of the lock may have latched the log.
       Status synced =
           IsReached() || page.Load(PageWord::kLatched) != 0 ? Status::Ok() : SyncForAll();
       page.Unlock(PageLock::kSync);
@@ -235,7 +236,7 @@ Result<bool> ReachJob::AwaitSynced() {
       NoteStall(*leader, page.Load(EndWordOf(level_)));
       return false;
     }
-    // Another thread of this member syncs: that takes as long as the device takes.
+    // Another thread of this member is syncing: the duration depends only on the device.
     waits_since = clock.MonotonicMicros();
   }
 }

@@ -1,4 +1,5 @@
-// Waits until records have reached a level, and syncs for all members if none does.
+// Waits until records have reached a level. If no other member is syncing, it syncs for all
+// members.
 #pragma once
 
 #include <cstdint>
@@ -17,8 +18,8 @@ namespace durlog {
 
 class ReachJob final : public Job {
  public:
-  // Every record below `end` is to reach `level`. The walk starts at `from`. The job gives up after
-  // `stall_ms` without progress by a living member.
+  // Waits until every record below `end` has reached `level`. The walk starts at `from`. The job
+  // gives up if a living member makes no progress for `stall_ms`.
   ReachJob(std::shared_ptr<Member> member, LogPoint from, uint64_t end, Level level,
            uint32_t stall_ms)
       : member_(std::move(member)),
@@ -27,16 +28,17 @@ class ReachJob final : public Job {
         level_(level),
         stall_ms_(stall_ms) {}
 
-  // Before it runs: the job syncs once even if every record has reached the level, because sealed
-  // segments count as synced only after a sync.
+  // Call it before the job runs. The job then syncs once even if every record has reached the
+  // level, because sealed segments count as synced only after a sync.
   void SyncAnyway() { syncs_anyway_ = true; }
-  // Before it runs: another job of this member runs first, and reports a stall for both.
+  // Call it before the job runs: another job of this member runs first and reports a stall for
+  // both.
   void Follow() { follows_ = true; }
   bool follows() const { return follows_; }
-  // After done(). If a sync failed, the page says that the log is latched.
+  // After done(). If a sync failed, kLatched of the page is set.
   const Status& status() const { return status_; }
   const LogPoint& point() const { return walk_.point(); }
-  // The member because of which not every record has reached the level.
+  // The member because of which the job gave up, and the first record that waits for it.
   const std::optional<Stall>& stall() const { return stall_; }
   Level level() const { return level_; }
   // How long the job's last sync for all members took; 0 if it made none.
@@ -60,7 +62,7 @@ class ReachJob final : public Job {
   bool IsReached();
   // Waits a little longer each time. False once the waits have taken `stall_ms`.
   bool Pause();
-  // A living member has held up the job for too long.
+  // Notes that the job has waited too long for a living member.
   void NoteStall(int64_t pid, uint64_t seq);
 
   const std::shared_ptr<Member> member_;

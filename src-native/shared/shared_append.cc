@@ -70,8 +70,8 @@ Result<bool> SharedLog::SetFrameTime(uint64_t time_ms) {
   return true;
 }
 
-// Reserves a place, which is this member's until it publishes or dies. On failure nothing has been
-// reserved.
+// Reserves a place, which belongs to this member until it publishes the frame or dies. On failure,
+// nothing has been reserved.
 Result<SharedLog::Place> SharedLog::Reserve(uint64_t frame_bytes, uint64_t seqs, uint64_t time_ms,
                                             uint64_t expected_seq) {
   const LogPoint& point = append_->point();
@@ -91,7 +91,7 @@ Result<SharedLog::Place> SharedLog::Reserve(uint64_t frame_bytes, uint64_t seqs,
       DURLOG_RETURN_IF_ERROR(Seal(SealReason::kFull));
       continue;
     }
-    // After CatchUp() and before the reservation: see MembersPage::RaiseTime().
+    // Must come after CatchUp() and before the reservation: see MembersPage::RaiseTime().
     DURLOG_ASSIGN_OR_RETURN(const bool fits, SetFrameTime(time_ms));
     if (!fits) {
       DURLOG_RETURN_IF_ERROR(Seal(SealReason::kTime));
@@ -106,7 +106,7 @@ Result<SharedLog::Place> SharedLog::Reserve(uint64_t frame_bytes, uint64_t seqs,
     }
     AtStep(Step::kReserved);
     if (segment.faulted()) {
-      // Only this process sees what was stored.
+      // The reservation may be visible only to this process.
       Latch(FaultedPoint(*member_, point));
       return LatchedError();
     }
@@ -121,14 +121,14 @@ FrameFields SharedLog::FieldsOf(uint64_t seq, size_t payload_bytes) const {
   fields.state = FrameState::kCommitted;
   fields.length = static_cast<uint32_t>(payload_bytes);
   fields.seq = seq;
-  // At most `seq`: a synced record is committed, and this one is not.
+  // Limited to `seq`, because no later record can be synced before this one is committed.
   const uint64_t synced = std::min(member_->page().Load(PageWord::kSyncedEnd), seq);
   fields.unsynced = static_cast<uint32_t>(std::min<uint64_t>(seq - synced, UINT32_MAX));
   fields.time_ms = frame_time_ms_;
   return fields;
 }
 
-// If a page was lost, the other members must not see a frame whose bytes they cannot see.
+// Does not publish the frame if a page was lost: the other members would not see its bytes.
 Status SharedLog::Publish(const Place& place, uint64_t first_word) {
   SharedSegment& segment = *append_->point().segment;
   AtStep(Step::kHeaderStored);
@@ -145,8 +145,8 @@ Status SharedLog::Publish(const Place& place, uint64_t first_word) {
   return Status::Ok();
 }
 
-// If the walk fails, the job that waits for the record reports it: the caller has no promise yet
-// that could be rejected.
+// A failure of the walk is reported by the job that waits for the record, because the caller has no
+// promise yet that could be rejected.
 void SharedLog::NoteAppended(const Place& place, Level level) {
   const LogPoint& point = append_->point();
   if (committed_->IsAt(*point.segment, place.offset)) {
@@ -218,8 +218,8 @@ Result<uint64_t> SharedLog::AppendBatch(const Bytes* payloads, size_t count, Lev
   return place.seq;
 }
 
-// After success the level is reached. Fails if another member holds up the records before `end`, or
-// if a sync fails.
+// On success, the level is reached. Fails if another member delays the records below `end` for too
+// long, or if a sync fails.
 Status SharedLog::AwaitHere(uint64_t end, Level level) {
   while (ReachedEnd(level) < end) {
     ReachJob job(member_, committed_->point(), end, level, options_.stall_ms);
@@ -229,7 +229,7 @@ Status SharedLog::AwaitHere(uint64_t end, Level level) {
     Refresh();
     // Once another member has latched the log, no member syncs.
     NoteLatchOfOthers();
-    // The record is stored: whether it stays is not known.
+    // The record is stored, but it is not known whether it will remain.
     if (latched_) return failure_;
     if (!job.status().ok()) return job.status();
     if (job.stall()) return StallError(*job.stall());
@@ -244,7 +244,7 @@ Status SharedLog::AwaitStored(uint64_t end, Level level) {
   return reached;
 }
 
-// Waits for the next segment's file, or for a sync, as long as a stall may last.
+// Waits for the next segment's file or for a sync, for at most stall_ms.
 template <typename AppendOnce>
 Result<uint64_t> SharedLog::AppendAwaitingRoom(const AppendOnce& append) {
   std::optional<uint64_t> waits_since;

@@ -20,7 +20,7 @@ SharedLog::~SharedLog() {
   if (populate_job_) populate_job_->Await();
   trims_.CancelAll();
   trims_.AwaitAll();
-  if (!committed_) return;  // it has not been opened
+  if (!committed_) return;  // the log was not opened completely
   if (closing_ && !latched_) {
     Leave();
   } else {
@@ -28,7 +28,7 @@ SharedLog::~SharedLog() {
   }
 }
 
-// Not left to the destructor of the member, which a job may hold for longer.
+// Not done by the destructor of the member, because a job may hold the member longer.
 void SharedLog::LeaveLocks() {
   member_->LeaveSlot();
   member_->live().Leave();
@@ -37,8 +37,8 @@ void SharedLog::LeaveLocks() {
 
 // The last member marks the end, so that the next open knows that everything is synced. If this
 // fails, the next open reads a little more, and nothing is lost. The exclusive lock is released
-// before another process can join, which needs a shared one. If another member that joins or leaves
-// is stopped, this one leaves as if it died.
+// before another process can join, because joining takes a shared lock. If another member is
+// stopped while it joins or leaves, this member leaves without a marker, as if it had died.
 void SharedLog::Leave() {
   JoinLock leaving(*member_);
   if (!leaving.Take(options_.stall_ms).ok()) return LeaveLocks();
@@ -59,7 +59,7 @@ Status SharedLog::MarkEnd(LogPoint end) {
   static_cast<void>(member_->directory().Remove(page.NextSpareName()).ok());
   if (page.Load(PageWord::kLatched) != 0) return LatchedError();
   if (!end.after_marker) {
-    // All of it is synced before the marker says so.
+    // Everything must be synced before the marker states it.
     ReachJob sync(member_, committed_->point(), end.seq, Level::kSync, options_.stall_ms);
     sync.RunOnce();
     DURLOG_RETURN_IF_ERROR(sync.status());

@@ -13,7 +13,7 @@ uint64_t SharedLive::Attach(FileSystem& file_system, Directory& directory, uint6
   if (!mapping.ok() || !(*mapping)->Populate(0, kLivePageBytes).ok()) return 0;
   auto* const words = reinterpret_cast<LiveAtomic*>((*mapping)->data());
   const uint64_t found = words[kLiveLineageWord].load();
-  // Another page has been put in its place.
+  // The file has been replaced by another page.
   if (lineage != 0 && found != lineage) return 0;
   // The session comes before the lock: see LivePageReader::ReadWords().
   if (lineage == 0) {

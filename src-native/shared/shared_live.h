@@ -1,4 +1,4 @@
-// The live page of a log with several writers: see docs/FORMAT.md. From any thread.
+// The live page of a log with several writers: see docs/FORMAT.md. Usable from any thread.
 #pragma once
 
 #include <cstdint>
@@ -10,26 +10,27 @@
 
 namespace durlog {
 
-// Each member has a shared lock on the open file: the words count while any member lives.
-// Without a page the members write as usual, and readers read the segments.
+// Each member has a shared lock on the open file: the words are valid while any member is alive.
+// Without a page, members write as usual, and readers read the segments.
 class SharedLive {
  public:
   SharedLive() = default;
   SharedLive(const SharedLive&) = delete;
   SharedLive& operator=(const SharedLive&) = delete;
 
-  // The first member has made the page by LivePageWriter. `lineage` is that of the page which the
-  // other members use; 0 for the first member. Returns the page's lineage, 0 without a page.
+  // Opens the page, which the first member has made with LivePageWriter. `lineage` is the lineage
+  // of the page that the other members use; 0 for the first member. Returns the page's lineage; 0
+  // if there is no page.
   uint64_t Attach(FileSystem& file_system, Directory& directory, uint64_t lineage);
 
-  // This member no longer vouches for the words.
+  // Releases this member's lock. The words stay valid while another member holds one.
   void Leave();
 
-  // To be called after the claim has become true.
+  // Call these only after the records have reached the level, or after the trim has been decided.
   void RaiseMemoryEnd(uint64_t end) { Raise(kLiveMemoryEndWord, end); }
   void RaiseSyncedEnd(uint64_t end) { Raise(kLiveSyncedEndWord, end); }
   void RaiseFirstSeq(uint64_t seq) { Raise(kLiveFirstSeqWord, seq); }
-  // Wakes the readers that wait for news.
+  // Wakes the readers that wait for a change.
   void Ring() {
     if (words_ != nullptr) LiveBell::RingIfAwaited(*mapping_);
   }

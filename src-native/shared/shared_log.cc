@@ -18,7 +18,7 @@ Status SharedLog::LatchedError() const {
                        "log and open it again");
 }
 
-// Called after everything that changes which ends are reached, and never by Pump(): see there.
+// Called after every step that may raise the reached ends, but never by Pump(): see Pump().
 void SharedLog::Refresh() {
   if (!latched_) {
     Status advanced = committed_->Advance();
@@ -33,7 +33,7 @@ void SharedLog::RaiseReached() {
   acks_.Reach(Level::kAsync, page.Load(PageWord::kAsyncEnd));
   acks_.Reach(Level::kSync, page.Load(PageWord::kSyncedEnd));
   acks_.Reach(Level::kFull, page.Load(PageWord::kFullEnd));
-  // Another member may have synced for this one too.
+  // Another member may have synced this member's records too.
   if (!WantsSync()) pending_bytes_ = syncing_bytes_ = next_syncing_bytes_ = 0;
 }
 
@@ -82,11 +82,11 @@ void SharedLog::NoteStall(const std::optional<Stall>& stall, StallRow* row) {
   listener_->OnStalled(stall->pid, stall->seq, row->lasts());
 }
 
-// A job waits for every end that is wanted and not known to be reached, even if it has been reached
-// meanwhile: the caller is notified by the job's end.
+// Starts a job for every end that is wanted and not known to be reached, even if it has been
+// reached in the meantime: the end of the job notifies the caller.
 void SharedLog::Pump() {
   clock_.Refresh();
-  // Whatever waited for it has been tried again since the last Harvest().
+  // The appends that waited for the spare have been tried again since the last Harvest().
   if (std::exchange(spare_failure_seen_, false)) spare_job_.reset();
   if (latched_ || closed_unsynced_) return;
   member_->live().Ring();
@@ -114,8 +114,8 @@ std::shared_ptr<ReachJob> SharedLog::MakeSync() {
   return MakeReach(std::max(acks_.WantedEnd(Level::kSync), async_end), Level::kSync);
 }
 
-// A large group waits neither for the end of its turn nor for the event loop: while the device
-// takes one group, the next one is framed, and its sync begins as soon as the device is free.
+// Syncs a large group before the end of its turn: while the device writes one group, the next group
+// is framed, and its sync begins as soon as the device is free.
 void SharedLog::SyncEagerly() {
   if (pending_bytes_ < eager_size_.bytes()) return;
   if (next_sync_job_ && !sync_job_->done()) return;
@@ -123,8 +123,8 @@ void SharedLog::SyncEagerly() {
   Pump();
 }
 
-// The progress of the other members is read only after a job has ended: the caller settles promises
-// after a job's end, and would not do so for a level that is found to be reached without one.
+// Reads the progress of the other members only after a job has ended: the caller settles promises
+// only then.
 void SharedLog::Harvest() {
   const bool memory = memory_job_ && memory_job_->done();
   const bool sync = sync_job_ && sync_job_->done();
@@ -139,7 +139,7 @@ void SharedLog::Harvest() {
   NoteLatchOfOthers();
 }
 
-// The end of a job that has made the next segment's file, or has waited for it.
+// Handles the end of the job that made the next segment's file, or waited for it.
 void SharedLog::NoteRoom() {
   if (!spare_job_ || !spare_job_->done()) return;
   spare_failure_seen_ = spare_job_->failed();
@@ -182,7 +182,8 @@ void SharedLog::NoteFailure(Status status) {
   Latch(std::move(status));
 }
 
-// The other members take this one for dead, and make voids of the places that it cannot finish.
+// Leaves the slot, so that the other members treat this member as dead and replace the reservations
+// that it cannot finish with voids.
 void SharedLog::Latch(Status status) {
   if (latched_) return;
   latched_ = true;

@@ -1,10 +1,10 @@
 // One of several writers of a log, each in a separate process or thread.
 //
 // Threads: as with Log, every method is called by one thread, and blocking work is done by jobs.
-// The members find out about each other from the segments and from the page of MembersPage: a
-// member reserves the place of a record by a compare-and-swap on the frame's first eight bytes,
-// fills it, and publishes it by storing them again. A record counts once it and all before it are
-// whole. If a member dies, the others make voids of the places that it has reserved.
+// The members communicate only through the segments and MembersPage. A member reserves the place of
+// a record by a compare-and-swap on the frame's first eight bytes, fills it, and publishes it by
+// storing these bytes again. A record is committed once it and all earlier records are whole. If a
+// member dies, the other members replace the places that it has reserved with voids.
 #pragma once
 
 #include <cstdint>
@@ -36,27 +36,28 @@ namespace durlog {
 
 class SharedLog final : public LogWriter {
  public:
-  // Blocking: joins the members, or recovers or makes the log if no member is alive. kLocked if one
-  // writer has the log alone, kUnsupported if several cannot share it. The log has no executor yet:
-  // Attach() comes next.
+  // Blocking: joins the members, or recovers or creates the log if no member is alive. kLocked if
+  // an exclusive writer has the log, kUnsupported if several writers cannot share it. The log has
+  // no executor until Attach() is called.
   static Result<std::unique_ptr<SharedLog>> Open(FileSystem& file_system, const std::string& path,
                                                  const LogOptions& options);
-  // Waits for the jobs that run. After PrepareClose() it leaves in order: the last member marks the
-  // end of the log.
+  // Waits for the running jobs. After PrepareClose(), the last member also marks the end of the
+  // log.
   ~SharedLog() override;
   SharedLog(const SharedLog&) = delete;
   SharedLog& operator=(const SharedLog&) = delete;
 
   void Attach(Executor* executor, LogListener* listener) override;
 
-  // As those of Log. A level is reached when this record and all earlier ones, of all members, have
-  // reached it.
+  // As the functions of Log. A record has reached a level when it and all earlier records, of all
+  // members, have reached it.
   Result<uint64_t> Append(Bytes payload, Level level, uint64_t time_ms = kClockTime,
                           uint64_t expected_seq = kAnySeq) override;
   Result<uint64_t> AppendBatch(const Bytes* payloads, size_t count, Level level,
                                uint64_t time_ms = kClockTime,
                                uint64_t expected_seq = kAnySeq) override;
-  // At kMemory when they return; kStalled if the record is stored and an earlier one is not.
+  // The record is at kMemory when these return. kStalled if the record is stored but an earlier
+  // record is not.
   Result<uint64_t> Write(Bytes payload) override;
   Result<uint64_t> WriteBatch(const Bytes* payloads, size_t count) override;
   Result<uint64_t> AppendSync(Bytes payload, Level level, uint64_t time_ms = kClockTime) override;
@@ -64,12 +65,12 @@ class SharedLog final : public LogWriter {
   // Write() waits for room itself.
   bool HasRoom() const override { return true; }
   void RequestSync(Level level) override;
-  // Finds out what the other members have done.
+  // Reads the progress of the other members.
   void Look();
 
   void Pump() override;
   void Harvest() override;
-  // The records of this member are synced before it is idle, unless another member holds that up
+  // The records of this member are synced before it is idle, unless another member delays the sync
   // for too long: see LogListener::OnClosedUnsynced().
   void PrepareClose() override;
   std::shared_ptr<SharedTrimJob> BeginTrim(uint64_t seq);
@@ -81,7 +82,7 @@ class SharedLog final : public LogWriter {
   uint64_t first_seq() const { return member_->page().Load(PageWord::kFirstSeq); }
   // The seq after the last record that this member has appended or seen.
   uint64_t next_seq() const { return append_->point().seq; }
-  // As of the last call of another method.
+  // The value at the last call of another method.
   uint64_t ReachedEnd(Level level) const { return acks_.ReachedEnd(level); }
   uint64_t pending_bytes() const { return pending_bytes_ + syncing_bytes_ + next_syncing_bytes_; }
   const LogOptions& options() const override { return options_; }
@@ -97,7 +98,7 @@ class SharedLog final : public LogWriter {
   struct Place {
     uint64_t offset;
     uint64_t seq;
-    FrameStep step;  // over it, once it is published
+    FrameStep step;  // with which a walk passes the published frame
   };
 
   SharedLog(std::shared_ptr<Member> member, Capabilities capabilities, const LogOptions& options);
@@ -167,8 +168,8 @@ class SharedLog final : public LogWriter {
   RecoveryReport recovery_;
   LogStats stats_;
 
-  std::unique_ptr<LogWalk> append_;     // past everything that is known to be reserved
-  std::unique_ptr<LogWalk> committed_;  // past everything that is known to be whole
+  std::unique_ptr<LogWalk> append_;     // at the end of all frames known to be reserved
+  std::unique_ptr<LogWalk> committed_;  // at the end of all frames known to be whole
   AckLedger acks_;
   uint64_t own_end_ = 0;        // after the last record that this member has appended
   uint64_t pending_bytes_ = 0;  // appended since the last sync began
@@ -181,24 +182,24 @@ class SharedLog final : public LogWriter {
 
   std::shared_ptr<ReachJob> memory_job_;
   std::shared_ptr<ReachJob> sync_job_;
-  std::shared_ptr<ReachJob> next_sync_job_;  // of a group that waits for the one before
+  std::shared_ptr<ReachJob> next_sync_job_;  // of the group that waits for sync_job_
   std::shared_ptr<SharedSpareJob> spare_job_;
   std::shared_ptr<PopulateJob> populate_job_;
   JobList trims_;
   StallRow memory_stalls_;
   StallRow sync_stalls_;
   StallRow room_stalls_;
-  bool spare_failure_seen_ = false;         // of spare_job_, by Harvest()
-  uint64_t spare_asked_in_ = UINT64_MAX;    // segment by its first seq
-  bool spare_asked_made_ = false;           // another member had made the spare then
-  std::shared_ptr<SharedSegment> entered_;  // in which the append point is
-  std::shared_ptr<SharedSegment> left_;     // the one before, while its map is still populated
-  uint64_t populated_until_ = 0;            // of the segment that is appended to
-  uint64_t stretch_from_ = 0;               // where the append point was the last time
-  AppendedStretch stretch_;                 // from there on
+  bool spare_failure_seen_ = false;         // Harvest() has seen that spare_job_ failed
+  uint64_t spare_asked_in_ = UINT64_MAX;    // the segment of the last request, by its first seq
+  bool spare_asked_made_ = false;           // the spare existed at the last request
+  std::shared_ptr<SharedSegment> entered_;  // the segment of the append point
+  std::shared_ptr<SharedSegment> left_;     // the previous segment, while its map is populated
+  uint64_t populated_until_ = 0;            // an offset in the active segment
+  uint64_t stretch_from_ = 0;               // the append point at the last populate job
+  AppendedStretch stretch_;                 // the bytes appended since
 
   bool latched_ = false;
-  Status failure_;  // that latched it
+  Status failure_;  // the failure that latched the log
   bool closing_ = false;
   bool closed_unsynced_ = false;
 };

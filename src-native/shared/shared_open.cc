@@ -13,11 +13,12 @@
 namespace durlog {
 namespace {
 
-// How many stalls long to wait for a member that joins: it may be recovering the log.
+// The time to wait for a member that joins, in stalls: it may be recovering the log.
 constexpr uint64_t kJoinStalls = 10;
 
 Status CheckShareable(const Capabilities& capabilities, const std::string& path) {
-  // Without direct I/O a member could not check what it has not seen written: see DeviceProof.
+  // Without direct I/O, a member cannot check records that were stored before it opened the
+  // segment: see DeviceProof.
   // tmpfs has no device, and no direct I/O before Linux 6.6.
   const bool checks_device = capabilities.direct_io || capabilities.file_system == "tmpfs";
   if (capabilities.shares_maps && capabilities.overwrites_in_place &&
@@ -60,7 +61,7 @@ Result<std::unique_ptr<SharedLog>> SharedLog::Open(FileSystem& file_system, cons
   if (first) {
     Status recovered = log->Recover();
     if (!recovered.ok()) {
-      // The next process to join would take the lock for that of an exclusive writer.
+      // The next process that joins would mistake this lock for the lock of an exclusive writer.
       static_cast<void>(member->lock().UnlockRange(0, 0).ok());
       return recovered;
     }
@@ -91,7 +92,7 @@ Status SharedLog::MakeFirstSegment(uint64_t first_seq) {
   return directory.Sync();
 }
 
-// No member is alive, and this one has the log's lock exclusively.
+// Called while no other member is alive and this one has the log's lock exclusively.
 Status SharedLog::Recover() {
   FileSystem& file_system = member_->file_system();
   LivePageWriter live;
@@ -150,7 +151,7 @@ Status SharedLog::StartAt(const LogPoint& point) {
   return latched_ ? LatchedError() : Status::Ok();
 }
 
-// Other members are alive, and none of them recovers or leaves.
+// Called while other members are alive and none of them recovers or leaves.
 Status SharedLog::Join() {
   MembersPage& page = member_->page();
   DURLOG_RETURN_IF_ERROR(page.Join());
@@ -173,13 +174,14 @@ Status SharedLog::Join() {
   point.seq = point.segment->first_seq();
   DURLOG_RETURN_IF_ERROR(StartAt(point));
   point = committed_->point();
-  // Other members cannot tell what a dead member has reserved from our slot from what is ours.
+  // Other members cannot distinguish the reservations of a dead member that had this slot from the
+  // reservations of this member.
   DURLOG_RETURN_IF_ERROR(VoidReservations(AtReserved::kVoidOwn, &point));
   Refresh();
   return latched_ ? LatchedError() : Status::Ok();
 }
 
-// Moves `point` past everything that is reserved.
+// Moves `point` past all reservations.
 Status SharedLog::VoidReservations(AtReserved policy, LogPoint* point) {
   LogWalk walk(*member_, policy, *point);
   DURLOG_RETURN_IF_ERROR(walk.Advance());

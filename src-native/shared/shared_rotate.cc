@@ -21,8 +21,8 @@ constexpr int kRotateYields = 200;
 
 }  // namespace
 
-// Moves the append point past everything that is reserved; append_->stop() is the frame there. If
-// the two points are one, the committed point moves along: a frame is looked at once.
+// Moves the append point past all reservations; append_->stop() then describes the frame there. If
+// the committed point was at the same place, it moves too, so that each frame is read only once.
 Status SharedLog::CatchUp() {
   NoteLatchOfOthers();
   if (latched_) return LatchedError();
@@ -46,7 +46,7 @@ Status SharedLog::CatchUp() {
 Status SharedLog::Seal(SealReason reason) {
   const LogPoint& point = append_->point();
   SharedSegment& segment = *point.segment;
-  // The next segment must have another name, so the seal of an empty one takes a seq.
+  // The next segment must have another name, so the seal of an empty segment takes a seq.
   const bool is_empty = point.seq == segment.first_seq();
   if (is_empty && reason == SealReason::kFull) {
     return Status::Error(Code::kBatchTooLarge,
@@ -88,12 +88,12 @@ bool SharedLog::TooMuchUnsynced() const {
   return ReachesUnsyncedLimit(segments, segments * options_.segment_bytes);
 }
 
-// The append point is at the end of a sealed segment. After success the next one has its name, and
-// CatchUp() enters it.
+// Called with the append point at the end of a sealed segment. After success, the next segment has
+// its name, and CatchUp() enters it.
 Status SharedLog::MakeNext() {
   const uint64_t next = append_->point().seq;
   if (member_->page().Load(PageWord::kActiveFirst) >= next) return Status::Ok();
-  // A sealed segment is synced soon, whatever level was asked for.
+  // A sealed segment is synced soon, whatever levels were requested.
   acks_.Want(Level::kSync, next);
   if (TooMuchUnsynced()) {
     Pump();
@@ -117,7 +117,7 @@ Status SharedLog::Rotate(uint64_t first_seq) {
     }
     YieldThread();
   }
-  // The failure of the job that this append has waited for. Any other one says nothing about now.
+  // Reports the failure only of a job that an append waited for. An older failure may not recur.
   spare_failure_seen_ = false;
   if (spare_job_ && spare_job_->failed()) {
     const std::shared_ptr<SharedSpareJob> failed = std::exchange(spare_job_, nullptr);
@@ -127,15 +127,15 @@ Status SharedLog::Rotate(uint64_t first_seq) {
   return Status::Error(Code::kBackpressure, "the next segment is being prepared");
 }
 
-// A record that is appended now must not get a time before the segment's base time, nor one that is
-// too long after it: the clock may have been set since the spare was made, or the log was idle.
+// Whether a record that is appended now can have its time in a segment with this base time. The
+// clock may have been set back since the spare was made, or the log may have been idle for weeks.
 bool SharedLog::FitsNow(uint64_t base_time_ms) const {
   const uint64_t now_ms = member_->file_system().NowMs();
   return base_time_ms <= now_ms && now_ms - base_time_ms <= UINT32_MAX;
 }
 
-// Under PageLock::kRotate. False if there is no spare. A member may have died after any store here:
-// one that has given the name has perhaps not stored that it did.
+// The caller holds PageLock::kRotate. False if there is no spare. A member may have died after any
+// step of this function: the segment may have its name although the page does not show it.
 Result<bool> SharedLog::GiveName(uint64_t first_seq) {
   MembersPage& page = member_->page();
   if (page.Load(PageWord::kActiveFirst) >= first_seq) return true;
@@ -163,9 +163,9 @@ Result<bool> SharedLog::GiveName(uint64_t first_seq) {
   return true;
 }
 
-// If an append waits for the spare, so does the job for another member that makes it, and the
-// append fails if the job does. If another member makes the spare, this one asks again once it is
-// made, to open it.
+// Requests a spare. With `waits`, an append waits for it: the job then also waits for another
+// member that is making the spare, and the append fails if the job fails. If another member makes
+// the spare, this member makes a second request once it exists, in order to open it.
 void SharedLog::RequestSpare(bool waits) {
   const uint64_t segment = append_->point().segment->first_seq();
   const bool made = member_->page().Load(PageWord::kSpare) != 0;
@@ -187,7 +187,7 @@ void SharedLog::RequestSpare(bool waits) {
 
 void SharedLog::PopulateAhead() {
   const LogPoint& point = append_->point();
-  // A log of ten records dirties little.
+  // Populates little at first, for logs of a few records.
   const uint64_t ahead = std::min(kPopulateBytes, std::max(point.offset, kFirstPopulateBytes));
   if (point.offset + ahead / 2 <= populated_until_) return;
   if (populate_job_ && !populate_job_->done()) return;

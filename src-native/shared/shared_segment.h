@@ -21,9 +21,9 @@ namespace durlog {
 
 class SharedSegment {
  public:
-  // The segment must be of a version for several writers, of the log `uuid`, and have its blocks.
-  // If `held` is the same file, opened before any record was stored there, it is taken and used.
-  // `recovered_end` is as for DeviceProof::Of().
+  // The segment must have the version for several writers, belong to the log `uuid`, and have all
+  // its blocks. If `held` is the same file, opened before any record was stored there, this open is
+  // used. `recovered_end` is as for DeviceProof::Of().
   static Result<std::shared_ptr<SharedSegment>> Open(Directory& directory, uint64_t first_seq,
                                                      const LogUuid& uuid, uint64_t recovered_end,
                                                      OpenedSegment* held);
@@ -42,15 +42,15 @@ class SharedSegment {
     WordAt(offset + 8).store(Load64(header + 8), std::memory_order_relaxed);
     WordAt(offset + 16).store(Load64(header + 16), std::memory_order_relaxed);
   }
-  // A store or load met a page that could not be read or written: the member may see bytes that no
-  // other member sees, and nothing of the segment counts.
+  // True if a store or load met a page that could not be read or written. This member may then see
+  // bytes that no other member sees, so it must not use any byte of the segment.
   bool faulted() const { return mapping_->faulted(); }
   // The check that a sync by this member needs. Null if every failed writeback is reported to this
   // open of the file. Held with Member::syncing().
   DeviceProof* proof() { return proof_.get(); }
-  // Another member vouches that no writeback had failed before this open.
+  // Notes that another member's sync has shown that no writeback had failed before this open.
   void TrustSyncs() { proof_.reset(); }
-  // Before a sync: no member stores before `offset` any more. From any thread.
+  // Called before a sync; no member may store before `offset` any more. Callable from any thread.
   void DropBefore(uint64_t offset);
 
  private:

@@ -15,7 +15,8 @@ namespace durlog {
 namespace {
 
 constexpr uint64_t kPauseMicros = 1000;
-// A member that trims is slower than one that stores a record: it removes files.
+// The time to wait for a member that trims, in stalls: removing files takes longer than storing a
+// record.
 constexpr uint64_t kTrimStalls = 5;
 
 }  // namespace
@@ -39,7 +40,7 @@ Status SharedTrimJob::SyncSealed() {
   return stall_ ? StallError(*stall_) : Status::Ok();
 }
 
-// Under PageLock::kTrim.
+// The caller holds PageLock::kTrim.
 Status SharedTrimJob::RemoveSegments() {
   MembersPage& page = member_->page();
   const uint64_t keep = SyncedFirst();

@@ -13,9 +13,9 @@
 
 namespace durlog {
 
-// Removes whole segments below a seq, oldest first, and never the active one. A segment that is not
-// synced is synced first; if another member holds that up, the segment stays and the status is
-// kStalled. No file is used again: a stopped member may still have it mapped.
+// Removes whole segments below a seq, oldest first, and never the active one. Unsynced segments are
+// synced first; if another member delays the sync for too long, the segments stay and the status is
+// kStalled. No file is reused, because a stopped member may still have it mapped.
 class SharedTrimJob final : public Job {
  public:
   SharedTrimJob(std::shared_ptr<Member> member, LogPoint committed, uint64_t seq, uint32_t stall_ms)
@@ -27,7 +27,7 @@ class SharedTrimJob final : public Job {
   bool waits() const override { return true; }
   // After done().
   const Status& status() const { return status_; }
-  // The member because of which the status is kStalled.
+  // The member that caused the status kStalled.
   const std::optional<Stall>& stall() const { return stall_; }
 
  protected:

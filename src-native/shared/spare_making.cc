@@ -35,7 +35,7 @@ Result<Spare> MakeSharedSpare(Directory& directory, const SegmentHeader& header,
       .WithPath(directory.path());
 }
 
-// True if there is a spare now, false if another thread or member has the lock.
+// Returns true if there is a spare now, false if another thread or member has the lock.
 Result<bool> SharedSpareJob::TryMake() {
   MembersPage& page = member_->page();
   const std::unique_lock<std::mutex> here(member_->rotating(), std::try_to_lock);

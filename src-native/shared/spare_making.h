@@ -16,14 +16,15 @@ namespace durlog {
 // The header of a segment that several writers append to.
 SegmentHeader SharedHeader(FileSystem& file_system, const LogUuid& uuid, uint64_t base_time_ms,
                            uint64_t segment_bytes);
-// A file with that header and all of its blocks. kUnsupported if the blocks cannot be allocated.
+// Makes a file with that header and all of its blocks. kUnsupported if the blocks cannot be
+// allocated.
 Result<Spare> MakeSharedSpare(Directory& directory, const SegmentHeader& header,
                               const SpareRequest& request, const std::string& name);
 
 class SharedSpareJob final : public Job {
  public:
-  // With `stall_ms` the job waits that long for another member that makes the file or gives it its
-  // name; with 0 it leaves the file to that member.
+  // If another member is making the file or giving it its name, the job waits for that member for
+  // at most `stall_ms`. With 0, it does not wait and leaves the file to that member.
   SharedSpareJob(std::shared_ptr<Member> member, const SpareRequest& request,
                  const SegmentHeader& header, uint32_t stall_ms)
       : member_(std::move(member)), request_(request), header_(header), stall_ms_(stall_ms) {}
@@ -31,9 +32,9 @@ class SharedSpareJob final : public Job {
   // After done().
   const Status& status() const { return status_; }
   bool failed() const { return done() && !status_.ok(); }
-  // An append waits for it, and fails if it fails.
+  // True if an append waits for the job. The append fails if the job fails.
   bool waits() const override { return stall_ms_ > 0; }
-  // The process of the member for which the job has waited too long, 0 if it is not known.
+  // The process of the member for which the job has waited too long; 0 if it is not known.
   std::optional<int64_t> TakeStalledPid() { return std::exchange(stalled_pid_, std::nullopt); }
 
  protected:

@@ -1,4 +1,4 @@
-// A living member that holds up another one.
+// A living member that makes no progress, so that other members wait for it.
 #pragma once
 
 #include <cstdint>
@@ -11,16 +11,16 @@ namespace durlog {
 
 struct Stall {
   int64_t pid = 0;   // 0: not known
-  uint64_t seq = 0;  // this one and all after it wait
+  uint64_t seq = 0;  // this record and all later ones wait
 };
 
 inline Status StallError(const Stall& stall) {
-  return Status::Error(Code::kStalled, "another writer is stopped or slow, and holds up seq " +
-                                           std::to_string(stall.seq) + " and all after it")
+  return Status::Error(Code::kStalled, "another writer is stopped or slow and delays seq " +
+                                           std::to_string(stall.seq) + " and all later records")
       .WithOwner(stall.pid);
 }
 
-// Counts the waits in a row that have ended with the same stall.
+// Counts consecutive waits that have ended with a stall at the same seq.
 class StallRow {
  public:
   void Note(const std::optional<Stall>& stall) {
@@ -28,7 +28,7 @@ class StallRow {
     count_ = again ? count_ + 1 : stall ? 1 : 0;
     if (stall) seq_ = stall->seq;
   }
-  // A close waits no longer: a device that is slow has ended its sync by then.
+  // True if a close need not wait any longer: a sync to a slow device would have ended by then.
   bool lasts() const { return count_ >= kLasting; }
 
  private:

@@ -28,7 +28,7 @@ enum class Step : uint8_t {
   kLeaving,
   kMarked,
   kTrimming,
-  kSteps,  // how many there are
+  kSteps,  // the number of steps
 };
 
 #if defined(DURLOG_TEST_STEPS)

@@ -48,8 +48,8 @@ Status CheckExpectedSeq(uint64_t expected_seq, uint64_t next_seq) {
 Status AsSyncFailure(Status status) {
   if (status.code() == Code::kSyncFailed) return status;
   std::string message = "writing to the device failed (" + status.message() +
-                        "): what was not acknowledged may or may not be there; close the log and "
-                        "open it again";
+                        "): records that were not acknowledged may or may not be in the log; close "
+                        "it and open it again";
   return std::move(status).WithCode(Code::kSyncFailed).WithMessage(std::move(message));
 }
 
