@@ -1,4 +1,4 @@
-// `durlog serve`: events to many subscribers, idle subscribers, and catch-up reads. The clients run in this process.
+// Targets of `durlog serve`: events to many subscribers, idle subscribers, and catch-up reads. The clients run in this process.
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { Agent, request } from 'node:http'
@@ -9,7 +9,7 @@ import { withScratch } from '../dist/harness/scratch.js'
 import { median } from '../dist/harness/stats.js'
 
 const SUBSCRIBERS = 1000
-/** One of so many subscribers measures delays. The others only read, so that the clients take little processor time. */
+/** Every MEASURING-th subscriber measures delays. The others only read, so that the clients take little processor time. */
 const MEASURING = 20
 const APPENDS = 1000
 const PAUSE_MS = 5
@@ -37,18 +37,18 @@ async function withServer(dir, measure) {
   })
 }
 
-/** Sends a request and reads its answer; `onData` gets the parts of the body. */
+/** Sends a request and reads the response; `onData` gets the parts of the body. Resolves with the headers. */
 async function call(agent, { port }, method, path, { body, type, onData = () => {} } = {}) {
   const headers = type === undefined ? {} : { 'content-type': type }
   const sent = request({ agent, port, host: '127.0.0.1', method, path, headers })
   const [answer] = await Promise.all([once(sent, 'response').then(([found]) => found), sent.end(body)])
   answer.on('data', onData)
   await once(answer, 'end')
-  if (answer.statusCode >= 300) throw new Error(`${method} ${path} was answered with ${answer.statusCode}`)
+  if (answer.statusCode >= 300) throw new Error(`${method} ${path} returned status ${answer.statusCode}`)
   return answer.headers
 }
 
-/** Settles with the socket of an event stream when the first event arrives. */
+/** Opens an event stream. Resolves with its socket when the first bytes arrive. */
 async function subscribe({ port }, path, onData = () => {}) {
   const socket = connect(port, '127.0.0.1')
   socket.write(`GET ${path}?offset=-1&live=sse HTTP/1.1\r\nhost: bench\r\n\r\n`)
@@ -68,7 +68,7 @@ async function subscribeAll(server, path, count, onDataOf = () => undefined) {
   return sockets
 }
 
-/** The memory of the server's process. */
+/** The resident memory of the server's process, in KiB. */
 function residentKb({ pid }) {
   return Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))[1])
 }
@@ -130,7 +130,7 @@ async function measureCatchUp({ dir }) {
       while (left-- > 0) await call(agent, server, 'POST', '/s', { type, body })
     }
     await Promise.all(Array.from({ length: POSTING }, post))
-    // After the checkpoint that moves the last records to the stream's file.
+    // Waits for the checkpoint that moves the last records to the stream's file.
     await sleep(2 * SETTLING_MS)
     let read = 0
     const onData = (part) => {

@@ -69,7 +69,7 @@ class RetentionInputs {
 
  private:
   std::shared_ptr<SegmentSurvey> survey_;  // null at first, and after Forget()
-  std::vector<SealedSegment> sealed_;      // since the last job began
+  std::vector<SealedSegment> sealed_;      // segments sealed since the last job began
   const std::shared_ptr<CursorSyncs> cursor_syncs_ = std::make_shared<CursorSyncs>();
 };
 

@@ -1,4 +1,4 @@
-// The functions of the addon that have a file of their subject: see `Native` in
+// The functions of the addon that are defined in other files than addon.cc: see `Native` in
 // src/native/native.ts.
 #pragma once
 

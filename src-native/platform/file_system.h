@@ -224,13 +224,13 @@ class Directory {
   virtual const std::string& path() const = 0;
   virtual std::string PathOf(const std::string& name) const { return path() + "/" + name; }
   virtual Result<std::unique_ptr<File>> Open(const std::string& name, OpenMode mode) = 0;
-  // Opens `name` for reading and writing, or makes it.
+  // Opens `name` for reading and writing. Creates the file if it does not exist.
   Result<std::unique_ptr<File>> OpenOrCreate(const std::string& name) {
     for (int attempt = 1;; ++attempt) {
       Result<std::unique_ptr<File>> file = Open(name, OpenMode::kReadWrite);
       if (file.status().code() != Code::kNotFound) return file;
       file = Open(name, OpenMode::kCreateNew);
-      // Another process may have made the file since.
+      // Another process may have created the file in the meantime.
       if (file.ok() || attempt == kCreateAttempts) return file;
     }
   }

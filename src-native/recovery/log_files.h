@@ -18,7 +18,7 @@ struct LogFiles {
 // link, and without that segment the log would begin or end at another seq.
 Result<LogFiles> ListLogFiles(Directory& directory);
 
-// The same, or kNotFound if there is no segment.
+// As ListLogFiles(), but kNotFound if there is no segment.
 Result<LogFiles> FindLogFiles(Directory& directory);
 
 }  // namespace durlog

@@ -10,7 +10,7 @@
 
 namespace durlog {
 
-// PageLock::kJoin, which one member at a time holds.
+// Holds PageLock::kJoin, which only one member at a time can have.
 class JoinLock {
  public:
   explicit JoinLock(Member& member) : member_(member) {}

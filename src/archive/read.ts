@@ -60,7 +60,7 @@ async function* records(resolved: ResolvedRead): AsyncGenerator<LogRecord, void,
   }
 }
 
-/** Attempts to read a record of a piece that other readers remove from the cache. */
+/** The number of attempts to read a record if other readers remove its piece from the cache. */
 const ATTEMPTS = 10
 
 /** A piece of the archive. */
@@ -122,7 +122,7 @@ class ArchiveReader {
       }
       if (await this.#cache.has(facts)) {
         if (cause !== undefined) throw cause
-        // The last records are voids.
+        // All remaining seqs of the piece are voids.
         return
       }
       // Another reader has removed the piece from the cache.

@@ -24,7 +24,10 @@ export interface CursorHost {
   read(options?: ReadOptions): LogReader
   /** Brings every record appended so far to `level`. Undefined if another process writes the log. */
   readonly sync: ((level: 'sync' | 'full') => Promise<number>) | undefined
-  /** Runs `work` while this process does not trim the log: a trim keeps only the positions that it has found. */
+  /**
+   * Runs `work` while this process does not trim the log. A trim reads the positions of the cursors first, so it would not keep
+   * records for a cursor that is created later.
+   */
   whileKept<T>(work: () => Promise<T>): Promise<T>
 }
 

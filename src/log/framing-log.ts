@@ -22,7 +22,7 @@ export class FramingLog extends WriterLog {
     return this.#pipeline.frameRange(bytes, start, end, levelCode(durability), resolve)
   }
 
-  /** Removes the segments in which every cursor has committed all records, also a cursor that is created meanwhile. */
+  /** Removes the segments in which every cursor, including one that is created during this call, has committed all records. */
   trimCommitted(): Promise<number> {
     return this.trimFound(async () => {
       const positions = (await this.cursors()).map(({ position }) => position)

@@ -19,7 +19,7 @@ import type { StreamAppendResult } from './types.js'
 export interface Item extends Wanted {
   /** A string is stored as UTF-8. */
   value: Buffer | string
-  /** What the item needs to be completed when it is decided; undefined if it is complete. */
+  /** The data with which the decision completes the item; undefined if it is complete already. */
   draft?: Draft | undefined
   /** The record's time, if it is not the current one. */
   timestamp?: number | undefined

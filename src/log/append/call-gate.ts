@@ -76,7 +76,7 @@ export class CallGate {
       const run = (): Promise<void> => (async () => work())().then(resolve, reject)
       let state: 'waiting' | 'running' | 'ended' = 'waiting'
       this.#held.push({
-        // A commit that fails before the call starts does not fail it.
+        // If a commit fails before `work` starts, `work` is not rejected.
         outlivesFailure: true,
         fail: () => {},
         admit: () => {
@@ -87,7 +87,7 @@ export class CallGate {
               onEnd()
             })
           }
-          // Until it has ended it stays in the queue, and so blocks later calls.
+          // `work` stays in the queue until it has ended, so that later calls wait for it.
           return state === 'ended'
         },
       })

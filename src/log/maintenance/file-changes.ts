@@ -102,12 +102,12 @@ export class FileChanges implements RetentionHost {
     return this.#closed || this.#log.native.counters[Counter.latched] !== 0
   }
 
-  /** Runs `work` between two changes of the files. */
+  /** Runs `work` while no other change of the files runs. */
   inTurn<T>(work: () => Promise<T>): Promise<T> {
     return this.#turns.take(work)
   }
 
-  /** A function returns the seq when no other change of the files can be made before the trim. */
+  /** If `seq` is a function, it is called after all earlier changes of the files and directly before the trim. */
   async trimBefore(seq: number | (() => Promise<number>)): Promise<number> {
     if (typeof seq === 'number') checkSeq('seq', seq)
     const trim = (): Promise<number> =>
