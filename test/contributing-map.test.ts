@@ -114,7 +114,7 @@ test('a name that is no longer in its file is found', () => {
   expect(holds('src/nowhere.ts', '#settle')).toBe(false)
 })
 
-test.each(['src-native', 'test', 'scripts'])('CONTRIBUTING says what each part of %s is for', (folder) => {
+test.each(['src-native', 'test', 'scripts'])('CONTRIBUTING.md describes the purpose of each part of %s', (folder) => {
   const contributing = read('CONTRIBUTING.md')
   const named = (path: string): boolean =>
     contributing.includes(path) || contributing.includes(`| \`${basename(path)}\` |`)

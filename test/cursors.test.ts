@@ -207,7 +207,7 @@ test('seek sets the position both ways', async () => {
   expect(next.lag).toEqual({ records: 0, bytes: 0, ms: 0 })
 })
 
-test('lag says how many records, bytes and milliseconds a cursor is behind', async () => {
+test('lag reports how many records, bytes and milliseconds a cursor is behind', async () => {
   const log = await scratchLog({ segmentBytes: 65_536 })
   for (let i = 0; i < 500; i++) await log.append('x'.repeat(1000), { durability: 'memory', timestamp: 1_000_000 + i })
   const cursor = await log.cursor('c')

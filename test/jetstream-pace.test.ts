@@ -69,7 +69,7 @@ describe('the wait for an acknowledgement', () => {
     expect(failures).toHaveLength(1)
   })
 
-  test('doubles after each timeout up to the limit, and is short again after an answer', () => {
+  test('doubles after each timeout up to the limit, and is short again after a response', () => {
     const patience = new Patience(LIMIT_MS)
     const waits: number[] = []
     for (let i = 0; i < 5; i++) {
@@ -185,7 +185,7 @@ describe('the limit on unacknowledged messages', () => {
 })
 
 describe('a request', () => {
-  test('is repeated each second until it is answered', async () => {
+  test('is repeated each second until a response arrives', async () => {
     const asked: ((answer: string) => void)[] = []
     const answer = askUntilAnswered(() => new Promise<string>((resolve) => asked.push(resolve)))
     vi.advanceTimersByTime(3500)

@@ -35,7 +35,7 @@ test.each([
   expect(out.toString()).toBe(printed)
 })
 
-test('a clone without its build tools says what to run if it is installed by path', () => {
+test('a clone without its build tools prints what to run if it is installed by path', () => {
   const clone = scratchDir()
   mkdirSync(join(clone, 'scripts'))
   for (const file of ['package.json', 'scripts/prepare.mjs']) cpSync(join(ROOT, file), join(clone, file))

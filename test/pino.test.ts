@@ -119,7 +119,7 @@ describe('a destination', () => {
     expect(stream.log.syncedSeq).toBe(1)
   })
 
-  test('has synced every line when a handler learns of an uncaught exception', () => {
+  test('has synced every line when a handler of uncaught exceptions runs', () => {
     const args = [CHILD, join(scratchDir(), 'log'), 'destination', 'handled', '0']
     expect(spawnSync(process.execPath, args, { encoding: 'utf8' }).stdout).toBe('999\n')
   })

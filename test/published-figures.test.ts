@@ -8,7 +8,7 @@ const root = fileURLToPath(new URL('..', import.meta.url))
 const read = (path: string): string => readFileSync(`${root}${path}`, 'utf8')
 const results: unknown = JSON.parse(read('bench/results.json'))
 
-test.each(DOCUMENTS as string[])('every figure of %s is that of bench/results.json', (document) => {
+test.each(DOCUMENTS as string[])('every figure of %s is the one in bench/results.json', (document) => {
   const text = read(document)
   expect(text).toContain('<!-- figures: ')
   expect(withTables(text, results)).toBe(text)

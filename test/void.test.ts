@@ -64,7 +64,7 @@ describe('seqs without a record', () => {
     expect(await seqsOf(log, await log.seqAt((await log.get(seq)).timestamp))).toEqual([seq])
   })
 
-  test('are never the answer of seqAt: it is the next record, or nextSeq', async () => {
+  test('are never the result of seqAt: the result is the next record, or nextSeq', async () => {
     const segment = segmentOf(1n)
     const at = (seq: number, ms: number): Buffer => segment.frame(seq, { ms })
     segment.put(at(0, 10)).void(1, 3).put(at(4, 30)).put(at(5, 50)).void(6, 2).put(at(8, 70)).void(9, 2)

@@ -27,7 +27,7 @@ function failing(faults: readonly FakeFault[]): (request: FakeRequest) => FakeFa
   }
 }
 
-test('a store that fails, drops connections or loses answers gets every record once', async () => {
+test('a store that fails, drops connections or loses responses gets every record once', async () => {
   const s3 = await store()
   const log = await scratchLog(SMALL)
   await archiveAll(log, s3)
@@ -51,7 +51,7 @@ test('a store that fails, drops connections or loses answers gets every record o
   expect(await plainRecordsIn(await restored(s3))).toEqual(await plainRecords(log))
 })
 
-test('a create whose answer was lost is found, and is not made again', async () => {
+test('a create whose response was lost is found and not repeated', async () => {
   const s3 = await store()
   const log = await scratchLog(SMALL)
   await append(log, 10)

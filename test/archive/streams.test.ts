@@ -74,7 +74,7 @@ test('a stream with retention is restored with its newest records', async () => 
   expect(found).toEqual(Array.from({ length: 101 - firstSeq }, (_, at) => firstSeq + at))
 })
 
-test('streams whose first records have left the log are refused', async () => {
+test('streams whose first records were removed from the log are refused', async () => {
   const s3 = await store()
   const dir = join(scratchDir(), 'streams')
   const { openWithInternals } = await import('../../src/streams/open.js')

@@ -55,7 +55,7 @@ describe('the recommendation', () => {
     expect(recommend([first])[0]).not.toContain('strategy "direct"')
   })
 
-  test('a difference smaller than that between rounds gives no advice', () => {
+  test('a difference below the variation between rounds gives no recommendation', () => {
     const restless = (row: Row, ...p50s: number[]): Row => {
       if (row.summary) row.summary.rounds = p50s.map((p50) => ({ p50, opsPerSecond: 1e6 / p50 }))
       return row

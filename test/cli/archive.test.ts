@@ -42,7 +42,7 @@ test('archive --once archives all records, --status reports it, and restore rest
   expect(await durlog(['restore', part, ...where(s3)])).toMatchObject({ code: 65 })
 })
 
-test('archive continues until a signal, while a writer appends, and archives what waits', async () => {
+test('archive continues until a signal while a writer appends, and then archives the remaining records', async () => {
   const s3 = await store()
   const dir = await threeRecords()
   const child = startDurlog(['archive', dir, ...where(s3), '--json', '--flush', '1'])

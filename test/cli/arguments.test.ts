@@ -42,7 +42,7 @@ describe('a duration', () => {
     expect(toWaitMs(text)).toBe(ms)
   })
 
-  test.each(['99999999999', '30d', '-1', '1.5', 'soon', ''])('to wait %j is refused: a timer cannot', (text) => {
+  test.each(['99999999999', '30d', '-1', '1.5', 'soon', ''])('a time to wait of %j is refused', (text) => {
     expect(() => toWaitMs(text)).toThrow(/up to 2147483647 ms/)
   })
 

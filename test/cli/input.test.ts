@@ -27,7 +27,7 @@ describe('lines', () => {
     expect(split(new LineSplitter(100), input, size)).toEqual(['one', 'two\r', 'äöü', 'last without newline'])
   })
 
-  test('blank ones are delivered, because the caller counts lines', () => {
+  test('blank lines are delivered, because the caller counts lines', () => {
     expect(split(new LineSplitter(100), Buffer.from('\n\na\n\r\n'), 2)).toEqual(['', '', 'a', '\r'])
     expect(['', '\r', ' ', 'a', '\r\r'].map((line) => isBlank(Buffer.from(line)))).toEqual([
       true,
@@ -38,11 +38,14 @@ describe('lines', () => {
     ])
   })
 
-  test.each([1, 100])('one that is too long is an error with its number (%i)', (size) => {
-    const splitter = new LineSplitter(4)
-    expect(split(splitter, Buffer.from('four\nfives\n'), size)).toEqual(['four'])
-    expect(splitter.problem?.message).toContain('line 2')
-  })
+  test.each([1, 100])(
+    'a line that is too long is an error with the number of the line (pieces of %i bytes)',
+    (size) => {
+      const splitter = new LineSplitter(4)
+      expect(split(splitter, Buffer.from('four\nfives\n'), size)).toEqual(['four'])
+      expect(splitter.problem?.message).toContain('line 2')
+    },
+  )
 })
 
 describe('length-prefixed records', () => {

@@ -43,7 +43,7 @@ function stuck(port: number, text: string | Buffer): Socket {
   return socket
 }
 
-test('a client that does not read its answer is dropped', async () => {
+test('a client that does not read its response is dropped', async () => {
   const { port, drops } = await serve(8, { slowReaderMs: 50 })
   const socket = stuck(port, `GET /s HTTP/1.1\r\n${HEADERS}\r\n`)
   await expect.poll(() => drops).toEqual(['slow-reader'])
@@ -51,7 +51,7 @@ test('a client that does not read its answer is dropped', async () => {
   await once(socket, 'close')
 })
 
-test('a client that reads its answer late, but before slowReaderMs, keeps its connection', async () => {
+test('a client that reads its response late, but before slowReaderMs, keeps its connection', async () => {
   const { port, drops, buffered } = await serve(8, { slowReaderMs: 600_000 })
   const socket = stuck(port, `GET /s HTTP/1.1\r\n${HEADERS}\r\n`)
   await expect.poll(buffered).toBeGreaterThan(8 * MEBIBYTE - 1)
@@ -66,7 +66,7 @@ test('a client that reads its answer late, but before slowReaderMs, keeps its co
   expect(drops).toEqual([])
 })
 
-test('clients that do not read take a limited amount of memory, and other clients are answered', async () => {
+test('clients that do not read take a limited amount of memory, and other clients get responses', async () => {
   const { url, port, drops, buffered } = await serve(8, { maxBufferedBytes: 20 * MEBIBYTE, slowReaderMs: 600_000 })
   const sockets = Array.from({ length: 6 }, (_, at) =>
     stuck(port, `GET /s${at % 2 === 0 ? '?offset=-1&live=sse' : ''} HTTP/1.1\r\n${HEADERS}\r\n`),
@@ -95,7 +95,7 @@ test('bodies that arrive slowly take a limited amount of memory, and other bodie
   expect(await streams.stream('s').info()).toMatchObject({ nextSeq: 1 })
 })
 
-test('fetch answers a body that arrives slowly with 408', async () => {
+test('fetch returns 408 for a body that arrives slowly', async () => {
   const { streams } = await scratchStreams()
   const handler = streamsHandler(streams, { maxBufferedBytes: 1000 })
   const begun = new ReadableStream<Uint8Array>({ start: (controller) => controller.enqueue(new Uint8Array(600)) })

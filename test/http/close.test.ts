@@ -7,7 +7,7 @@ import { scratchStreams, values } from '../fixtures/streams.js'
 
 const JSON_TYPE = { 'content-type': 'application/json' }
 
-test('close drops a client that sends no body, and answers the other requests', async () => {
+test('close drops a client that sends no body, and completes the other requests', async () => {
   let begun: () => void = () => {}
   const hasBegun = new Promise<void>((resolve) => {
     begun = resolve

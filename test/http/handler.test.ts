@@ -31,7 +31,7 @@ async function statuses(url: string, headers: Record<string, string>): Promise<R
 
 const every = (status: number) => ({ GET: status, HEAD: status, POST: status, PUT: status, DELETE: status })
 
-test('the answer to a request without the right does not depend on whether the stream exists', async () => {
+test('the response to a request without the right does not depend on whether the stream exists', async () => {
   const rights: Record<string, object> = { none: {}, reader: { read: true } }
   const { url, streams } = await serveUntilDone({ authorize: ({ header }) => rights[header('authorization') ?? ''] })
   await streams.stream('there').append(1)
@@ -67,7 +67,7 @@ test('a handler with readOnly refuses every change', async () => {
   expect(await statuses(`${url}/s`, {})).toEqual({ GET: 200, HEAD: 200, POST: 403, PUT: 403, DELETE: 403 })
 })
 
-test('the answer to an origin that is not listed has no CORS headers', async () => {
+test('the response to an origin that is not listed has no CORS headers', async () => {
   const { url } = await serveUntilDone({ cors: ['https://app.example'] })
   const allowed = async (origin: string) =>
     (await fetch(`${url}/s`, { method: 'OPTIONS', headers: { origin } })).headers.get('access-control-allow-origin')
@@ -261,7 +261,7 @@ test('close ends long-polls, and event streams with a control event', async () =
   expect(text).toContain('"streamNextOffset":"0000000000000000_0000000000000001"')
 })
 
-test('fetch answers requests like the server, also with event streams', async () => {
+test('fetch returns the same responses as the server, also with event streams', async () => {
   const { streams } = await scratchStreams()
   const handler = streamsHandler(streams, { prefix: '/v1/' })
   const call = (path: string, init?: RequestInit) => handler.fetch(new Request(`https://host.example${path}`, init))

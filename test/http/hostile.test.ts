@@ -163,7 +163,7 @@ test(
 )
 
 test(
-  'the answer to a request without the right never depends on whether the stream exists',
+  'the response to a request without the right never depends on whether the stream exists',
   async () => {
     const { url, port } = await serve(join(scratchDir(), 'streams'))
     const authorization = `Bearer ${ALL}`

@@ -84,7 +84,7 @@ test('durlog serve accepts the tokens of its file; at SIGTERM it ends events wit
   expect(await exited).toEqual([0, null])
 })
 
-test('SIGTERM ends the server even if clients do not read their answers or do not finish their requests', async () => {
+test('SIGTERM ends the server even if clients do not read their responses or do not finish their requests', async () => {
   const { child, url, port, exited } = await durlogServe(join(scratchDir(), 'streams'))
   const headers = { 'content-type': 'text/plain' }
   expect((await fetch(`${url}/s`, { method: 'PUT', headers, body: 'x'.repeat(8 << 20) })).status).toBe(201)

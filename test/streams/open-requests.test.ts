@@ -31,7 +31,7 @@ test('an answer removes its request once, in any order of the answers, and oldes
   expect([requests.next, requests.oldest, requests.take(COUNT)?.start]).toEqual([COUNT + 1, COUNT, COUNT])
 })
 
-test('open requests are repeated in the order of their calls, without those that were answered', () => {
+test('open requests are repeated in the order of their calls, without those that got a response', () => {
   const { requests } = opened(3000)
   for (let number = 0; number < 2990; number++) if (number !== 7) requests.take(number)
   expect(requests.all.map(({ start }) => start)).toEqual([
