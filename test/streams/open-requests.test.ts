@@ -42,12 +42,20 @@ test('open requests are repeated in the order of their calls, without those that
 test('a request is rejected only once, after its ticks or with all others', () => {
   const { requests, rejected } = opened(3)
   requests.take(1)
-  requests.tick(2, FAILURE)
+  requests.tick(0, 2, FAILURE)
   requests.add({ bytes: BYTES, start: 3, end: 3, onAnswer: () => {}, reject: () => rejected.push(3) })
   expect(rejected).toEqual([])
-  requests.tick(2, FAILURE)
+  requests.tick(1, 2, FAILURE)
   expect(rejected).toEqual([0, 2])
   requests.rejectAll(FAILURE)
   requests.rejectAll(FAILURE)
   expect([rejected, requests.size]).toEqual([[0, 2, 3], 0])
+})
+
+test('ticks of an earlier stall do not count, because the owner has worked since', () => {
+  const { requests, rejected } = opened(1)
+  for (let stall = 0; stall < 10; stall++) for (let tick = 0; tick < 2; tick++) requests.tick(tick, 3, FAILURE)
+  expect(rejected).toEqual([])
+  requests.tick(2, 3, FAILURE)
+  expect(rejected).toEqual([0])
 })

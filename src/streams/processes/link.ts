@@ -273,7 +273,7 @@ export class Link {
   #onStalledTick(ticks: number): void {
     // The first owner has not answered the greeting.
     if (this.ownerPid === 0 && ticks >= FAILED_TICKS) this.#greeting?.refuse(this.#stalled())
-    for (const requests of [this.#submits, this.#calls]) requests.tick(FAILED_TICKS, this.#stalled)
+    for (const requests of [this.#submits, this.#calls]) requests.tick(ticks, FAILED_TICKS, this.#stalled)
     this.#keepAlive()
   }
 

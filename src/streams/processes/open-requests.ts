@@ -4,8 +4,8 @@ import type { Frame, MadeFrame } from './frames.js'
 
 /** The request's frame, and the functions for its answer. */
 export interface Request extends MadeFrame {
-  /** The number of ticks for which the owner was stalled since the request. */
-  stalledTicks?: number
+  /** The first tick of the owner's stall that the request has waited for. */
+  stalledFrom?: number
   onAnswer(frame: Frame): void
   reject(error: DurlogError): void
 }
@@ -53,15 +53,16 @@ export class OpenRequests {
   }
 
   /**
-   * To be called for each tick for which the owner is stalled: rejects the requests that have waited for `max` such
-   * ticks.
+   * To be called for each tick of a stall of the owner, from tick 0 on: rejects the requests that have waited for `max`
+   * ticks of this stall. Ticks of earlier stalls do not count, because the owner has worked since.
    */
-  tick(max: number, error: () => DurlogError): void {
+  tick(tick: number, max: number, error: () => DurlogError): void {
     for (let number = this.oldest, { next } = this; number < next; number++) {
       const request = this.#requests[number - this.#first]
       if (request === undefined) continue
-      request.stalledTicks = (request.stalledTicks ?? 0) + 1
-      if (request.stalledTicks >= max) this.take(number)?.reject(error())
+      if (tick === 0) request.stalledFrom = 0
+      request.stalledFrom ??= tick
+      if (tick - request.stalledFrom + 1 >= max) this.take(number)?.reject(error())
     }
   }
 
