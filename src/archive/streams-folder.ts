@@ -36,5 +36,5 @@ export async function makeCatalog(dir: string, log: string, encoding: string): P
   await using catalog = await open(path, { segmentBytes: 2 ** 20 })
   if (catalog.nextSeq > 0) return
   const head = { log, encoding: encoding as CatalogHead['encoding'], position: 0, lastTimeMs: 0, voids: [] }
-  await new Catalog(catalog).store([], head, 'full')
+  await new Catalog(catalog).store([], [], head, 'full')
 }

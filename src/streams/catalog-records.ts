@@ -22,8 +22,13 @@ export interface CatalogHead {
   lastTimeMs: number
   /** The positions of entries before `position` that do not count and may still be in the log. */
   voids: number[]
-  /** The clients' requests before `position` whose answers may not have arrived. */
-  requests?: StoredRequests
+}
+
+/** The requests of one client before the position of the head whose answers may not have arrived. */
+export interface ClientRequests {
+  kind: 'requests'
+  client: string
+  requests: StoredRequests[number][1]
 }
 
 type StoredFile = [first: number, next: number, bytes: number, crc: number, index: string, ...times: number[]]
@@ -48,6 +53,7 @@ export type StoredRecord =
   | { kind: 'begin' }
   | StoredStream
   | { kind: 'gone'; name: string }
+  | ClientRequests
   | ({ kind: 'commit' } & CatalogHead)
 
 /** A stream that a checkpoint has stored. Without `capture` the stream was deleted. */
@@ -93,6 +99,26 @@ function storedProducers({ producers }: StreamCapture): StoredStream['producers'
 export function goneText(name: string): string {
   const stored: StoredRecord = { kind: 'gone', name }
   return JSON.stringify(stored)
+}
+
+/** The numbers of a record of requests. A longer request has its own record. */
+const REQUESTS_NUMBERS = 1024
+
+/** Records of the requests. Each has a limited length: all requests of all clients may not fit into one record. */
+export function* requestTexts(stored: StoredRequests): Generator<string, void, undefined> {
+  for (const [client, all] of stored) {
+    let requests: StoredRequests[number][1] = []
+    let numbers = 0
+    for (const request of all) {
+      requests.push(request)
+      numbers += 1 + request[1].length
+      if (numbers < REQUESTS_NUMBERS) continue
+      yield JSON.stringify({ kind: 'requests', client, requests } satisfies ClientRequests)
+      requests = []
+      numbers = 0
+    }
+    if (requests.length > 0) yield JSON.stringify({ kind: 'requests', client, requests } satisfies ClientRequests)
+  }
 }
 
 /** The stream of an entry. `source` of a fork is not set yet. */

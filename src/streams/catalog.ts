@@ -4,9 +4,17 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { DurlogError } from '../errors.js'
 import type { Log } from '../index.js'
-import { type CatalogChange, type CatalogHead, goneText, type StoredRecord, streamText } from './catalog-records.js'
+import {
+  type CatalogChange,
+  type CatalogHead,
+  goneText,
+  requestTexts,
+  type StoredRecord,
+  streamText,
+} from './catalog-records.js'
 import { CatalogRows, type LoadedStreams } from './catalog-rows.js'
 import { Pace } from './pace.js'
+import type { StoredRequests } from './requests.js'
 
 const FORMAT_VERSION = 1
 /** Large enough for the entry of a stream with MAX_PRODUCERS producers whose ids JSON must escape. */
@@ -26,6 +34,7 @@ const SLACK_RECORDS = 4096
 /** The state as of the last complete group. A group is the records of one checkpoint. */
 export interface CatalogState extends LoadedStreams {
   head: CatalogHead | undefined
+  requests: StoredRequests
 }
 
 export class Catalog {
@@ -55,6 +64,8 @@ export class Catalog {
     /** The entries of the current group. The seq is undefined if the stream was deleted. */
     let names: string[] = []
     let seqs: (number | undefined)[] = []
+    let requests: StoredRequests = []
+    let storedRequests: StoredRequests = []
     for await (const batch of log.read().batches(BATCH_RECORDS)) {
       for (const { seq, data } of batch) {
         const turn = pace.step()
@@ -66,6 +77,10 @@ export class Catalog {
           seqs.push(record.kind === 'stream' ? seq : undefined)
           continue
         }
+        if (record.kind === 'requests') {
+          requests.push([record.client, record.requests])
+          continue
+        }
         // If a group without a commit came before, its checkpoint did not end.
         if (record.kind === 'commit') {
           if (record.version > FORMAT_VERSION)
@@ -74,21 +89,24 @@ export class Catalog {
               `a newer version of durlog wrote the catalog in ${log.dir}: use that version`,
             )
           head = record
+          storedRequests = requests
           await this.#noteAll(names, seqs)
         }
         names = []
         seqs = []
+        requests = []
       }
     }
-    return { head, ...(await rows.streams(this.#live)) }
+    return { head, requests: storedRequests, ...(await rows.streams(this.#live)) }
   }
 
   /**
-   * Stores the group of a checkpoint and syncs it: `changed` and `head`. If the catalog has become long, also moves
+   * Stores the group of a checkpoint and syncs it: `changed`, `requests` and `head`. If the catalog has become long, also moves
    * some of the oldest live entries to its end, so that it can be trimmed.
    */
   async store(
     changed: readonly CatalogChange[],
+    requests: StoredRequests,
     head: Omit<CatalogHead, 'version'>,
     level: 'sync' | 'full' = 'sync',
   ): Promise<void> {
@@ -103,6 +121,10 @@ export class Catalog {
       if (!writer.hasRoom(text.length)) await writer.flush()
       const seq = writer.put(text)
       newSeqs.set(state.name, capture === undefined ? undefined : seq)
+    }
+    for (const text of requestTexts(requests)) {
+      if (!writer.hasRoom(text.length)) await writer.flush()
+      writer.put(text)
     }
     const liveFrom = await this.#moveOldest(groupStart, writer, newSeqs)
     await writer.flush()

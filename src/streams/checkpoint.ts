@@ -103,8 +103,8 @@ export class Checkpointer {
       this.#context.onStep('catalog')
       const { log, encoding } = this.#context
       const voids = [...table.voids].filter((at) => at < position && at >= log.firstSeq)
-      const head = { log: log.uuid, encoding, position, lastTimeMs, voids, requests }
-      await this.#context.catalog.store(changes, head, this.#context.level)
+      const head = { log: log.uuid, encoding, position, lastTimeMs, voids }
+      await this.#context.catalog.store(changes, requests, head, this.#context.level)
       this.#position = position
       const pace = new Pace()
       for (const { state, capture, disk } of changes) {

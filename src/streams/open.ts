@@ -93,7 +93,7 @@ async function openOwned(
     let { head, table } = await load(log, catalog)
     if (head === undefined) {
       if (log.nextSeq > 0) throw mismatch(log, 'the catalog is empty or missing')
-      await catalog.store([], { log: log.uuid, encoding: options.encoding, position: 0, lastTimeMs: 0, voids: [] })
+      await catalog.store([], [], { log: log.uuid, encoding: options.encoding, position: 0, lastTimeMs: 0, voids: [] })
       ;({ head, table } = await load(log, catalog))
     }
     await made
@@ -134,7 +134,7 @@ function withEncoding(dir: string, options: ResolvedStreamsOptions, encoding: St
 
 /** Loads the state from the catalog, and applies the log's records after it. */
 async function load(log: Log, catalog: Catalog): Promise<{ head: CatalogHead | undefined; table: StreamTable }> {
-  const { head, streams, withOptions } = await catalog.load()
+  const { head, requests, streams, withOptions } = await catalog.load()
   const table = new StreamTable(streams)
   const pace = new Pace()
   for (const state of withOptions) {
@@ -152,7 +152,7 @@ async function load(log: Log, catalog: Catalog): Promise<{ head: CatalogHead | u
     )
   table.lastTimeMs = head.lastTimeMs
   for (const at of head.voids) table.voids.add(at)
-  table.requests = new RequestTable(head.requests)
+  table.requests = new RequestTable(requests)
   await replay(log, table, head.position)
   return { head, table }
 }

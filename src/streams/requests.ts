@@ -17,7 +17,7 @@ export class RequestTable {
   readonly #clients = new Map<string, Map<number, readonly number[]>>()
 
   constructor(stored: StoredRequests = []) {
-    for (const [client, requests] of stored) this.#clients.set(client, new Map(requests))
+    for (const [client, requests] of stored) for (const [number, seqs] of requests) this.add({ client, number }, seqs)
   }
 
   /** The ids of the clients that have stored requests. */

@@ -134,7 +134,8 @@ class Folder {
     for (const { data } of readLog(join(this.#dir, 'catalog')).records) {
       const record = JSON.parse(data.toString())
       if (record.kind === 'begin') group = []
-      else if (record.kind !== 'commit') group.push(record)
+      else if (record.kind === 'stream' || record.kind === 'gone') group.push(record)
+      else if (record.kind !== 'commit') continue
       else {
         if (record.version > 1) throw new Error(`version ${record.version} of the catalog`)
         commit = record

@@ -7,6 +7,7 @@ import { CATALOG_SEGMENT_BYTES, Catalog } from '../../src/streams/catalog.js'
 import type { CatalogChange } from '../../src/streams/catalog-records.js'
 import { MAX_PRODUCERS } from '../../src/streams/decide.js'
 import { defaultMeta } from '../../src/streams/meta.js'
+import { RequestTable, type StoredRequests } from '../../src/streams/requests.js'
 import { NO_FILES, type ProducerState, RECENT_APPENDS, StreamState } from '../../src/streams/state.js'
 import { openUntilDone, scratchDir } from '../fixtures/scratch.js'
 
@@ -38,7 +39,7 @@ test('a catalog returns the newest state of every stream, the oldest first, and 
       if (changed.capture === undefined) expected.delete(name)
       else expected.set(name, group + 1)
     }
-    await catalog.store(changes, head(group))
+    await catalog.store(changes, [], head(group))
     await catalog.trim()
   }
   await catalog.close()
@@ -60,11 +61,11 @@ test('a group without its commit is ignored, and the next group is valid', async
   const dir = join(scratchDir(), 'catalog')
   const log = await open(dir, { segmentBytes: 65_536 })
   const catalog = new Catalog(log)
-  await catalog.store([change('a', 1)], head(1))
+  await catalog.store([change('a', 1)], [], head(1))
   await log.append(JSON.stringify({ kind: 'begin' }))
   await log.append(JSON.stringify({ kind: 'gone', name: 'a' }))
   expect([...(await catalog.load()).streams.names()]).toEqual(['a'])
-  await catalog.store([change('b', 2)], head(2))
+  await catalog.store([change('b', 2)], [], head(2))
   await catalog.close()
   const { streams, head: found } = await new Catalog(await openUntilDone(dir)).load()
   expect([...streams.names()]).toEqual(['a', 'b'])
@@ -84,9 +85,25 @@ test('a stream with the maximum number of producers, the longest ids and the gre
     producers.set(id, { epoch: greatest, seq: greatest, recent })
   }
   state.producers = producers
-  await catalog.store([change('before', 1), { state, capture: state.copy(), disk }, change('after', 1)], head(1))
+  await catalog.store([change('before', 1), { state, capture: state.copy(), disk }, change('after', 1)], [], head(1))
   await catalog.close()
   const { streams } = await new Catalog(await openUntilDone(dir)).load()
   expect([...streams.names()]).toEqual(['a', 'before', 'after'])
   expect(streams.get('a')?.producers).toEqual(producers)
+})
+
+test('the requests of clients fit into the catalog if each has 65,536 records, and the last group counts', async () => {
+  const dir = join(scratchDir(), 'catalog')
+  const catalog = new Catalog(await open(dir, { segmentBytes: CATALOG_SEGMENT_BYTES }))
+  const seqs = Array.from({ length: 65_536 }, (_, at) => 2 ** 48 - at)
+  const requests: StoredRequests = ['a', 'b'].map((client) => [
+    client,
+    Array.from({ length: 5 }, (_, number) => [number, number === 1 ? [number] : seqs]),
+  ])
+  await catalog.store([change('s', 1)], [['gone', [[0, [0]]]]], head(1))
+  await catalog.store([], requests, head(2))
+  await catalog.close()
+  const found = await new Catalog(await openUntilDone(dir)).load()
+  expect(new RequestTable(found.requests).stored()).toEqual(requests)
+  expect([...found.streams.names()]).toEqual(['s'])
 })
