@@ -1,4 +1,4 @@
-/** durlog: an append log that says, for each record, how safe it is. */
+/** durlog: an append log with a durability level for each record. */
 export { DurlogError, type DurlogErrorCode, type DurlogErrorDetails, type FailureOutcome } from './errors.js'
 export {
   type Frame,

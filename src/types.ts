@@ -616,7 +616,7 @@ export interface Log<V = Payload, R extends LogRecord = LogRecord> extends Reada
    * anything is written), ERR_DURLOG_NO_SPACE, ERR_DURLOG_TOO_MANY_FILES or ERR_DURLOG_OUT_OF_MEMORY (nothing is
    * written; the log is usable again once there is space, a free file descriptor or memory),
    * ERR_DURLOG_SYNC_FAILED, ERR_DURLOG_LATCHED or ERR_DURLOG_CLOSED. With `shared` also ERR_DURLOG_UNSUPPORTED (`timestamp`) or,
-   * if `close` is called meanwhile, ERR_DURLOG_STALLED. The record is not stored unless the error's `outcome` is `unknown`.
+   * if `close` is called before it ends, ERR_DURLOG_STALLED. The record is not stored unless the error's `outcome` is `unknown`.
    */
   append(data: V, options?: AppendOptions): Promise<number>
   /**
@@ -660,8 +660,8 @@ export interface Log<V = Payload, R extends LogRecord = LogRecord> extends Reada
 
   /**
    * Removes the segments whose records are all before `seq`, even those that a cursor has not read. Resolves with the new
-   * `firstSeq` once the removal is durable. Keeps the active segment and segments that are not synced yet. Appends made
-   * meanwhile wait. In a shared log the segments are synced first, and appends do not wait.
+   * `firstSeq` once the removal is durable. Keeps the active segment and segments that are not synced yet. Appends wait until
+   * the call has ended. In a shared log the segments are synced first, and appends do not wait.
    */
   trimBefore(seq: number): Promise<number>
   /**
@@ -671,15 +671,15 @@ export interface Log<V = Payload, R extends LogRecord = LogRecord> extends Reada
   applyRetention(): Promise<number>
   /**
    * Removes every record after `seq` (-1: all records). Resolves with the new `nextSeq` once the cut is as durable as an append
-   * at `sync`. Appends made meanwhile wait. A reader that has delivered a removed record fails with ERR_DURLOG_OUT_OF_RANGE;
-   * any other reader ends at the cut, or continues if it follows.
+   * at `sync`. Appends wait until the call has ended. A reader that has delivered a removed record fails with
+   * ERR_DURLOG_OUT_OF_RANGE; any other reader ends at the cut, or continues if it follows.
    */
   truncateAfter(seq: number): Promise<number>
 
   /**
    * Seals the active segment before it is full, so that `trimBefore` can remove it, and begins the next segment. Resolves with
    * the first seq of the next segment, which is `nextSeq`, once that segment's file and every earlier record are durable. Does
-   * nothing if the active segment holds no record. Appends made meanwhile wait.
+   * nothing if the active segment holds no record. Appends wait until the call has ended.
    */
   rotate(): Promise<number>
 

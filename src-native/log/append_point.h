@@ -135,18 +135,19 @@ class AppendPoint {
   void ResumeAfterCut(LogPosition position);
   void ForgetUnsynced(const Segment* segment) { backlog_.Forget(segment); }
 
-  // Takes what a commit has to write and to sync. If it leaves the map, records are written
-  // directly from the next group on. `closing` if no further record is appended.
+  // Returns the frames and ranges that a commit has to write and to sync. If the commit leaves the
+  // map, records are written directly from the next group on. `closing`: no further record is
+  // appended.
   CommitPlan PlanCommit(Level level, bool closing);
-  // The commit of `plan` has succeeded. Holds its frames for followers in this process.
+  // Notes that the commit of `plan` has succeeded. Keeps its frames for followers in this process.
   void NoteWritten(const CommitPlan& plan);
-  // The commit that has taken `targets` has synced them.
+  // Notes that the commit that has taken `targets` has synced them.
   void NoteSynced(const std::vector<SyncTarget>& targets) { backlog_.Settle(targets); }
-  // Drops what is staged, and returns to the start of `group`, which a commit has rolled back.
+  // Drops the staged frames, and returns to the start of `group`, which a commit has rolled back.
   void RollBack(const StagedGroup& group);
   // Takes back the buffers of a group whose commit has ended.
   void Settle(StagedGroup& group) { staging_.Settle(group); }
-  // Drops what is staged. Nothing is committed any more.
+  // Drops the staged frames. No further commit may be made.
   void Abandon() { staging_.Abandon(); }
 
   // Whether a commit has frames to write.

@@ -21,7 +21,7 @@ Status TruncateJob::Cut() {
   DURLOG_RETURN_IF_ERROR(FindOffset(*opened.file, opened.header, first_seq));
   if (next_seq_ < end_) {
     Status recorded = RecordCut(directory_, opened.header.uuid, next_seq_);
-    // The error may be that of a sync, which latches the log.
+    // The error may come from a sync, which latches the log.
     changed_ = recorded.code() == Code::kIo;
     if (!recorded.ok()) return recorded;
   }

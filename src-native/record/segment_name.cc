@@ -38,7 +38,8 @@ std::string SpareName(uint64_t nonce) {
   return std::string(kSparePrefix) + digits;
 }
 
-// Exactly what SpareName makes: an open removes spares, and must not remove anything else.
+// Accepts exactly the names that SpareName() returns: an open removes spares, and must not remove
+// other files.
 bool IsSpareName(const std::string& name) {
   constexpr size_t kPrefixChars = sizeof kSparePrefix - 1;
   if (name.size() != kPrefixChars + kSpareDigits) return false;

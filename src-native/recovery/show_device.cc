@@ -23,8 +23,9 @@ Result<bool> IsCachedZero(File& file, uint64_t begin, uint64_t end, AlignedBuffe
 }
 
 // True if the page cache holds no page of the file and the system is known to report this
-// correctly. An overlay file system reports on its own cache, which is always empty, and not on
-// that of the file below. It must therefore first report a page that was just read.
+// correctly. An overlay file system reports on its own cache, which is always empty, and not on the
+// cache of the file below. Therefore the function also reads a page and checks that it is then
+// reported.
 Result<bool> IsCacheEmpty(File& file) {
   DURLOG_ASSIGN_OR_RETURN(const uint64_t file_bytes, file.Size());
   const std::optional<CacheUse> before = file.CacheUseOf(0, file_bytes);
@@ -74,7 +75,7 @@ Result<bool> ShowDevice(File& file) {
   const bool synced = file.SyncData().ok();
   if (!synced) {
     Status again = file.SyncData();
-    static_cast<void>(again);  // what could not be written is not there when it is read
+    static_cast<void>(again);  // data that could not be written is missing when the file is read
   }
   DURLOG_RETURN_IF_ERROR(file.DropCache());
   DURLOG_ASSIGN_OR_RETURN(const bool empty, IsCacheEmpty(file));

@@ -33,8 +33,8 @@ Status JoinLock::Take(uint64_t wait_ms) {
 }
 
 // When a process dies, the system releases its locks one after the other: the last member's
-// exclusive lock on the log may outlive PageLock::kJoin for a moment, and must not be taken for
-// that of an exclusive writer.
+// exclusive lock on the log may outlive PageLock::kJoin for a moment, and must not be mistaken for
+// the lock of an exclusive writer.
 Result<bool> TakeAsFirst(File& lock) {
   for (int pauses = 0;; ++pauses) {
     AtStep(Step::kJoining);

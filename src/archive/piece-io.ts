@@ -25,8 +25,8 @@ export interface WireAnswer {
 }
 
 /**
- * Reads a piece. Rejects with the code ESTALE if the file lost its name meanwhile: durlog may reuse the file of a removed segment
- * for another one, so the bytes may be those of another segment.
+ * Reads a piece. Rejects with the code ESTALE if the file lost its name before or during the read: durlog may reuse the file of
+ * a removed segment, so the bytes may belong to another segment.
  */
 export async function readPiece({ path, begin, end }: PieceBytes): Promise<Buffer> {
   const file = await open(path, 'r')

@@ -128,7 +128,7 @@ export class Reader implements LogReader {
       this.#source.look()
       if (this.#wasCut()) {
         await this.#afterTruncation()
-        continue // there may have been another cut meanwhile
+        continue // there may have been another cut in the meantime
       }
       const { ended } = this.#source
       const limit = this.#limit()
@@ -165,7 +165,7 @@ export class Reader implements LogReader {
       const since = this.#options.since === undefined ? 0 : await this.#seqAt(this.#options.since)
       const until =
         this.#options.until === undefined ? Number.POSITIVE_INFINITY : await this.#seqAt(this.#options.until)
-      // If the log was cut meanwhile, the values above may be wrong for the shorter log.
+      // If the log was cut during these calls, the values above may be wrong for the shorter log.
       this.#source.look()
       if (this.#wasCut()) continue
       const from = Math.max(this.#options.from ?? first, since)

@@ -203,7 +203,7 @@ async function verify(streams: Streams, _: Names, { prefix, json }: StreamsFlags
   )
 }
 
-/** Reads every record and returns their number. If retention removes the next records meanwhile, continues after them. */
+/** Reads every record and returns their number. If retention removes the next records during the read, continues after them. */
 async function readWhole(streams: Streams, name: string): Promise<number> {
   let records = 0
   for (let next: number | undefined; ; ) {

@@ -1,6 +1,6 @@
 /**
- * Requests that ask a log's writers to trim. Each is a separate file in the log's folder: see docs/FORMAT.md. A writer that
- * has served a request therefore removes only that request, even if others were made meanwhile, and any number of writers may
+ * Trim requests to a log's writers. Each request is a separate file in the log's folder: see docs/FORMAT.md. Therefore a writer
+ * that has served a request removes only that request, even if others were made in the meantime, and any number of writers may
  * serve the same request.
  */
 import { randomBytes } from 'node:crypto'
