@@ -3,6 +3,7 @@ import { basename } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { DurlogError } from '../errors.js'
 import { open } from '../index.js'
+import { noSuchStream } from '../streams/decide.js'
 import { codecOf, type StreamCodec } from '../streams/encoding.js'
 import { EntryKind } from '../streams/entry.js'
 import { checkStreamName } from '../streams/file-name.js'
@@ -82,7 +83,7 @@ class ServedLog {
       groupThen: (_items, settle) => settle(refuse()),
       submit: refuse,
       removeExpired: () => {},
-      records: (codecs) => new LogRecords(this.#log, codecs(encoding)),
+      records: (codecs) => new LogRecords(this.#log, codecs(encoding), () => this.#update()),
     })
   }
 
@@ -117,37 +118,62 @@ class ServedLog {
     }
   }
 
-  /** Tries again later: the log was truncated, or cannot be read now. */
+  /** Tries again: at once if the log was truncated, otherwise later. */
   async #recover(signal: AbortSignal): Promise<void> {
-    try {
-      await pause(RETRY_MS, undefined, { signal })
-      await this.#log.refresh()
-      this.#take(this.#log.syncedSeq)
-    } catch {
-      // The next pass tries again.
-    }
+    const state = this.#table.find(this.name)
+    await this.#update().catch(() => {})
+    if (state === this.#table.find(this.name)) await pause(RETRY_MS, undefined, { signal }).catch(() => {})
+  }
+
+  async #update(): Promise<void> {
+    await this.#log.refresh()
+    this.#take(this.#log.syncedSeq)
   }
 }
 
 class LogRecords<V> implements StateRecords<V> {
   readonly #log: ReadOnlyLog
   readonly #codec: StreamCodec
+  /** Updates the stream to the log. */
+  readonly #update: () => Promise<void>
 
-  constructor(log: ReadOnlyLog, codec: StreamCodec) {
+  constructor(log: ReadOnlyLog, codec: StreamCodec, update: () => Promise<void>) {
     this.#log = log
     this.#codec = codec
+    this.#update = update
   }
 
-  async next({ visible }: StreamState, from: number, maxBytes = READ_BYTES): Promise<StreamRecord<V>[]> {
+  async next({ name, created, visible }: StreamState, from: number, maxBytes?: number): Promise<StreamRecord<V>[]> {
+    try {
+      const { records, end } = await this.#read(from, visible, maxBytes)
+      // Without a readable list of cuts, cuts cannot be detected.
+      if (created === -1 || (await this.#isCurrent(created, end))) return records
+    } catch (error) {
+      // The log was trimmed or truncated, or cannot be read.
+      await this.#update()
+      if (this.#log.generation === created) throw error
+      throw noSuchStream(name)
+    }
+    await this.#update()
+    throw noSuchStream(name)
+  }
+
+  /** Whether the log has not been cut before `end` since `generation`. */
+  #isCurrent(generation: number, end: number): Promise<boolean> {
+    return this.#log.isCurrent({ uuid: this.#log.uuid, generation, seq: end - 1 })
+  }
+
+  /** Reads some records. The log holds no others from `from` to before `end`. */
+  async #read(from: number, to: number, maxBytes = READ_BYTES): Promise<{ records: StreamRecord<V>[]; end: number }> {
     const records: StreamRecord<V>[] = []
     let bytes = 0
-    for await (const { seq, data, timestamp } of this.#log.read({ from, to: visible })) {
+    for await (const { seq, data, timestamp } of this.#log.read({ from, to })) {
       // A copy, because the reader reuses its memory.
       records.push({ seq, value: this.#codec.decode(Buffer.from(data)) as V, timestamp, position: seq })
       bytes += data.length
-      if (records.length >= READ_RECORDS || bytes >= maxBytes) break
+      if (records.length >= READ_RECORDS || bytes >= maxBytes) return { records, end: seq + 1 }
     }
-    return records
+    return { records, end: to }
   }
 
   async close(): Promise<void> {}

@@ -105,3 +105,23 @@ test('a truncation of the log ends the long-polls of its readers at once', async
   await log.truncateAfter(-1)
   expect((await poll).status).toBe(404)
 })
+
+test('after a truncation of the log, a reader gets no offset after records that it has not received', async () => {
+  const dir = join(scratchDir(), 'cut')
+  const log = await writer(dir)
+  await log.appendBatch(['a'])
+  await log.appendBatch(['b', 'c', 'd'])
+  const server = await serveStreamOf(dir, { port: 0 })
+  onTestFinished(() => server.close())
+  await log.truncateAfter(0)
+  // The first request can find out that the log was truncated.
+  const read = async (): Promise<Response> => {
+    const answer = await fetch(`${server.url}?offset=0000000000000000_0000000000000000`)
+    return answer.status === 404 ? read() : answer
+  }
+  const caughtUp = await read()
+  expect([await caughtUp.text(), caughtUp.headers.get('stream-next-offset')]).toEqual([
+    'a',
+    '0000000000000000_0000000000000001',
+  ])
+})
