@@ -48,15 +48,13 @@ export class CatalogRows {
     const names: string[] = []
     const created = new Float64Array(live.size)
     for (const [name, seq] of live) {
-      const turn = pace.step()
-      if (turn !== undefined) await turn
+      if (pace.isOver()) await pace.turn()
       created[names.length] = this.#created[seq - this.#firstSeq] as number
       names.push(name)
     }
     const streams = new StreamMap(this.#bytes)
     for (const at of await ascending(created, pace)) {
-      const turn = pace.step()
-      if (turn !== undefined) await turn
+      if (pace.isOver()) await pace.turn()
       const name = names[at] as string
       streams.set(name, this.#places[(live.get(name) as number) - this.#firstSeq] as number)
     }
@@ -79,15 +77,13 @@ async function ascending(keys: Float64Array, pace: Pace): Promise<Uint32Array> {
     const ends = new Uint32Array(DIGITS)
     more = false
     for (const index of from) {
-      const turn = pace.step()
-      if (turn !== undefined) await turn
+      if (pace.isOver()) await pace.turn()
       ;(ends[digitOf(index)] as number)++
       more ||= (keys[index] as number) >= unit * DIGITS
     }
     for (let digit = 1; digit < DIGITS; digit++) (ends[digit] as number) += ends[digit - 1] as number
     for (let at = from.length - 1; at >= 0; at--) {
-      const turn = pace.step()
-      if (turn !== undefined) await turn
+      if (pace.isOver()) await pace.turn()
       const index = from[at] as number
       to[--(ends[digitOf(index)] as number)] = index
     }

@@ -68,8 +68,7 @@ export class Catalog {
     let storedRequests: StoredRequests = []
     for await (const batch of log.read().batches(BATCH_RECORDS)) {
       for (const { seq, data } of batch) {
-        const turn = pace.step()
-        if (turn !== undefined) await turn
+        if (pace.isOver()) await pace.turn()
         const record = this.#parse(data, seq)
         if (record.kind === 'stream') rows.add(seq, data, record)
         if (record.kind === 'stream' || record.kind === 'gone') {
@@ -158,8 +157,7 @@ export class Catalog {
     const pace = new Pace()
     for await (const batch of this.#log.read({ from, to: end }).batches(BATCH_RECORDS)) {
       for (const { seq, data } of batch) {
-        const turn = pace.step()
-        if (turn !== undefined) await turn
+        if (pace.isOver()) await pace.turn()
         const record = this.#parse(data, seq)
         if (record.kind !== 'stream' || this.#live.get(record.name) !== seq || newSeqs.has(record.name)) continue
         if (!writer.hasRoom(data.length)) await writer.flush()
@@ -177,8 +175,7 @@ export class Catalog {
     const pace = new Pace()
     const seqOfNext = seqs[Symbol.iterator]()
     for (const name of names) {
-      const turn = pace.step()
-      if (turn !== undefined) await turn
+      if (pace.isOver()) await pace.turn()
       const { value: seq } = seqOfNext.next()
       if (seq === undefined) this.#live.delete(name)
       else this.#live.set(name, seq)

@@ -108,8 +108,7 @@ export class Checkpointer {
       this.#position = position
       const pace = new Pace()
       for (const { state, capture, disk } of changes) {
-        const turn = pace.step()
-        if (turn !== undefined) await turn
+        if (pace.isOver()) await pace.turn()
         if (capture !== undefined) records += disk.next - state.disk.next
         table.stored(state, disk)
       }

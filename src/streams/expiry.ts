@@ -68,8 +68,7 @@ export class Expiry {
     let aged = false
     const { table } = this.#sequencer
     for (const state of table.expiring) {
-      const turn = pace.step()
-      if (turn !== undefined) await turn
+      if (pace.isOver()) await pace.turn()
       if (this.#closed || count === SWEEP_STREAMS) break
       if (state.gone || state.deleted) continue
       if (this.#hasExpired(state)) {

@@ -1,4 +1,5 @@
-import { copyFile, type FileHandle, open } from 'node:fs/promises'
+import { copyFile, open } from 'node:fs/promises'
+import type { ReadFile } from './read-file.js'
 
 /** Copies a file and syncs the bytes of the copy. The name of the copy is durable after the next sync of its folder. */
 export async function copyDurably(from: string, to: string): Promise<void> {
@@ -12,7 +13,7 @@ export async function copyDurably(from: string, to: string): Promise<void> {
 }
 
 /** Reads the bytes from offset `from` to offset `to`, or fewer if the file ends before `to`. */
-export async function readRange(file: FileHandle, from: number, to: number): Promise<Buffer> {
+export async function readRange(file: Pick<ReadFile, 'read'>, from: number, to: number): Promise<Buffer> {
   const bytes = Buffer.allocUnsafe(to - from)
   let filled = 0
   while (filled < bytes.length) {

@@ -26,21 +26,15 @@ export function appendItem(
   value: unknown,
   { expectedSeq, producer, writerSeq, existing, timestamp }: AppendConditions,
 ): Item {
-  return {
-    kind: EntryKind.append,
-    stream,
-    value: EMPTY,
-    draft: { value },
-    expectedSeq,
-    producer,
-    writerSeq,
-    encoding: codec.name,
-    meta: undefined,
-    existing,
-    created: undefined,
-    follows: false,
-    timestamp,
-  }
+  const item = bareItem(EntryKind.append, stream)
+  item.draft = { value }
+  item.encoding = codec.name
+  item.expectedSeq = expectedSeq
+  item.producer = producer
+  item.writerSeq = writerSeq
+  item.existing = existing
+  item.timestamp = timestamp
+  return item
 }
 
 /** Encodes a value for a stream. Throws ERR_DURLOG_INVALID_ARGUMENT or ERR_DURLOG_RECORD_TOO_LARGE. */

@@ -138,8 +138,7 @@ async function load(log: Log, catalog: Catalog): Promise<{ head: CatalogHead | u
   const table = new StreamTable(streams)
   const pace = new Pace()
   for (const state of withOptions) {
-    const turn = pace.step()
-    if (turn !== undefined) await turn
+    if (pace.isOver()) await pace.turn()
     table.adopt(state)
   }
   if (head === undefined) return { head, table }
@@ -164,8 +163,7 @@ async function replay(log: Log, table: StreamTable, from: number): Promise<void>
   let entries: Entry[] = []
   for await (const records of log.read({ from }).batches(REPLAYED_AT_ONCE)) {
     for (const { seq, data } of records) {
-      const turn = pace.step()
-      if (turn !== undefined) await turn
+      if (pace.isOver()) await pace.turn()
       // Copy the bytes: the reader's buffer is part of a larger block, which the table would keep in memory.
       const bytes = memory.reserve(data.length)
       const { start } = memory

@@ -10,16 +10,13 @@ export class Pace {
   #steps = 0
   #endMs = performance.now() + TURN_MS
 
-  /**
-   * Must be called before each step. Returns undefined if the step may run in this turn, otherwise a promise to await
-   * before the step.
-   */
-  step(): Promise<void> | undefined {
-    if (++this.#steps % STEPS_PER_LOOK !== 0 || performance.now() < this.#endMs) return undefined
-    return this.#turn()
+  /** Must be called before each step. Returns whether this turn has no time for it: await `turn` first. */
+  isOver(): boolean {
+    return ++this.#steps % STEPS_PER_LOOK === 0 && performance.now() >= this.#endMs
   }
 
-  async #turn(): Promise<void> {
+  /** Settles in the next turn of the event loop. */
+  async turn(): Promise<void> {
     await nextTurn()
     this.#endMs = performance.now() + TURN_MS
   }

@@ -161,8 +161,7 @@ export class StreamStore<V> extends EventEmitter<StreamsEvents> implements Strea
     const prefix = resolvePrefix(options)
     const pace = new Pace()
     for (const name of this.#sequencer.table.streams.names()) {
-      const turn = pace.step()
-      if (turn !== undefined) await turn
+      if (pace.isOver()) await pace.turn()
       this.#checkOpen()
       const info = name.startsWith(prefix) ? infoOf(this.#context, name) : undefined
       if (info !== undefined) yield info

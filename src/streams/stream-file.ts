@@ -6,6 +6,7 @@ import { DurlogError } from '../errors.js'
 import { native } from '../native/native.js'
 import { decodeLines, type StreamCodec } from './encoding.js'
 import { EMPTY } from './entry.js'
+import { readRange } from './file-io.js'
 import type { FolderFiles } from './folder-files.js'
 import { frameData } from './frame.js'
 import { ReadFile } from './read-file.js'
@@ -211,12 +212,8 @@ export class StreamFile {
   }
 
   async #range(file: ReadFile, start: number, end: number, seq: number): Promise<Buffer> {
-    const bytes = Buffer.allocUnsafe(end - start)
-    for (let at = 0; at < bytes.length; ) {
-      const { bytesRead } = await file.read(bytes, at, bytes.length - at, start + at)
-      if (bytesRead === 0) throw this.#changed(seq, 'the file is too short')
-      at += bytesRead
-    }
+    const bytes = await readRange(file, start, end)
+    if (bytes.length < end - start) throw this.#changed(seq, 'the file is too short')
     return bytes
   }
 
