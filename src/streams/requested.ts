@@ -4,8 +4,7 @@ import { type CreationRequest, makeStream } from './creation.js'
 import { checkStreamName } from './file-name.js'
 import { appendItem, followingAppend, type StreamContext } from './items.js'
 import { resolveBatch } from './options.js'
-import type { Item } from './sequencer.js'
-import { firstResult, NamedStream } from './stream.js'
+import { NamedStream } from './stream.js'
 import type { Stream, StreamAppendResult, StreamBatchItem } from './types.js'
 
 /** A group for the stream of this name that the entry at `created` created. */
@@ -14,13 +13,11 @@ export interface SentGroup extends Group {
   created: number
 }
 
-type Submit = (items: readonly Item[]) => Promise<StreamAppendResult[]>
-
 export class RequestedStreams<V> {
   readonly #context: StreamContext
 
-  constructor(context: StreamContext, submit: Submit) {
-    this.#context = { ...context, submit, append: (item) => submit([item]).then(firstResult) }
+  constructor(context: StreamContext, calls: Pick<StreamContext, 'append' | 'submit'>) {
+    this.#context = { ...context, ...calls }
   }
 
   stream(name: string): Stream<V> {

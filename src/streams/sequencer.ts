@@ -74,9 +74,9 @@ export class Sequencer {
     return this.#reloading !== undefined
   }
 
-  append(item: Item): Promise<StreamAppendResult> {
+  append(item: Item, request?: RequestId): Promise<StreamAppendResult> {
     const promise = new Promise<StreamAppendResult>(capture)
-    this.#submit(new SingleCall(item, undefined, lastResolve as Settle<StreamAppendResult>))
+    this.#submit(new SingleCall(item, request, lastResolve as Settle<StreamAppendResult>))
     return promise
   }
 

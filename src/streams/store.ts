@@ -19,7 +19,7 @@ import { Pace } from './pace.js'
 import { RecordSource } from './record-source.js'
 import { appendBatch, RequestedStreams, type SentGroup } from './requested.js'
 import type { RequestId, RequestTable } from './requests.js'
-import { type Item, Sequencer } from './sequencer.js'
+import { Sequencer } from './sequencer.js'
 import { infoOf, NamedStream } from './stream.js'
 import type { StreamTable } from './table.js'
 import type {
@@ -130,8 +130,11 @@ export class StreamStore<V> extends EventEmitter<StreamsEvents> implements Strea
 
   /** The calls of a client, which are stored with the client's `request`. */
   requested(request: RequestId): RequestedStreams<V> {
-    const submit = (items: readonly Item[]): Promise<StreamAppendResult[]> => this.#sequencer.submit(items, request)
-    return new RequestedStreams<V>(this.#context, submit)
+    const sequencer = this.#sequencer
+    return new RequestedStreams<V>(this.#context, {
+      append: (item) => sequencer.append(item, request),
+      submit: (items) => sequencer.submit(items, request),
+    })
   }
 
   /** Appends encoded values to one stream, as a call of `requested` does. */
