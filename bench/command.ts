@@ -102,7 +102,7 @@ async function runSuite({ name, title, run: measure }: Suite, dir: string, flags
   }
 }
 
-/** Runs the suites on `dir`. Prints the result of each suite when it ends, unless the option --json is given. */
+/** Runs the suites on `dir`. Prints each table when it is complete, unless the option --json is given. */
 async function runOn(dir: string, chosen: readonly Suite[], flags: BenchFlags): Promise<Report> {
   await mkdir(dir, { recursive: true })
   const started = Date.now()
