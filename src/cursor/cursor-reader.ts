@@ -1,5 +1,6 @@
 /** Iterates over the records from a cursor's position on. The cursor is notified of each record before it is delivered. */
 import { DurlogError } from '../errors.js'
+import { type Batches, endingFirst } from '../reader/batches.js'
 import type { LogReader, LogRecord } from '../types.js'
 
 /** The part of a cursor that its reader uses. */
@@ -56,20 +57,11 @@ export class CursorReader implements LogReader {
     })
   }
 
-  batches(maxRecords?: number): AsyncGenerator<LogRecord[], undefined, undefined> {
-    const batches = this.#inBatches(this.#reader.batches(maxRecords))
-    const end = batches.return.bind(batches)
-    // A generator's own `return` waits for the pending `next`, which may never settle for a follower. So end the reader first.
-    batches.return = async (value) => {
-      await this.return()
-      return end(value)
-    }
-    return batches
+  batches(maxRecords?: number): Batches {
+    return endingFirst(this, this.#inBatches(this.#reader.batches(maxRecords)))
   }
 
-  async *#inBatches(
-    batches: AsyncGenerator<LogRecord[], undefined, undefined>,
-  ): AsyncGenerator<LogRecord[], undefined, undefined> {
+  async *#inBatches(batches: Batches): Batches {
     try {
       for (;;) {
         const { done, value: records } = await this.#checked(async () => {

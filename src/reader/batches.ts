@@ -6,15 +6,23 @@ import type { LogReader, LogRecord } from '../types.js'
 const BATCH_RECORDS = { min: 1, max: 65_536, unit: 'records' }
 const DEFAULT_BATCH_RECORDS = 1024
 
+export type Batches = AsyncGenerator<LogRecord[], undefined, undefined>
+
 /** `buffered` takes at most `max` of the records that `reader` has decoded. */
 export function inBatches(
   reader: LogReader,
   buffered: (max: number) => LogRecord[],
   maxRecords: number | undefined,
-): AsyncGenerator<LogRecord[], undefined, undefined> {
-  const batches = generate(reader, buffered, maxRecords)
+): Batches {
+  return endingFirst(reader, generate(reader, buffered, maxRecords))
+}
+
+/**
+ * Makes the `return` of `batches` end `reader` first. A generator's own `return` waits for the pending `next`, which may never
+ * settle for a follower.
+ */
+export function endingFirst(reader: LogReader, batches: Batches): Batches {
   const end = batches.return.bind(batches)
-  // A generator's own `return` waits for the pending `next`, which may never settle for a follower. So end the reader first.
   batches.return = async (value) => {
     await reader.return()
     return end(value)
@@ -26,7 +34,7 @@ async function* generate(
   reader: LogReader,
   buffered: (max: number) => LogRecord[],
   maxRecords: number | undefined,
-): AsyncGenerator<LogRecord[], undefined, undefined> {
+): Batches {
   const max = whole('maxRecords', maxRecords, BATCH_RECORDS, DEFAULT_BATCH_RECORDS)
   try {
     for (;;) {
