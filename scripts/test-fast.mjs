@@ -9,20 +9,21 @@ import { runTogether } from './run-together.mjs'
  */
 const LEFT_OUT = [
   'test/**/*kill*.test.ts',
-  'test/archive/{faults,restore,stores,trial}.test.ts',
+  'test/archive/{faults,restore,stores,thread,trial}.test.ts',
   'test/cli/{archive,ship*,streams}.test.ts',
   'test/document-blocks.test.ts',
   'test/environments.test.ts',
+  'test/examples.test.ts',
   'test/faults/**',
   'test/heap.test.ts',
-  'test/http/{cluster,conformance*}.test.ts',
+  'test/http/{cluster,conformance*,hostile,page}.test.ts',
   'test/jetstream*.test.ts',
   'test/memory.test.ts',
   'test/outbox/**',
   'test/pino.test.ts',
   'test/ship/**',
   'test/soak/**',
-  'test/streams/{long-lines,processes}.test.ts',
+  'test/streams/{long-lines,processes,retention-steps,shared-api}.test.ts',
   'test/typescript-floor.test.ts',
 ]
 

@@ -42,6 +42,9 @@ class ObservedMapping final : public Mapping {
     DURLOG_RETURN_IF_ERROR(observer_({"sync-map", name_, offset, length}));
     return inner_->Sync(offset, length);
   }
+  void DropPages(size_t offset, size_t length) override {
+    if (observer_({"drop-pages", name_, offset, length}).ok()) inner_->DropPages(offset, length);
+  }
   // An observer that returns an error makes this a system that cannot wait.
   bool WaitOn(size_t offset, uint32_t value, uint64_t micros) override {
     if (!observer_({"wait-on", name_, offset, micros}).ok()) return false;

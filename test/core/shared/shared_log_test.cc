@@ -231,6 +231,46 @@ TEST_F(SharedLogTest, ALargeGroupsSyncWaitsBehindTheOneThatRuns) {
   EXPECT_TRUE(log->idle());
 }
 
+TEST_F(SharedLogTest, TheSyncOfALargeGroupBeginsBeforeTheEndOfTheTurn) {
+  LogOptions options = Small();
+  options.eager_bytes = 900;
+  HeldExecutor held;
+  std::unique_ptr<SharedLog> log = OpenMember(options);
+  log->Attach(&held, &listener_);
+  const auto synced_after = [&](int records) {
+    for (int i = 0; i < records; ++i) {
+      EXPECT_TRUE(log->Append(AsBytes(std::string(300, 'x')), Level::kSync).ok());
+    }
+    held.RunAll();
+    log->Harvest();
+    return log->ReachedEnd(Level::kSync);
+  };
+  EXPECT_EQ(synced_after(2), 0u);
+  // The last append begins the sync of those before it.
+  EXPECT_GE(synced_after(2), 3u);
+}
+
+TEST_F(SharedLogTest, ASyncDropsThePagesOfTheMapThatItSyncs) {
+  std::vector<std::pair<uint64_t, uint64_t>> dropped;
+  ObservedFileSystem observed([&dropped](const ObservedCall& call) {
+    if (call.call == "drop-pages") dropped.emplace_back(call.offset, call.offset + call.length);
+    return Status::Ok();
+  });
+  Result<std::unique_ptr<SharedLog>> opened = SharedLog::Open(observed, PathOf("log"), Small());
+  ASSERT_TRUE(opened.ok()) << opened.status().message();
+  SharedLog& log = **opened;
+  log.Attach(&inline_, &listener_);
+  for (int i = 0; i < 2; ++i) {
+    ASSERT_TRUE(log.AppendSync(AsBytes(std::string(9000, 'x')), Level::kSync).ok());
+  }
+  ASSERT_EQ(dropped.size(), 2u);
+  EXPECT_EQ(dropped[0].first, 0u);
+  EXPECT_GT(dropped[0].second, 9000u);
+  EXPECT_EQ(dropped[1].first, dropped[0].second);
+  EXPECT_GT(dropped[1].second, 18000u);
+  Leave(std::move(*opened));
+}
+
 TEST_F(SharedLogTest, AsyncIsReachedOnceWritebackOfAllBeforeItHasBegunAndWaitsForNoSync) {
   std::vector<std::string> begun;
   ObservedFileSystem observed([&begun](const ObservedCall& call) {

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <cerrno>
+#include <filesystem>
 #include <memory>
 #include <string>
 
@@ -74,6 +75,17 @@ TEST_F(SharedSpareTest, AnAppendThatWaitsForTheFileFailsIfTheDiskIsFull) {
   disk_is_full_ = false;
   EXPECT_TRUE(log->Write(AsBytes(PayloadOf(900))).ok());
   ExpectClean();
+}
+
+TEST_F(SharedSpareTest, AFileSystemThatCannotPreallocateIsRefusedAndTheFileIsRemoved) {
+  ObservedFileSystem cannot_allocate([](const ObservedCall& call) {
+    return call.call == "allocate" ? Status::Error(Code::kUnsupported, "fallocate") : Status::Ok();
+  });
+  EXPECT_EQ(SharedLog::Open(cannot_allocate, PathOf("log"), Small()).TakeStatus().code(),
+            Code::kUnsupported);
+  for (const auto& entry : std::filesystem::directory_iterator(PathOf("log"))) {
+    EXPECT_NE(entry.path().filename().string().rfind("spare-", 0), 0u) << entry.path();
+  }
 }
 
 }  // namespace
