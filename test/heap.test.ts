@@ -6,7 +6,7 @@ import { expect, test } from 'vitest'
 import { scratchDir } from './fixtures/scratch.js'
 
 const PROGRAM = fileURLToPath(new URL('../bench/targets/heap.mjs', import.meta.url))
-const GARBAGE = fileURLToPath(new URL('./garbage-child.mjs', import.meta.url))
+const GARBAGE = fileURLToPath(new URL('./fixtures/garbage-child.mjs', import.meta.url))
 /**
  * Defining a class for each object took 5 KB per object, 1.4 MiB or more here. The engine's own variation, up to 311 KB on a
  * busy machine, does not grow with the count.
