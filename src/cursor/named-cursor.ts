@@ -51,7 +51,7 @@ export class NamedCursor implements DurableCursor {
   /** The last of the calls that change the file, which run one at a time. Never rejects. */
   #turn: Promise<unknown> = DONE
   /** The position that is known to be on the device, by level. */
-  readonly #reached = { sync: 0, full: 0 }
+  #reached = { sync: 0, full: 0 }
   readonly #waiting = new Set<() => void>()
   #closing: Promise<void> | undefined
 
@@ -220,21 +220,19 @@ export class NamedCursor implements DurableCursor {
         throw outOfRange(`the cursor cannot continue at ${position}: records before ${first} were trimmed`)
       if (position > next) throw outOfRange(`the cursor cannot continue at ${position}: the log's next seq is ${next}`)
       await this.#native.place(position, this.#source.followLimit(true), generation)
-      this.#position = position
-      this.#delivered = position
+      this.#position = this.#delivered = position
       this.#seen = seen
       this.#failure = undefined
-      Object.assign(this.#reached, { sync: 0, full: 0 })
+      this.#reached = { sync: 0, full: 0 }
       return
     }
   }
 
   #inTurn<T>(work: () => Promise<T>): Promise<T> {
-    const run = async (): Promise<T> => {
+    const turn = this.#turn.then(() => {
       this.#checkOpen()
       return work()
-    }
-    const turn = this.#turn.then(run)
+    })
     this.#turn = turn.catch(() => {})
     return turn
   }
