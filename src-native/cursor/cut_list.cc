@@ -8,7 +8,7 @@
 #include "base/bytes.h"
 #include "checksum/crc32c.h"
 #include "cursor/cursor_file.h"
-#include "recovery/show_device.h"
+#include "recovery/drop_cache.h"
 
 namespace durlog {
 namespace {
@@ -161,7 +161,7 @@ Status SyncCuts(Directory& directory) {
   if (!file.ok()) return file.status();
   // Drops the cache: if the writeback of the last cut failed, the list must be read from the
   // device.
-  DURLOG_ASSIGN_OR_RETURN(const bool on_device, ShowDevice(**file));
+  DURLOG_ASSIGN_OR_RETURN(const bool on_device, DropCache(**file));
   static_cast<void>(on_device);
   return directory.Sync();
 }

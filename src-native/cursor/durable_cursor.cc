@@ -8,7 +8,7 @@
 #include "cursor/cursor_file.h"
 #include "cursor/cursors.h"
 #include "cursor/cut_list.h"
-#include "recovery/show_device.h"
+#include "recovery/drop_cache.h"
 
 namespace durlog {
 namespace {
@@ -48,7 +48,7 @@ DurableCursor::~DurableCursor() {
 
 Status DurableCursor::Load(uint64_t log_first_seq) {
   // After a failed sync the page cache may show data that the device does not hold.
-  DURLOG_ASSIGN_OR_RETURN(const bool on_device, ShowDevice(*file_));
+  DURLOG_ASSIGN_OR_RETURN(const bool on_device, DropCache(*file_));
   static_cast<void>(on_device);
   DURLOG_ASSIGN_OR_RETURN(const CursorFileView view, ReadCursorFile(*file_));
   if (view.unfinished) return Status::Ok();

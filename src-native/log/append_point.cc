@@ -126,7 +126,7 @@ void AppendPoint::Resume(LogPosition position) {
 void AppendPoint::ResumeAfterCut(LogPosition position) {
   Resume(std::move(position));
   backlog_.Clear();
-  PositionIndex::Shared().ForgetBehind(segment_->header().salt, next_seq_);
+  PositionIndex::Shared().ForgetFrom(segment_->header().salt, next_seq_);
 }
 
 void AppendPoint::NoteWritten(const CommitPlan& plan) {
@@ -147,7 +147,7 @@ void AppendPoint::RollBack(const StagedGroup& group) {
   staging_.Discard(directory_);
   for (const StagedPiece& piece : group.pieces) backlog_.Forget(piece.segment.get(), piece.begin);
   Resume(group.start);
-  PositionIndex::Shared().ForgetBehind(segment_->header().salt, next_seq_);
+  PositionIndex::Shared().ForgetFrom(segment_->header().salt, next_seq_);
 }
 
 CommitPlan AppendPoint::PlanCommit(Level level, bool closing) {

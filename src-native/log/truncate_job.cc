@@ -38,7 +38,7 @@ Status TruncateJob::Cut() {
         offset_, CutInsideVoid(*opened.file, opened.header, cut_offset, *void_seq_, next_seq_));
   } else {
     DURLOG_ASSIGN_OR_RETURN(offset_,
-                            CutBehindMarker(*opened.file, opened.header, cut_offset, next_seq_));
+                            CutAfterMarker(*opened.file, opened.header, cut_offset, next_seq_));
   }
   end_marked_ = offset_ > cut_offset;
   segment_ = std::make_shared<Segment>(first_seq, opened.header, std::move(opened.file));

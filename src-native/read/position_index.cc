@@ -85,7 +85,7 @@ void PositionIndex::Forget(uint64_t salt) {
   by_salt_.erase(found);
 }
 
-void PositionIndex::ForgetBehind(uint64_t salt, uint64_t seq) {
+void PositionIndex::ForgetFrom(uint64_t salt, uint64_t seq) {
   const std::lock_guard<std::mutex> guard(mutex_);
   Segment* const segment = FindSegment(salt);
   if (segment == nullptr) return;

@@ -49,7 +49,7 @@ class PositionIndex {
   void Forget(uint64_t salt);
   // Must be called after the log was cut to end before `seq`: later positions are no longer
   // boundaries.
-  void ForgetBehind(uint64_t salt, uint64_t seq);
+  void ForgetFrom(uint64_t salt, uint64_t seq);
   void Clear();
 
  private:

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "record/segment_name.h"
-#include "recovery/show_device.h"
+#include "recovery/drop_cache.h"
 #include "segment/open_segment.h"
 
 namespace durlog {
@@ -39,8 +39,8 @@ Result<ScannedSegment> ScanOne(Directory& directory, uint64_t first_seq, OpenMod
   segment.header_copies_differ = opened->header_copies_differ;
   segment.file = std::move(opened->file);
   if (evidence == Evidence::kDevice) {
-    if (mode == OpenMode::kReadWrite) DURLOG_RETURN_IF_ERROR(GiveBackDirtyZeros(*segment.file));
-    DURLOG_ASSIGN_OR_RETURN(segment.from_device, ShowDevice(*segment.file));
+    if (mode == OpenMode::kReadWrite) DURLOG_RETURN_IF_ERROR(DiscardDirtyZeros(*segment.file));
+    DURLOG_ASSIGN_OR_RETURN(segment.from_device, DropCache(*segment.file));
   }
   DURLOG_ASSIGN_OR_RETURN(segment.file_bytes, segment.file->Size());
   DURLOG_ASSIGN_OR_RETURN(segment.scan,

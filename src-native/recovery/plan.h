@@ -34,7 +34,7 @@ struct ScannedSegment {
   // Null if nothing in the segment can be unsynced: there may be more segments than descriptors.
   std::unique_ptr<File> file;
   SegmentScan scan;
-  // The scanned bytes are known to be on the device: see ShowDevice().
+  // The scanned bytes are known to be on the device: see DropCache().
   bool from_device = false;
   // Not OK if the header cannot be read or belongs to another log. Then no frame of the segment can
   // be checked, and `file` is null.

@@ -65,8 +65,8 @@ Status CutSyncedRecords(File& file, uint64_t offset, uint64_t segment_bytes) {
   return CutSectors(file, offset, Bytes{}, segment_bytes);
 }
 
-Result<uint64_t> CutBehindMarker(File& file, const SegmentHeader& header, uint64_t offset,
-                                 uint64_t next_seq) {
+Result<uint64_t> CutAfterMarker(File& file, const SegmentHeader& header, uint64_t offset,
+                                uint64_t next_seq) {
   uint8_t marker[kFrameHeaderBytes];
   EncodeMarker(next_seq, header.crc_seed(), marker);
   const bool fits = offset + sizeof marker <= header.segment_bytes;
@@ -80,7 +80,7 @@ Result<uint64_t> CutBehindMarker(File& file, const SegmentHeader& header, uint64
 // the room at the end of a segment. Then the last marker is left out.
 Result<uint64_t> CutInsideVoid(File& file, const SegmentHeader& header, uint64_t offset,
                                uint64_t void_seq, uint64_t next_seq) {
-  DURLOG_ASSIGN_OR_RETURN(offset, CutBehindMarker(file, header, offset, void_seq));
+  DURLOG_ASSIGN_OR_RETURN(offset, CutAfterMarker(file, header, offset, void_seq));
   const uint64_t seqs = next_seq - void_seq;
   const uint64_t void_bytes = seqs * kMinRecordFrameBytes;
   uint8_t frame[kFrameHeaderBytes];
@@ -88,7 +88,7 @@ Result<uint64_t> CutInsideVoid(File& file, const SegmentHeader& header, uint64_t
              static_cast<uint32_t>(void_bytes - kFrameHeaderBytes), header.crc_seed(), frame);
   DURLOG_RETURN_IF_ERROR(file.WriteAt(offset, frame, sizeof frame));
   DURLOG_RETURN_IF_ERROR(file.SyncData());
-  return CutBehindMarker(file, header, offset + void_bytes, next_seq);
+  return CutAfterMarker(file, header, offset + void_bytes, next_seq);
 }
 
 }  // namespace durlog

@@ -17,9 +17,9 @@ Status CutSyncedRecords(File& file, uint64_t offset, uint64_t segment_bytes);
 // the removed frames may have been the only evidence that the records below `next_seq` were synced.
 // Returns the new end of the log. It is `offset` if there is no room for a marker; then only
 // markers were cut.
-Result<uint64_t> CutBehindMarker(File& file, const SegmentHeader& header, uint64_t offset,
-                                 uint64_t next_seq);
-// As CutBehindMarker(), for a `next_seq` inside a void, which begins at `offset` with the seq
+Result<uint64_t> CutAfterMarker(File& file, const SegmentHeader& header, uint64_t offset,
+                                uint64_t next_seq);
+// As CutAfterMarker(), for a `next_seq` inside a void, which begins at `offset` with the seq
 // `void_seq`. A shorter void replaces it. The log is first cut before the void, and then the
 // shorter void is appended, so that at every moment the device holds a valid prefix of the log.
 Result<uint64_t> CutInsideVoid(File& file, const SegmentHeader& header, uint64_t offset,

@@ -177,7 +177,7 @@ Result<bool> IsDamage(FrameScanner& scanner, const DataMap& data, const ScanCont
   return frame.status != DecodeStatus::kFree && frame.fields.seq == scan.next_seq;
 }
 
-void TallyBehindDamage(const FrameFields& fields, const FrameScanner& scanner, SegmentScan* scan) {
+void CountAfterDamage(const FrameFields& fields, const FrameScanner& scanner, SegmentScan* scan) {
   scan->synced_end = std::max(scan->synced_end, fields.synced_end());
   scan->next_after = std::max(scan->next_after, scanner.next_seq());
   if (fields.state != FrameState::kCommitted) return;
@@ -187,7 +187,7 @@ void TallyBehindDamage(const FrameFields& fields, const FrameScanner& scanner, S
 
 // Skips the frames of a file that had another name: their seqs are assigned, but its present name
 // does not show them.
-Status PassMisplaced(FrameScanner&& scanner, uint64_t offset, SegmentScan* scan) {
+Status SkipMisplaced(FrameScanner&& scanner, uint64_t offset, SegmentScan* scan) {
   scanner.AcceptAnySeq();
   scanner.Seek(offset, 0);
   for (;;) {
@@ -198,16 +198,16 @@ Status PassMisplaced(FrameScanner&& scanner, uint64_t offset, SegmentScan* scan)
 }
 
 // Scans every run of valid frames after the first damaged one.
-Status ScanBehindDamage(FrameScanner& scanner, SegmentScan* scan) {
+Status ScanAfterDamage(FrameScanner& scanner, SegmentScan* scan) {
   for (;;) {
     DURLOG_ASSIGN_OR_RETURN(const std::optional<ScannedFrame> found, scanner.Resync());
     if (!found) return Status::Ok();
     scan->damaged = true;
-    TallyBehindDamage(found->fields, scanner, scan);
+    CountAfterDamage(found->fields, scanner, scan);
     for (;;) {
       DURLOG_ASSIGN_OR_RETURN(const ScannedFrame frame, scanner.Next());
       if (frame.status != DecodeStatus::kWhole) break;
-      TallyBehindDamage(frame.fields, scanner, scan);
+      CountAfterDamage(frame.fields, scanner, scan);
     }
   }
 }
@@ -227,14 +227,14 @@ Result<SegmentScan> ScanSegment(File& file, const ScanContext& context) {
   scan.misplaced = stop.misplaced;
   if (stop.misplaced) {
     DURLOG_RETURN_IF_ERROR(
-        PassMisplaced(FrameScanner(file, context, file_bytes), stop.offset, &scan));
+        SkipMisplaced(FrameScanner(file, context, file_bytes), stop.offset, &scan));
   }
   DURLOG_ASSIGN_OR_RETURN(scan.damaged, IsDamage(scanner, data, context, stop, scan));
   // In a recycled file a hole may read as stale bytes, so the bytes after the end are always
   // searched.
   if (scan.damaged || context.recycled) {
     scanner.Seek(stop.offset, scan.next_seq);
-    DURLOG_RETURN_IF_ERROR(ScanBehindDamage(scanner, &scan));
+    DURLOG_RETURN_IF_ERROR(ScanAfterDamage(scanner, &scan));
   }
   scan.gave_up = scanner.gave_up();
   scan.bytes_read = scanner.bytes_read();

@@ -22,7 +22,7 @@ struct AppendedStretch {
   uint64_t own_bytes = 0;  // the part that this member has appended
   uint64_t syncs = 0;
 
-  bool beside_syncs() const { return syncs * kBigSyncBytes > bytes; }
+  bool during_syncs() const { return syncs * kBigSyncBytes > bytes; }
   // Populating a page costs each member the same, even if another member has populated it before.
   bool mostly_own() const { return own_bytes * 2 > bytes; }
 };
@@ -41,16 +41,16 @@ class PopulateJob final : public Job {
  protected:
   // A failure is ignored: the store that needs the page reports it.
   void Run() override {
-    const bool beside_syncs = before_.beside_syncs();
+    const bool during_syncs = before_.during_syncs();
     Mapping& mapping = segment_->mapping();
-    mapping.SetReadahead(!beside_syncs);
-    const uint64_t piece = beside_syncs ? kPieceBytes : end_ - begin_;
+    mapping.SetReadahead(!during_syncs);
+    const uint64_t piece = during_syncs ? kPieceBytes : end_ - begin_;
     for (uint64_t at = begin_; at < end_ && !cancelled(); at += piece) {
       if (at > begin_) YieldThread();
       const size_t begin = static_cast<size_t>(at);
       const size_t bytes = static_cast<size_t>(std::min(piece, end_ - at));
-      if (beside_syncs) mapping.Prefetch(begin, bytes);
-      if (beside_syncs && !before_.mostly_own()) continue;
+      if (during_syncs) mapping.Prefetch(begin, bytes);
+      if (during_syncs && !before_.mostly_own()) continue;
       static_cast<void>(mapping.Populate(begin, bytes).ok());
     }
     segment_.reset();

@@ -189,14 +189,14 @@ class SharedLog final : public LogWriter {
   StallRow memory_stalls_;
   StallRow sync_stalls_;
   StallRow room_stalls_;
-  bool spare_failure_seen_ = false;         // Harvest() has seen that spare_job_ failed
-  uint64_t spare_asked_in_ = UINT64_MAX;    // the segment of the last request, by its first seq
-  bool spare_asked_made_ = false;           // the spare existed at the last request
-  std::shared_ptr<SharedSegment> entered_;  // the segment of the append point
-  std::shared_ptr<SharedSegment> left_;     // the previous segment, while its map is populated
-  uint64_t populated_until_ = 0;            // an offset in the active segment
-  uint64_t stretch_from_ = 0;               // the append point at the last populate job
-  AppendedStretch stretch_;                 // the bytes appended since
+  bool spare_failure_seen_ = false;           // Harvest() has seen that spare_job_ failed
+  uint64_t spare_requested_in_ = UINT64_MAX;  // the segment of the last request, by its first seq
+  bool spare_request_made_ = false;           // the spare existed at the last request
+  std::shared_ptr<SharedSegment> entered_;    // the segment of the append point
+  std::shared_ptr<SharedSegment> left_;       // the previous segment, while its map is populated
+  uint64_t populated_until_ = 0;              // an offset in the active segment
+  uint64_t stretch_from_ = 0;                 // the append point at the last populate job
+  AppendedStretch stretch_;                   // the bytes appended since
 
   bool latched_ = false;
   Status failure_;  // the failure that latched the log

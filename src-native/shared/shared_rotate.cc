@@ -169,10 +169,10 @@ Result<bool> SharedLog::GiveName(uint64_t first_seq) {
 void SharedLog::RequestSpare(bool waits) {
   const uint64_t segment = append_->point().segment->first_seq();
   const bool made = member_->page().Load(PageWord::kSpare) != 0;
-  if (!waits && spare_asked_in_ == segment && (spare_asked_made_ || !made)) return;
+  if (!waits && spare_requested_in_ == segment && (spare_request_made_ || !made)) return;
   if (spare_job_ && !spare_job_->done()) return;
-  spare_asked_in_ = segment;
-  spare_asked_made_ = made;
+  spare_requested_in_ = segment;
+  spare_request_made_ = made;
   SpareRequest request;
   request.preallocation =
       options_.preallocation_auto ? Preallocation::kFallocate : options_.preallocation;

@@ -34,7 +34,7 @@ TEST(PositionIndexTest, PositionsInsideBatchesAreOnlyForThoseWhoAskForThem) {
   EXPECT_EQ(index.FindFrame(7, 299)->next_offset, 3 * kSpacing);
   EXPECT_EQ(index.Find(7, 600)->seq, 550u);
   EXPECT_EQ(index.FindFrame(7, 600)->seq, 550u);
-  index.ForgetBehind(7, 350);
+  index.ForgetFrom(7, 350);
   EXPECT_EQ(index.FindFrame(7, 600)->seq, 300u);
 }
 
@@ -52,9 +52,9 @@ TEST(PositionIndexTest, KeepsPositionsApartInAnyOrder) {
 TEST(PositionIndexTest, ForgetsPositionsAfterACut) {
   PositionIndex index;
   for (uint64_t i = 1; i <= 10; ++i) index.Note(7, {i * 100, i * kSpacing});
-  index.ForgetBehind(7, 450);
+  index.ForgetFrom(7, 450);
   EXPECT_EQ(index.Find(7, 5000)->seq, 400u);
-  index.ForgetBehind(8, 0);
+  index.ForgetFrom(8, 0);
   index.Forget(7);
   EXPECT_FALSE(index.Find(7, 5000));
 }

@@ -103,7 +103,7 @@ TEST_F(CutTest, WhatWasSyncedIsKnownThroughout) {
   EncodeFrame(fields, Bytes{reinterpret_cast<const uint8_t*>(payload.data()), payload.size()},
               HeaderOf(0).crc_seed(), Image(0).data() + OffsetOf(kCut));
   const std::unique_ptr<File> file = Watched();
-  const Result<uint64_t> end = CutBehindMarker(*file, HeaderOf(0), OffsetOf(kCut), kCut);
+  const Result<uint64_t> end = CutAfterMarker(*file, HeaderOf(0), OffsetOf(kCut), kCut);
   ASSERT_TRUE(end.ok());
   EXPECT_EQ(*end, OffsetOf(kCut) + kFrameHeaderBytes);
   images_.push_back(Image(0));
@@ -118,7 +118,7 @@ TEST_F(CutTest, AMarkerWithoutRoomIsLeftOut) {
   SegmentHeader header = HeaderOf(0);
   header.segment_bytes = OffsetOf(kCut) + kFrameHeaderBytes - kFrameAlignment;
   const std::unique_ptr<File> file = Watched();
-  const Result<uint64_t> end = CutBehindMarker(*file, header, OffsetOf(kCut), kCut);
+  const Result<uint64_t> end = CutAfterMarker(*file, header, OffsetOf(kCut), kCut);
   ASSERT_TRUE(end.ok());
   EXPECT_EQ(*end, OffsetOf(kCut));
   EXPECT_EQ(Scan(Image(0)).end_offset, OffsetOf(kCut));

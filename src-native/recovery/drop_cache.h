@@ -14,13 +14,13 @@ namespace durlog {
 //
 // After a failed writeback, the device may hold other bytes under zeros in the cache. They can only
 // be bytes that a writer cut or rolled back in a call that failed.
-Status GiveBackDirtyZeros(File& file);
+Status DiscardDirtyZeros(File& file);
 
 // Syncs the file and drops its cache, because after a failed writeback the cache shows a whole page
 // over blocks that were never written.
 //
 // True if the sync succeeded and the cache was empty after it: then all bytes that are read from
 // now on are already on the device. False if not, or if the system cannot report it.
-Result<bool> ShowDevice(File& file);
+Result<bool> DropCache(File& file);
 
 }  // namespace durlog

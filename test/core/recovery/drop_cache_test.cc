@@ -1,4 +1,4 @@
-#include "recovery/show_device.h"
+#include "recovery/drop_cache.h"
 
 #include <memory>
 #include <string>
@@ -12,7 +12,7 @@ namespace {
 constexpr uint64_t kMiB = 1u << 20;
 constexpr uint64_t kFileBytes = 8 * kMiB;
 
-class ShowDeviceTest : public PlatformTest {
+class DropCacheTest : public PlatformTest {
  protected:
   // As a writer leaves it that stores into a map: records, then zeros, all of them in the cache
   // only, then blocks that were never written. Null where the system does not tell what it caches.
@@ -37,31 +37,31 @@ class ShowDeviceTest : public PlatformTest {
 
 constexpr char kNotTold[] = "the system does not tell what its page cache holds";
 
-TEST_F(ShowDeviceTest, ZerosThatOnlyTheCacheHoldsAreNotWritten) {
+TEST_F(DropCacheTest, ZerosThatOnlyTheCacheHoldsAreNotWritten) {
   std::unique_ptr<File> file = MakeTail();
   if (!file) GTEST_SKIP() << kNotTold;
   const std::string before = Content(*file);
-  ASSERT_TRUE(GiveBackDirtyZeros(*file).ok());
-  ASSERT_TRUE(ShowDevice(*file).ok());
+  ASSERT_TRUE(DiscardDirtyZeros(*file).ok());
+  ASSERT_TRUE(DropCache(*file).ok());
   const Result<uint64_t> data = file->NextData(kMiB);
   ASSERT_TRUE(data.ok());
   EXPECT_EQ(*data, UINT64_MAX) << "the zeros have become data";
   EXPECT_EQ(Content(*file), before);
 }
 
-TEST_F(ShowDeviceTest, WhatIsBehindTheZerosStays) {
+TEST_F(DropCacheTest, BytesAfterTheZerosStay) {
   std::unique_ptr<File> file = MakeTail();
   if (!file) GTEST_SKIP() << kNotTold;
   ASSERT_TRUE(file->WriteAt(kFileBytes - 8, "evidence", 8).ok());
   const std::string before = Content(*file);
-  ASSERT_TRUE(GiveBackDirtyZeros(*file).ok());
+  ASSERT_TRUE(DiscardDirtyZeros(*file).ok());
   EXPECT_EQ(Content(*file), before);
 }
 
-TEST_F(ShowDeviceTest, NothingIsLeftInTheCacheWhenItSaysSo) {
+TEST_F(DropCacheTest, TheCacheIsEmptyIfItReportsSo) {
   std::unique_ptr<File> file = MakeTail();
   if (!file) GTEST_SKIP() << kNotTold;
-  const Result<bool> from_device = ShowDevice(*file);
+  const Result<bool> from_device = DropCache(*file);
   ASSERT_TRUE(from_device.ok());
   if (*from_device) {
     EXPECT_EQ(file->CacheUseOf(4 * kMiB, 4 * kMiB)->cached_bytes, 0u);
@@ -69,7 +69,7 @@ TEST_F(ShowDeviceTest, NothingIsLeftInTheCacheWhenItSaysSo) {
 }
 
 // The failed sync reports a writeback error, but the affected pages may look intact.
-TEST_F(ShowDeviceTest, AfterAFailedSyncNothingIsKnownOfTheDevice) {
+TEST_F(DropCacheTest, AfterAFailedSyncNothingIsKnownOfTheDevice) {
   std::unique_ptr<File> file = MakeTail();
   if (!file) GTEST_SKIP() << kNotTold;
   int failures = 1;
@@ -77,7 +77,7 @@ TEST_F(ShowDeviceTest, AfterAFailedSyncNothingIsKnownOfTheDevice) {
     if (call.call != "sync-data" || failures-- <= 0) return Status::Ok();
     return Status::Error(Code::kIo, "a sync that was made to fail");
   });
-  const Result<bool> from_device = ShowDevice(observed);
+  const Result<bool> from_device = DropCache(observed);
   ASSERT_TRUE(from_device.ok());
   EXPECT_FALSE(*from_device);
 }

@@ -1,4 +1,4 @@
-#include "recovery/show_device.h"
+#include "recovery/drop_cache.h"
 
 #include <algorithm>
 
@@ -38,7 +38,7 @@ Result<bool> IsCacheEmpty(File& file) {
 
 }  // namespace
 
-Status GiveBackDirtyZeros(File& file) {
+Status DiscardDirtyZeros(File& file) {
   DURLOG_ASSIGN_OR_RETURN(const uint64_t file_bytes, file.Size());
   const uint64_t step =
       std::clamp(AlignDown(file_bytes / kStepsOfFile, kPageBytes), kPageBytes, kMaxStepBytes);
@@ -68,7 +68,7 @@ Status GiveBackDirtyZeros(File& file) {
   return Status::Ok();
 }
 
-Result<bool> ShowDevice(File& file) {
+Result<bool> DropCache(File& file) {
   // No acknowledgement relies on this sync, so its failure has no consequence: it may be an old
   // failure that was never reported. But the call that reports it may have skipped other pages, so
   // the file is synced a second time.
