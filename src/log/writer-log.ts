@@ -238,7 +238,7 @@ export class WriterLog extends EventEmitter<LogEvents> implements Log<unknown> {
 
   /** Like `trimBefore`. `find` returns the seq; no cursor is placed between this call and the trim. */
   protected trimFound(find: () => Promise<number>): Promise<number> {
-    return this.#changes.trimBefore(find)
+    return this.#changes.trimFound(find)
   }
 
   applyRetention(): Promise<number> {

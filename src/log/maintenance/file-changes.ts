@@ -107,11 +107,14 @@ export class FileChanges implements RetentionHost {
     return this.#turns.take(work)
   }
 
-  /** If `seq` is a function, it is called after all earlier changes of the files and directly before the trim. */
-  async trimBefore(seq: number | (() => Promise<number>)): Promise<number> {
-    if (typeof seq === 'number') checkSeq('seq', seq)
-    const trim = (): Promise<number> =>
-      this.#turns.take(async () => this.#trim(typeof seq === 'number' ? seq : await seq()))
+  async trimBefore(seq: number): Promise<number> {
+    checkSeq('seq', seq)
+    return this.trimFound(async () => seq)
+  }
+
+  /** Like `trimBefore`. `find` returns the seq; it is called after all earlier changes of the files, directly before the trim. */
+  async trimFound(find: () => Promise<number>): Promise<number> {
+    const trim = (): Promise<number> => this.#turns.take(async () => this.#trim(await find()))
     if (this.#log.unshared !== undefined) return this.#log.pipeline.alone(trim)
     // In a shared log, appends do not wait for a trim, because another member may delay the trim.
     if (this.#closed) throw closedError(this.#log.dir)
