@@ -3,7 +3,6 @@
 #include <cerrno>
 
 #include "platform/posix_direct.h"
-#include "platform/posix_sync.h"
 
 namespace durlog {
 
@@ -15,8 +14,5 @@ Status PrepareDirect(int fd, const std::string& path) {
   if (fcntl(fd, F_NOCACHE, 1) != -1) return Status::Ok();
   return Status::System("F_NOCACHE", errno, path).WithCode(Code::kUnsupported);
 }
-
-// F_NOCACHE keeps data out of the cache and promises nothing about when it is written.
-Status FinishDirectWrite(int fd, const std::string& path) { return SyncDataOf(fd, path); }
 
 }  // namespace durlog

@@ -13,8 +13,5 @@ int DirectOpenFlags();
 int DurableOpenFlags();
 // Must be called after opening, before the first write.
 Status PrepareDirect(int fd, const std::string& path);
-// Must be called after each write to a file opened kDirect. The write is durable once this has
-// returned OK.
-Status FinishDirectWrite(int fd, const std::string& path);
 
 }  // namespace durlog

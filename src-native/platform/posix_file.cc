@@ -67,7 +67,7 @@ Status PosixFile::WriteAt(uint64_t offset, const void* from, size_t length) {
     if (step == 0) return WriteError(ENOSPC, offset + done, wanted);
     done += step;
   }
-  return durable_ ? FinishDirectWrite(fd_.get(), path_) : Status::Ok();
+  return durable_ ? FinishSync(fd_.get(), "pwrite", path_) : Status::Ok();
 }
 
 Status PosixFile::WriteError(int error, uint64_t offset, size_t length) const {

@@ -84,7 +84,7 @@ Status PosixMapping::Sync(size_t offset, size_t length) {
   if (length != 0 && msync(data_ + first, offset + length - first, MS_SYNC) != 0) {
     return Status::System("msync", errno, path_).WithOffset(file_offset_ + offset);
   }
-  if (length != 0) DURLOG_RETURN_IF_ERROR(FinishMapSync(for_sync_.get(), path_));
+  if (length != 0) DURLOG_RETURN_IF_ERROR(FinishSync(for_sync_.get(), "msync", path_));
   // msync returns 0 for the dead pages of the guard, although the stores into them are lost.
   if (faulted()) {
     return std::move(PageFault("msync", path_)).WithOffset(file_offset_ + offset);

@@ -47,7 +47,7 @@ class PosixMapping final : public Mapping {
   const size_t size_;
   const uint64_t file_offset_;
   FaultGuard guard_;
-  const ScopedFd for_sync_;  // see FinishMapSync()
+  const ScopedFd for_sync_;  // see FinishSync()
   const std::string path_;
 };
 

@@ -32,8 +32,9 @@ Status SyncFullOf(int fd, const std::string& path) {
   return Status::System("F_FULLFSYNC", errno, path);
 }
 
-// There is no variant of msync with a barrier.
-Status FinishMapSync(int fd, const std::string& path) { return SyncDataOf(fd, path); }
+// There is no variant of msync with a barrier, and F_NOCACHE, which direct writes use, keeps data
+// out of the cache and promises nothing about when it is written.
+Status FinishSync(int fd, const char*, const std::string& path) { return SyncDataOf(fd, path); }
 
 Status SyncDirectoryOf(int fd, const std::string& path) { return SyncFullOf(fd, path); }
 

@@ -13,32 +13,13 @@ namespace durlog {
 namespace {
 
 // Linux's EXT4_SUPER_MAGIC (of ext2 and ext3 as well) and OVERLAYFS_SUPER_MAGIC, which often lies
-// on ext4.
+// on ext4 or XFS.
 constexpr uint32_t kExt4 = 0xEF53;
 constexpr uint32_t kOverlay = 0x794C7630;
 constexpr uint32_t kXfs = 0x58465342;
 constexpr uint32_t kBtrfs = 0x9123683E;
 // An attribute that no file has.
 constexpr char kAbsentAttribute[] = "user.durlog";
-
-// On ext4 a sync may return 0 for data that is lost. Data in unwritten extents becomes readable
-// when the journal converts the extent, after the data itself was written. If the journal is
-// aborted in between because the device failed, the conversion fails without an error on the file,
-// and a sync that began earlier returns 0 for blocks that read as zeros after the next mount
-// (ext4_put_io_end and jbd2_complete_transaction, Linux 6.18). Removing an attribute that does not
-// exist changes nothing, but it needs the journal, which returns EROFS once it is aborted. The call
-// takes 1 us.
-Status Confirm(int fd, const char* sync, const std::string& path) {
-  struct statfs info;
-  if (fstatfs(fd, &info) != 0) return Status::Ok();
-  const auto type = static_cast<uint32_t>(info.f_type);
-  if (type != kExt4 && type != kOverlay) return Status::Ok();
-  if (fremovexattr(fd, kAbsentAttribute) == 0 || (errno != EROFS && errno != EIO)) {
-    return Status::Ok();
-  }
-  return Status::System(sync, errno, path)
-      .WithMessage("the file system gave up its journal, and with it what the sync wrote");
-}
 
 bool KernelIsAtLeast(int major, int minor) {
   struct utsname system;
@@ -58,6 +39,26 @@ bool ReportsToSyncfs(const struct statfs& info) {
 
 }  // namespace
 
+// On ext4 and XFS a sync may return 0 for data that is lost. Data in unwritten extents becomes
+// readable when the journal has converted the extent, after the data itself was written. If the
+// device fails and the journal is aborted in between, ext4 reports no error of the conversion on
+// the file, and a sync that began earlier finds nothing more to wait for and returns 0, although
+// the blocks read as zeros after the next mount (ext4_put_io_end, jbd2_complete_transaction and
+// xfs_fsync_flush_log, Linux 6.18; on XFS also an O_DSYNC write and the fsync of a folder).
+// Removing an attribute that does not exist changes nothing, but both file systems refuse it with
+// EROFS or EIO from before the moment at which such a sync can return. The calls take 1 us.
+Status FinishSync(int fd, const char* call, const std::string& path) {
+  struct statfs info;
+  if (fstatfs(fd, &info) != 0) return Status::Ok();
+  const auto type = static_cast<uint32_t>(info.f_type);
+  if (type != kExt4 && type != kXfs && type != kOverlay) return Status::Ok();
+  if (fremovexattr(fd, kAbsentAttribute) == 0 || (errno != EROFS && errno != EIO)) {
+    return Status::Ok();
+  }
+  return Status::System(call, errno, path)
+      .WithMessage("the file system has stopped after an error, and the synced data may be lost");
+}
+
 Status StartWritebackOf(int fd, const std::string& path, uint64_t offset, uint64_t length) {
   if (length == 0) return Status::Ok();  // for the call, 0 means "to the end of the file"
   // Only SYNC_FILE_RANGE_WRITE: with the WAIT flags, the call would consume a pending writeback
@@ -72,20 +73,17 @@ Status StartWritebackOf(int fd, const std::string& path, uint64_t offset, uint64
 }
 
 Status SyncDataOf(int fd, const std::string& path) {
-  if (fdatasync(fd) == 0) return Confirm(fd, "fdatasync", path);
+  if (fdatasync(fd) == 0) return FinishSync(fd, "fdatasync", path);
   return Status::System("fdatasync", errno, path);
 }
 
 Status SyncFullOf(int fd, const std::string& path) {
-  if (fsync(fd) == 0) return Confirm(fd, "fsync", path);
+  if (fsync(fd) == 0) return FinishSync(fd, "fsync", path);
   return Status::System("fsync", errno, path);
 }
 
-// msync(MS_SYNC) is an fsync of the range, including the flush of the drive's cache.
-Status FinishMapSync(int fd, const std::string& path) { return Confirm(fd, "msync", path); }
-
 Status SyncDirectoryOf(int fd, const std::string& path) {
-  if (fsync(fd) == 0) return Status::Ok();
+  if (fsync(fd) == 0) return FinishSync(fd, "fsync", path);
   return Status::System("fsync", errno, path);
 }
 
@@ -98,7 +96,7 @@ Status SyncFileSystemOf(int fd, const std::string& path) {
     return Status::Error(Code::kUnsupported, "syncfs does not report every failed write here")
         .WithPath(path);
   }
-  if (syncfs(fd) == 0) return Confirm(fd, "syncfs", path);
+  if (syncfs(fd) == 0) return FinishSync(fd, "syncfs", path);
   return Status::System("syncfs", errno, path);
 }
 

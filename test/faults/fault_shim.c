@@ -31,6 +31,7 @@ enum Call {
   kTruncate,
   kPopulate,
   kConfirm,  // of a sync: see platform/sync_linux.cc
+  kFolderConfirm,
   kCalls
 };
 
@@ -129,7 +130,7 @@ int msync(void* start, size_t length, int flags) {
 }
 
 int fremovexattr(int fd, const char* name) {
-  if (IsBelow(fd) && !IsSpare(fd) && Fails(kConfirm)) return -1;
+  if (IsBelow(fd) && !IsSpare(fd) && Fails(IsFolder(fd) ? kFolderConfirm : kConfirm)) return -1;
   return REAL("fremovexattr", int (*)(int, const char*))(fd, name);
 }
 

@@ -109,14 +109,18 @@ const LATCHING: Case[] = [
   ['auto', 'sync', 'folder sync'],
 ]
 
-/** A call that follows a successful sync on ext4: see platform/sync_linux.cc. */
+/** A call that follows a successful sync on ext4 and XFS: see platform/sync_linux.cc. */
 const CONFIRMED: Case[] = [
   ['mmap', 'sync', 'confirmation'],
   ['pwrite', 'sync', 'confirmation'],
   ['pwrite', 'full', 'confirmation'],
+  ['pwrite', 'sync', 'folder confirmation'],
+  ['direct', 'sync', 'confirmation'],
+  ['direct', 'sync', 'folder confirmation'],
+  ['auto', 'sync', 'confirmation'],
 ]
-const confirms = isScratchOn('ext4', 'overlay')
-if (!confirms) console.log(`skipped: no sync is confirmed on the file system of ${tmpdir()}, which is not ext4`)
+const confirms = isScratchOn('ext4', 'xfs', 'overlay')
+if (!confirms) console.log(`skipped: no sync is confirmed on the file system of ${tmpdir()}, which is not ext4 or XFS`)
 
 /** A segment that can't be prepared in the background holds no record yet: another one is prepared. */
 const UNHARMED: [strategy: Strategy, call: string][] = [

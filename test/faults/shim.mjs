@@ -16,6 +16,7 @@ export const CALLS = [
   'ftruncate',
   'populate',
   'confirmation',
+  'folder confirmation',
 ]
 const WORDS = 6 + CALLS.length
 
