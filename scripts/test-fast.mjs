@@ -1,4 +1,4 @@
-// npm test: the tests that a change most often breaks. They take two to three minutes on two cores, plus the compilation of
+// npm test: the tests that a change most often breaks. They take about two minutes on two cores, plus the compilation of
 // the core's tests. `npm run check` runs all tests.
 import { exit } from 'node:process'
 import { runTogether } from './run-together.mjs'
