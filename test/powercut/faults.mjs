@@ -1,7 +1,7 @@
 // npm run trial -- faults: one write or flush of the disk fails or is delayed, with every way to write, and the log is opened
 // again. Exits with 1 if an acknowledged record was lost, an open failed on a working disk, or a durlog that trusts the
 // page cache was not caught on ext4. The full form also runs the tests of write errors that another process has consumed.
-//   --fs=ext4,xfs,btrfs  --seed=N  --short (each fault with each way once)  --case=N (one of them)
+//   --fs=ext4,xfs,btrfs  --seed=N  --short (each fault with each way once)  --case=N or N-M (only these)
 import { spawn, spawnSync } from 'node:child_process'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'

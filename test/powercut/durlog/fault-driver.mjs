@@ -1,5 +1,5 @@
-// fault-driver.mjs <seed> full|short|broken [<case's number>]: makes the disk under a log fail, opens the log again in the
-// same mount, after a remount or after a power cut, appends, and compares the log with the acknowledgements.
+// fault-driver.mjs <seed> full|short|broken [<case's number>|<first>-<last>]: makes the disk under a log fail, opens the
+// log again in the same mount, after a remount or after a power cut, appends, and compares the log with the acknowledgements.
 import { spawnSync } from 'node:child_process'
 import { closeSync, fsyncSync, openSync, rmSync, writeSync } from 'node:fs'
 import { dirname, join } from 'node:path'
@@ -15,8 +15,9 @@ const RECORDS_AFTER_FAULT = 5
 const RECORDS_AFTER = 20
 const KIB = 1024
 
-const [seedText, extent, only] = process.argv.slice(2)
+const [seedText, extent, only = '0-Infinity'] = process.argv.slice(2)
 const seed = Number(seedText)
+const [first, last = first] = only.split('-').map(Number)
 const answers = createInterface({ input: process.stdin })[Symbol.asyncIterator]()
 
 class Violation extends Error {}
@@ -163,7 +164,7 @@ async function runCase(number, trialCase) {
 }
 
 for (const [number, trialCase] of faultCases(extent, seed).entries()) {
-  if (only !== undefined && Number(only) !== number) continue
+  if (number < first || number > last) continue
   const result = await runCase(number, trialCase)
   const told = { number, name: nameOf(trialCase), fault: trialCase.fault.name, ...result }
   process.stdout.write(`tell ${JSON.stringify(told)}\n`)
