@@ -11,7 +11,7 @@ import { resolveDir } from './options/call-options.js'
 import { type ResolvedOptions, resolveOptions } from './options/open-options.js'
 import type { DecodedRecord, Encoding, Log, OpenOptions, ReadOnlyLog, ReadOnlyOptions } from './types.js'
 
-export type { FramingLog, OrderedLog, RestoringLog }
+export type { FramingLog, OrderedLog, RestoringLog, WriterLog }
 
 type Encoded<O, E> = O & { encoding: E }
 type LogOf<V> = Log<V, DecodedRecord<V>>

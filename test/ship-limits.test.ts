@@ -1,6 +1,7 @@
 /** The limits and the order of a shipper's work, without a server. */
 import { describe, expect, onTestFinished, test } from 'vitest'
 import type { CommitOptions, DurableCursor, Log } from '../src/index.js'
+import type { WriterLog } from '../src/open.js'
 import { Keeper } from '../src/ship/keeper.js'
 import { resolveShipperOptions } from '../src/ship/options.js'
 import { Pauses } from '../src/ship/pauses.js'
@@ -13,6 +14,13 @@ function shipInto(log: Log, target: ShipTarget, options: ShipperOptions = {}): L
   const made = new LogShipper(log, target, resolveShipperOptions(log, options))
   onTestFinished(() => made.close())
   return made
+}
+
+/** Trims the records before the position of the cursor "ship", as far as `keep` allows. */
+async function keptBy(log: Log, keep: { maxAgeMs?: number; maxBytes?: number }): Promise<void> {
+  const keeper = new Keeper(log as WriterLog, keep, 'ship')
+  keeper.acknowledged((error) => expect.unreachable(String(error)))
+  await keeper.settled()
 }
 
 async function filledLog(records: number): Promise<Log> {
@@ -111,11 +119,24 @@ describe('a shipper', () => {
 describe('keepAfterAck', () => {
   test.each([{ maxBytes: 0 }, { maxAgeMs: 0 }])('%j trims acknowledged records, and no others', async (keep) => {
     const log = await filledLog(500)
-    const keeper = new Keeper(log, keep)
-    keeper.acknowledged(250, (error) => expect.unreachable(String(error)))
-    await keeper.settled()
+    await log.ensureCursor('ship', { from: 250 })
+    await keptBy(log, keep)
     expect(log.firstSeq).toBeGreaterThan(150)
     expect(log.firstSeq).toBeLessThanOrEqual(250)
+  })
+
+  test('keeps the records that replace acknowledged records after a truncation', async () => {
+    const log = await filledLog(500)
+    const cursor = await log.cursor('ship', { from: 400 })
+    await log.truncateAfter(99)
+    for (let i = 100; i < 600; i++) log.write(Buffer.alloc(1000, 'y'))
+    await log.sync()
+    await keptBy(log, { maxBytes: 0 })
+    expect(log.firstSeq).toBe(0)
+    await cursor.seek(300)
+    await keptBy(log, { maxBytes: 0 })
+    expect(log.firstSeq).toBeGreaterThan(200)
+    expect(log.firstSeq).toBeLessThanOrEqual(300)
   })
 })
 

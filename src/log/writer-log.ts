@@ -237,7 +237,7 @@ export class WriterLog extends EventEmitter<LogEvents> implements Log<unknown> {
   }
 
   /** Like `trimBefore`. `find` returns the seq; no cursor is placed between this call and the trim. */
-  protected trimFound(find: () => Promise<number>): Promise<number> {
+  trimFound(find: () => Promise<number>): Promise<number> {
     return this.#changes.trimFound(find)
   }
 

@@ -6,6 +6,7 @@ import { EventEmitter } from 'node:events'
 import { setTimeout as wait } from 'node:timers/promises'
 import { DurlogError, type DurlogErrorCode } from '../errors.js'
 import type { DurableCursor, Log, ReadableLog, ReadOnlyLog } from '../index.js'
+import type { WriterLog } from '../open.js'
 import { ShipConflict } from './conflict.js'
 import { IdleWaiters } from './idle-waiters.js'
 import { Keeper } from './keeper.js'
@@ -59,7 +60,7 @@ export class Carrier extends EventEmitter<ShipEvents> implements Shipper {
     this.#log = log as Log | ReadOnlyLog
     this.#work = work
     this.#options = options
-    if (options.keep !== undefined) this.#keeper = new Keeper(log as Log, options.keep)
+    if (options.keep !== undefined) this.#keeper = new Keeper(log as WriterLog, options.keep, options.cursor)
     this.#idle = new IdleWaiters(log, (seq) => this.#cursor?.commit(seq).catch(() => {}))
     this.#lagWatch = new LagWatch(log, options.laggingMs, (lag) => this.emit('lagging', lag))
     this.#running = this.#run()
@@ -197,7 +198,7 @@ export class Carrier extends EventEmitter<ShipEvents> implements Shipper {
 
   #acknowledge(seq: number): void {
     this.#shipped = seq
-    this.#keeper?.acknowledged(seq + 1, (error) => this.#note(error as Error))
+    this.#keeper?.acknowledged((error) => this.#note(error as Error))
   }
 
   /** `records` is the number of records that were acknowledged just now, which `inFlight` still includes. */

@@ -1,27 +1,31 @@
 /** Trims records of the log that the destination has acknowledged: the option `keepAfterAck`. */
-import { inspect, type Log } from '../index.js'
+import { inspect } from '../index.js'
+import type { WriterLog } from '../open.js'
 import type { ResolvedKeep } from './options.js'
 
 /** The shortest interval between two trims. A trim removes only whole segments, so more frequent trims would rarely remove one. */
 const INTERVAL_MS = 1000
 
 export class Keeper {
-  readonly #log: Log
+  readonly #log: WriterLog
   readonly #keep: ResolvedKeep
+  readonly #cursor: string
   #last = Number.NEGATIVE_INFINITY
   #running: Promise<void> | undefined
 
-  constructor(log: Log, keep: ResolvedKeep) {
+  /** The records before the position of the cursor named `cursor` are acknowledged. */
+  constructor(log: WriterLog, keep: ResolvedKeep, cursor: string) {
     this.#log = log
     this.#keep = keep
+    this.#cursor = cursor
   }
 
-  /** Allows the removal of every record before `acknowledged`. If a trim fails, calls `onError`; a later call tries again. */
-  acknowledged(acknowledged: number, onError: (error: unknown) => void): void {
+  /** More records were acknowledged: trims if it is time to do so. If a trim fails, calls `onError`; a later call tries again. */
+  acknowledged(onError: (error: unknown) => void): void {
     const now = performance.now()
     if (this.#running !== undefined || now - this.#last < INTERVAL_MS) return
     this.#last = now
-    this.#running = this.#trim(acknowledged)
+    this.#running = this.#trim()
       .catch(onError)
       .finally(() => {
         this.#running = undefined
@@ -33,13 +37,20 @@ export class Keeper {
     await this.#running
   }
 
-  async #trim(acknowledged: number): Promise<void> {
+  async #trim(): Promise<void> {
     const { maxAgeMs, maxBytes } = this.#keep
     let before = 0
     if (maxAgeMs !== undefined) before = await this.#log.seqAt(Math.max(0, Date.now() - maxAgeMs))
     if (maxBytes !== undefined) before = Math.max(before, await this.#firstWithin(maxBytes))
-    before = Math.min(before, acknowledged)
-    if (before > this.#log.firstSeq) await this.#log.trimBefore(before)
+    if (before <= this.#log.firstSeq) return
+    // The cursor is read directly before the trim, because `truncateAfter` may give the seqs of acknowledged records to others.
+    await this.#log.trimFound(async () => Math.min(before, await this.#firstUnacknowledged()))
+  }
+
+  /** Returns 0 if acknowledged records were truncated: the shipper then finds the new position. */
+  async #firstUnacknowledged(): Promise<number> {
+    const cursor = (await this.#log.cursors()).find(({ name }) => name === this.#cursor)
+    return cursor?.state === 'ready' ? cursor.position : 0
   }
 
   /** The first seq of the newest segments that take at most `maxBytes`. */
