@@ -136,6 +136,12 @@ export class Bucket {
       const { status, body } = await this.#call({ method: 'GET', key: '', query, bytes: 2 ** 20 })
       const xml = body.toString('utf8')
       if (status === 404) throw new StoreFailure(`listing ${this.urlOf(prefix)}: 404`)
+      // Not every proxy and store sends the length of a response, so a connection that was lost may look like the end of the list.
+      if (!xml.includes('</ListBucketResult>'))
+        throw new StoreFailure(
+          `listing ${this.urlOf(prefix)}: the response is incomplete, or no list of objects`,
+          status,
+        )
       yield xml
       token = textOf(xml, 'NextContinuationToken')
       if (textOf(xml, 'IsTruncated') !== 'true' || token === undefined) return

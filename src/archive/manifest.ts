@@ -1,5 +1,6 @@
 /** The histories of an archive, and the pieces of one of them in order. */
 import { DurlogError } from '../errors.js'
+import { StoreFailure } from './answers.js'
 import type { Bucket, ListedObject } from './bucket.js'
 import { digitsOf, HistoryNames, historyFolder, seqOfKey } from './layout.js'
 import { factsOf, type PieceFacts, sha256Of } from './piece.js'
@@ -78,9 +79,12 @@ export class Manifest {
     return factsOfKey(this.#bucket, key, firstSeq)
   }
 
-  /** Reads the facts of the last piece; undefined if there is none. */
+  /** Reads the facts of the last piece; undefined if there is none. Throws StoreFailure if it was deleted after it was listed. */
   async last(): Promise<PieceFacts | undefined> {
-    return this.isEmpty ? undefined : this.facts(this.entries.length - 1)
+    if (this.isEmpty) return undefined
+    const facts = await this.facts(this.entries.length - 1)
+    if (facts === undefined) throw new StoreFailure('the archive has changed')
+    return facts
   }
 }
 
@@ -99,8 +103,9 @@ export async function listPieces(
   const { parent, from, names } = history
   const inherited =
     parent === undefined ? [] : (await listPieces(bucket, histories, chooseHistory(histories, parent), from)).entries
-  const log = toEntries(await bucket.list(names.log), before)
+  // Lists the parts first: an archiver stores a whole segment before it deletes its parts, so one of the two lists has its records.
   const tail = toEntries(await bucket.list(names.tail), before)
+  const log = toEntries(await bucket.list(names.log), before)
   const own = await merge(bucket, log, tail)
   return new Manifest(bucket, history, [...inherited, ...own])
 }

@@ -146,8 +146,9 @@ async function isSame(
   if (seq === firstSeq) return found.facts.sha256 === sha256
   // The log's records at the beginning of the piece were trimmed: compare the rest.
   const stored = await bucket.get((manifest.entries[index] as { key: string }).key)
-  const offset = stored === undefined ? undefined : offsetOfSeq(stored.body, firstSeq, seq)
-  if (stored === undefined || offset === undefined) return false
+  if (stored === undefined) throw new SegmentGone('the archive has changed')
+  const offset = offsetOfSeq(stored.body, firstSeq, seq)
+  if (offset === undefined) return false
   const bytes = await found.body.bytes()
   const sameHeader = stored.body.subarray(0, HEADER_BYTES).equals(bytes.subarray(0, HEADER_BYTES))
   return sameHeader && stored.body.subarray(offset).equals(bytes.subarray(HEADER_BYTES))

@@ -35,10 +35,17 @@ async function* records(resolved: ResolvedRead): AsyncGenerator<LogRecord, void,
     while (next < to) {
       if (log === undefined || next < log.firstSeq) {
         const end = Math.min(to, log?.firstSeq ?? Number.POSITIVE_INFINITY)
-        const piece = await reader.find(next, log !== undefined)
-        if (piece === undefined) return
-        yield* reader.read(piece, next, end, signal)
-        next = Math.min(end, piece.nextSeq)
+        try {
+          const piece = await reader.find(next, log !== undefined)
+          if (piece === undefined) return
+          for await (const record of reader.read(piece, next, end, signal)) {
+            yield record
+            next = record.seq + 1
+          }
+          next = Math.min(end, piece.nextSeq)
+        } catch (error) {
+          reader.forgetDeleted(error)
+        }
         continue
       }
       try {
@@ -60,8 +67,11 @@ async function* records(resolved: ResolvedRead): AsyncGenerator<LogRecord, void,
   }
 }
 
-/** The number of attempts to read a record if other readers remove its piece from the cache. */
+/** The number of attempts to read a record if its piece is deleted, or if other readers remove it from the cache. */
 const ATTEMPTS = 10
+
+/** The piece was deleted after it was listed: its records are now in another piece. */
+class PieceDeleted extends Error {}
 
 /** A piece of the archive. */
 interface Piece {
@@ -76,6 +86,8 @@ class ArchiveReader {
   readonly #choice: { uuid: string | undefined; generation: number | undefined }
   readonly #cache: PieceCache
   #manifest: Manifest | undefined
+  /** The number of pieces that were deleted after they were listed, since the last piece that was not. */
+  #deletions = 0
 
   constructor({ bucket, uuid, generation, log, cacheDir, cacheBytes, signal }: ResolvedRead) {
     this.#bucket = new Bucket(bucket, signal)
@@ -96,6 +108,13 @@ class ArchiveReader {
     const found = await this.#pieceWith(manifest, seq)
     if (found !== undefined || !mustExist) return found
     throw gapError(seq, seq)
+  }
+
+  /** Throws `error` unless it is a PieceDeleted and another listing may find the records. */
+  forgetDeleted(error: unknown): void {
+    if (!(error instanceof PieceDeleted)) throw error
+    this.#manifest = undefined
+    if (++this.#deletions === ATTEMPTS) throw new DurlogError('ERR_DURLOG_NOT_FOUND', error.message)
   }
 
   async *read(
@@ -149,16 +168,18 @@ class ArchiveReader {
     if (at === -1) throw new DurlogError('ERR_DURLOG_OUT_OF_RANGE', `the archive begins after seq ${seq}`)
     const facts = await manifest.facts(at)
     const following = manifest.entries[at + 1]?.firstSeq ?? Number.POSITIVE_INFINITY
-    if (facts === undefined || facts.lastSeq < seq) return undefined
     const { key, firstSeq } = manifest.entries[at] as PieceEntry
+    if (facts === undefined) throw new PieceDeleted(`${this.#bucket.urlOf(key)} was deleted after it was listed`)
+    if (facts.lastSeq < seq) return undefined
     return { facts, key, firstSeq, nextSeq: Math.min(facts.lastSeq + 1, following) }
   }
 
   async #load(key: string, firstSeq: number): Promise<Buffer> {
     const object = await this.#bucket.get(key)
     const url = this.#bucket.urlOf(key)
-    if (object === undefined) throw new DurlogError('ERR_DURLOG_NOT_FOUND', `${url} was deleted while it was read`)
+    if (object === undefined) throw new PieceDeleted(`${url} was deleted after it was listed`)
     if (factsOf(url, firstSeq, object).sha256 !== (await sha256Of(object.body))) throw damaged(url)
+    this.#deletions = 0
     return object.body
   }
 }

@@ -14,7 +14,7 @@ import { unreachableError } from '../ship/unreachable.js'
 import { StoreFailure } from './answers.js'
 import { Bucket, type StoredObject } from './bucket.js'
 import { type ChosenArchive, chooseArchive } from './choose.js'
-import { readCursors } from './cursors.js'
+import { type ArchivedCursors, readCursors } from './cursors.js'
 import type { Manifest, PieceEntry } from './manifest.js'
 import { factsOf, HEADER_BYTES, offsetOfSeq, type PieceFacts, sha256Of } from './piece.js'
 import { readRanges } from './ranges.js'
@@ -59,6 +59,7 @@ export class ArchiveRestore {
   readonly #pauses = new Pauses()
   #files: RestoredFiles | undefined
   #chosen: ChosenArchive | undefined
+  #cursors: ArchivedCursors['positions'] = {}
   #bytes = 0
   /** The last restored piece; undefined if it is unknown. */
   #last: PieceFacts | undefined
@@ -99,6 +100,7 @@ export class ArchiveRestore {
       const chosen = await chooseArchive(this.#bucket, this.#options)
       const files = await this.#openFiles(chosen, before)
       await this.#readAll(files, chosen.manifest)
+      if (!follow) this.#cursors = (await readCursors(this.#bucket, chosen.root)).positions
       this.#pauses.succeeded()
       if (!follow) return true
       this.#isReplica = true
@@ -245,7 +247,7 @@ export class ArchiveRestore {
 
   async #finish(resumed: boolean): Promise<RestoreArchiveReport> {
     const { follow } = this.#options
-    const { uuid, root } = this.#chosen as ChosenArchive
+    const { uuid } = this.#chosen as ChosenArchive
     const files = this.#files as RestoredFiles
     await files.sync()
     await files.close()
@@ -258,8 +260,7 @@ export class ArchiveRestore {
     const log = await open(this.#dir, { durability: 'full' })
     try {
       await this.#cut(log)
-      const { positions } = await readCursors(this.#bucket, root)
-      for (const [name, position] of Object.entries(positions)) {
+      for (const [name, position] of Object.entries(this.#cursors)) {
         await log.ensureCursor(name, { from: Math.min(Math.max(position, log.firstSeq), log.nextSeq) })
       }
       const { firstSeq, nextSeq } = log

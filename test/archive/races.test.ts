@@ -1,0 +1,130 @@
+/** Changes of an archive, of its log and of the connection during the requests of an archiver, a restore or a reader. */
+import { expect, test, vi } from 'vitest'
+import { listArchive, readArchive } from '../../src/archive/index.js'
+import type { Log } from '../../src/index.js'
+import { archiveAll, archiver, plainRecords, plainRecordsIn, restored, store } from '../fixtures/archive.js'
+import type { FakeRequest, FakeS3 } from '../fixtures/fake-s3.mjs'
+import { codeOf, openUntilDone, scratchLog } from '../fixtures/scratch.js'
+
+const SMALL = { segmentBytes: 65_536 } as const
+
+async function append(log: Log, count: number): Promise<void> {
+  for (let at = 0; at < count; at++)
+    await log.append(`record ${log.nextSeq} ${'x'.repeat(300)}`, { durability: 'memory' })
+}
+
+/** Runs `work` before the first request for which `when` returns true is carried out. */
+function before(s3: FakeS3, when: (request: FakeRequest) => boolean, work: () => Promise<void>): void {
+  s3.fault = async (request) => {
+    if (!when(request)) return undefined
+    s3.fault = () => undefined
+    await work()
+    return undefined
+  }
+}
+
+/** Returns a log whose archive ends with a part of a segment, and a function that replaces the part with the whole segment. */
+async function logWithPart(s3: FakeS3): Promise<{ log: Log; merge: () => Promise<void> }> {
+  const log = await scratchLog(SMALL)
+  await append(log, 300)
+  await archiveAll(log, s3)
+  expect(s3.keys('/tail/')).toHaveLength(1)
+  const merge = async (): Promise<void> => {
+    await log.rotate()
+    await archiveAll(log, s3)
+    expect(s3.keys('/tail/')).toEqual([])
+  }
+  return { log, merge }
+}
+
+const isOfTail = ({ key }: FakeRequest): boolean => key.includes('/tail/')
+
+test('a restore is complete if the last part is merged while the objects are listed', async () => {
+  const s3 = await store()
+  const { log, merge } = await logWithPart(s3)
+  let lists = 0
+  before(s3, ({ query }) => /\/(log|tail)\/$/.test(query['prefix'] ?? '') && ++lists === 2, merge)
+  expect(await plainRecordsIn(await restored(s3))).toEqual(await plainRecords(log))
+  expect(lists).toBe(2)
+})
+
+test('an archiver continues if another one merges the last part before the first one has read it', async () => {
+  const s3 = await store()
+  const { log, merge } = await logWithPart(s3)
+  await archiveAll(log, s3, { cursor: 'second' })
+  before(s3, (request) => request.method === 'HEAD' && isOfTail(request), merge)
+  const reader = await openUntilDone(log.dir, { readOnly: true })
+  const made = archiver(reader, s3, { cursor: 'second' })
+  await made.idle()
+  await append(log, 10)
+  await log.sync()
+  await reader.refresh()
+  await made.idle()
+  expect(await plainRecordsIn(await restored(s3))).toEqual(await plainRecords(log))
+})
+
+test.each(['HEAD', 'GET'])(
+  'a reader of the archive gets every record if the last part is merged before its %s',
+  async (method) => {
+    const s3 = await store()
+    const { log, merge } = await logWithPart(s3)
+    const [first] = s3.keys('/tail/').map((key) => Number(key.slice(-20)))
+    before(s3, (request) => request.method === method && isOfTail(request), merge)
+    const found: number[] = []
+    for await (const { seq } of readArchive({ ...s3.access, from: first as number })) found.push(seq)
+    expect(found).toEqual((await plainRecords(log)).slice(first).map(([seq]) => seq))
+  },
+)
+
+test('keepLocal keeps records that replace archived records while these are sent', async () => {
+  const s3 = await store()
+  const log = await scratchLog(SMALL)
+  let passedMs = 0
+  const { now } = performance
+  vi.spyOn(performance, 'now').mockImplementation(() => now.call(performance) + passedMs)
+  const made = archiver(log, s3, { keepLocal: { maxBytes: 0 } })
+  await made.idle()
+  await append(log, 300)
+  await log.sync()
+  before(
+    s3,
+    ({ method, key }) => method === 'PUT' && key.includes('/log/'),
+    async () => {
+      // The time after which the archiver trims again.
+      passedMs = 2000
+      await log.truncateAfter(20)
+      await append(log, 600)
+      await log.sync()
+    },
+  )
+  await made.idle()
+  await made.close()
+  expect(await plainRecordsIn(await restored(s3))).toHaveLength(621)
+})
+
+test('a restore repeats its last request', async () => {
+  const s3 = await store()
+  const log = await scratchLog(SMALL)
+  await append(log, 20)
+  await log.ensureCursor('mailer', { from: 7 })
+  await archiveAll(log, s3)
+  let failures = 0
+  s3.fault = ({ method, key }) =>
+    method === 'GET' && key.endsWith('/cursors') && failures++ === 0 ? { status: 503, code: 'SlowDown' } : undefined
+  const copy = await openUntilDone(await restored(s3))
+  expect(failures).toBe(2)
+  expect(await copy.cursors()).toMatchObject([{ name: 'mailer', position: 7 }])
+})
+
+test('an incomplete list of objects is not taken for the whole list', async () => {
+  const s3 = await store()
+  const log = await scratchLog(SMALL)
+  await append(log, 1000)
+  await archiveAll(log, s3)
+  let lists = 0
+  s3.fault = ({ query }) => (query['prefix']?.endsWith('/log/') && lists++ === 0 ? { endAfter: 400 } : undefined)
+  expect(await plainRecordsIn(await restored(s3))).toEqual(await plainRecords(log))
+  expect(lists).toBe(2)
+  s3.fault = ({ query }) => (query['prefix'] !== undefined ? { endAfter: 400 } : undefined)
+  expect(await codeOf(listArchive(s3.access))).toBe('ERR_DURLOG_DESTINATION_UNREACHABLE')
+})
