@@ -14,4 +14,6 @@ Result<uint64_t> NextDataOf(int, const std::string&, uint64_t offset) { return o
 // macOS has no read that returns instead of waiting for the device.
 std::optional<size_t> ReadCachedOf(int, uint64_t, void*, size_t) { return std::nullopt; }
 
+ScopedFd OpenCachedOf(int, const char*, int) { return ScopedFd(); }
+
 }  // namespace durlog

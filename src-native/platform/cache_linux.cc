@@ -27,6 +27,15 @@ struct CachestatPages {
   uint64_t recently_evicted;
 };
 
+// openat2(2), of Linux 5.6, and its flag of Linux 5.12.
+constexpr long kOpenat2Call = 437;
+constexpr uint64_t kResolveCached = 0x20;
+struct OpenHow {
+  uint64_t flags;
+  uint64_t mode;
+  uint64_t resolve;
+};
+
 }  // namespace
 
 // Drops the pages of the whole file: large folios that extend beyond a range would not be dropped.
@@ -63,6 +72,11 @@ std::optional<size_t> ReadCachedOf(int fd, uint64_t offset, void* to, size_t len
   const long read = syscall(SYS_preadv2, fd, &range, 1, offset, 0, RWF_NOWAIT);
   if (read < 0) return std::nullopt;
   return static_cast<size_t>(read);
+}
+
+ScopedFd OpenCachedOf(int folder, const char* name, int flags) {
+  const OpenHow how = {static_cast<uint64_t>(flags), 0, kResolveCached};
+  return ScopedFd(static_cast<int>(syscall(kOpenat2Call, folder, name, &how, sizeof how)));
 }
 
 }  // namespace durlog

@@ -224,6 +224,9 @@ class Directory {
   virtual const std::string& path() const = 0;
   virtual std::string PathOf(const std::string& name) const { return path() + "/" + name; }
   virtual Result<std::unique_ptr<File>> Open(const std::string& name, OpenMode mode) = 0;
+  // Opens `name` for reading if the kernel has the file in memory, so it never waits for the
+  // device. Null if it has not, if the file cannot be opened, or if the system has no such call.
+  virtual std::unique_ptr<File> OpenCached(const std::string&) { return nullptr; }
   // Opens `name` for reading and writing. Creates the file if it does not exist.
   Result<std::unique_ptr<File>> OpenOrCreate(const std::string& name) {
     for (int attempt = 1;; ++attempt) {

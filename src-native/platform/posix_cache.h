@@ -8,6 +8,7 @@
 
 #include "base/status.h"
 #include "platform/file_system.h"
+#include "platform/posix_fd.h"
 
 namespace durlog {
 
@@ -17,5 +18,8 @@ Status DropCacheOf(int fd, const std::string& path);
 std::optional<CacheUse> TellCacheUse(int fd, uint64_t offset, uint64_t length);
 Result<uint64_t> NextDataOf(int fd, const std::string& path, uint64_t offset);
 std::optional<size_t> ReadCachedOf(int fd, uint64_t offset, void* to, size_t length);
+// As openat(), if the kernel needs nothing from the device. Invalid otherwise, or if the system has
+// no such call.
+ScopedFd OpenCachedOf(int folder, const char* name, int flags);
 
 }  // namespace durlog

@@ -6,6 +6,7 @@
 
 #include <cerrno>
 
+#include "platform/posix_cache.h"
 #include "platform/posix_direct.h"
 #include "platform/posix_error.h"
 #include "platform/posix_file.h"
@@ -28,6 +29,9 @@ int FlagsFor(OpenMode mode) {
   }
   return O_RDONLY;
 }
+
+// With O_NONBLOCK, so that a FIFO is refused after it was opened, and not waited for.
+constexpr int kSafeFlags = O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
 
 struct CloseDirectoryStream {
   void operator()(DIR* stream) const { closedir(stream); }
@@ -57,9 +61,8 @@ Result<ScopedFd> PosixDirectory::CreateRegular(const std::string& name, int flag
 Result<ScopedFd> PosixDirectory::OpenRegular(const std::string& name, int flags) {
   DURLOG_RETURN_IF_ERROR(CheckName(name));
   const std::string path = PathOf(name);
-  // O_NONBLOCK, so that a FIFO of that name is refused below instead of waited for.
-  const int all = flags | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
-  ScopedFd fd(RetryInterrupted([&] { return openat(fd_.get(), name.c_str(), all, 0600); }));
+  ScopedFd fd(
+      RetryInterrupted([&] { return openat(fd_.get(), name.c_str(), flags | kSafeFlags, 0600); }));
   if (!fd.valid()) return NameError("openat", errno, path);
   struct stat info;
   if (fstat(fd.get(), &info) != 0) return Status::System("fstat", errno, path);
@@ -84,6 +87,14 @@ Result<std::unique_ptr<File>> PosixDirectory::Open(const std::string& name, Open
   }
   if (direct) DURLOG_RETURN_IF_ERROR(PrepareDirect(fd->get(), PathOf(name)));
   return std::unique_ptr<File>(new PosixFile(std::move(fd.value()), PathOf(name), mode));
+}
+
+std::unique_ptr<File> PosixDirectory::OpenCached(const std::string& name) {
+  if (!CheckName(name).ok()) return nullptr;
+  ScopedFd fd = OpenCachedOf(fd_.get(), name.c_str(), O_RDONLY | kSafeFlags);
+  struct stat info;
+  if (!fd.valid() || fstat(fd.get(), &info) != 0 || !S_ISREG(info.st_mode)) return nullptr;
+  return std::make_unique<PosixFile>(std::move(fd), PathOf(name), OpenMode::kRead);
 }
 
 Result<std::vector<FileEntry>> PosixDirectory::List() {

@@ -17,6 +17,7 @@ class PosixDirectory final : public Directory {
 
   const std::string& path() const override { return path_; }
   Result<std::unique_ptr<File>> Open(const std::string& name, OpenMode mode) override;
+  std::unique_ptr<File> OpenCached(const std::string& name) override;
   Result<std::vector<FileEntry>> List() override;
   Status Rename(const std::string& from, const std::string& to) override;
   Status Remove(const std::string& name) override;

@@ -48,12 +48,7 @@ Result<PointRecord> PointReader::Get(uint64_t seq, uint64_t limit, uint64_t ackn
 }
 
 std::optional<PointRecord> PointReader::GetCached(uint64_t seq, uint64_t acknowledged_end) {
-  SegmentPointer segment;
-  {
-    const std::lock_guard<std::mutex> guard(mutex_);
-    const std::optional<uint64_t> first_seq = FirstSeqOf(seq);
-    if (first_seq) segment = TakeKept(*first_seq);
-  }
+  const SegmentPointer segment = SegmentOf(seq, RecordLookup::Reading::kCached);
   if (!segment) return std::nullopt;
   Result<std::optional<PointRecord>> found =
       RecordLookup(*segment, acknowledged_end, RecordLookup::Reading::kCached).Find(seq);
@@ -118,7 +113,7 @@ Result<PointRecord> PointReader::GetFrom(uint64_t seq, uint64_t limit, uint64_t 
 
 // ReadInOrder() meets the same error again and returns it.
 std::optional<PointRecord> PointReader::Find(uint64_t seq, uint64_t acknowledged_end) {
-  const SegmentPointer segment = SegmentOf(seq);
+  const SegmentPointer segment = SegmentOf(seq, RecordLookup::Reading::kAny);
   if (!segment) return std::nullopt;
   Result<std::optional<PointRecord>> found = RecordLookup(*segment, acknowledged_end).Find(seq);
   return found.ok() ? std::move(*found) : std::nullopt;
@@ -130,9 +125,9 @@ std::optional<uint64_t> PointReader::FirstSeqOf(uint64_t seq) const {
   return behind == first_seqs_.begin() ? std::nullopt : std::optional<uint64_t>(*std::prev(behind));
 }
 
-// The segment that holds `seq`, by the known segments; null if it is not known, or if the knowledge
-// is outdated.
-PointReader::SegmentPointer PointReader::SegmentOf(uint64_t seq) {
+// The segment that holds `seq`, by the known segments; null if it is not known, if the knowledge is
+// outdated, or if `reading` does not allow to open it.
+PointReader::SegmentPointer PointReader::SegmentOf(uint64_t seq, RecordLookup::Reading reading) {
   std::unique_lock<std::mutex> lock(mutex_);
   const std::optional<uint64_t> known = FirstSeqOf(seq);
   if (!known) return nullptr;
@@ -142,8 +137,13 @@ PointReader::SegmentPointer PointReader::SegmentOf(uint64_t seq) {
   const LogUuid uuid = uuid_;
   lock.unlock();
 
-  Result<OpenedSegment> opened = OpenSegment(*directory, first_seq, OpenMode::kRead);
-  if (!opened.ok() || opened->header.uuid != uuid) return nullptr;
+  std::optional<OpenedSegment> opened;
+  if (reading == RecordLookup::Reading::kCached) {
+    opened = OpenCachedSegment(*directory, first_seq);
+  } else if (auto read = OpenSegment(*directory, first_seq, OpenMode::kRead); read.ok()) {
+    opened = std::move(*read);
+  }
+  if (!opened || opened->header.uuid != uuid) return nullptr;
   const auto segment = std::make_shared<ReadableSegment>();
   segment->first_seq = first_seq;
   segment->header = opened->header;

@@ -50,7 +50,7 @@ class PointReader {
   // so the rest of their batch is not read.
   Result<PointRecord> Get(uint64_t seq, uint64_t limit, uint64_t acknowledged_end = 0);
   // Like Get(), if known positions and the page cache are enough: does not wait for the device, and
-  // takes some 5 us. An empty result means that Get() must decide.
+  // takes 5 to 10 us. An empty result means that Get() must decide.
   std::optional<PointRecord> GetCached(uint64_t seq, uint64_t acknowledged_end = 0);
   // The seq of the first record of [first, end) at or after `time_ms` (milliseconds since 1970);
   // `end` if there is none. All of them are known to exist. The search assumes that times rise with
@@ -69,7 +69,7 @@ class PointReader {
   // The first record at or after `seq`.
   Result<PointRecord> GetFrom(uint64_t seq, uint64_t limit, uint64_t acknowledged_end);
   std::optional<PointRecord> Find(uint64_t seq, uint64_t acknowledged_end);
-  SegmentPointer SegmentOf(uint64_t seq);
+  SegmentPointer SegmentOf(uint64_t seq, RecordLookup::Reading reading);
   std::optional<uint64_t> FirstSeqOf(uint64_t seq) const;
   SegmentPointer TakeKept(uint64_t first_seq);
   void Keep(const SegmentPointer& segment);

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "platform/file_system.h"
@@ -22,6 +23,10 @@ struct OpenedSegment {
 Result<OpenedSegment> OpenSegment(Directory& directory, uint64_t first_seq, OpenMode mode);
 // As OpenSegment(), for a file whose name need not be a segment's name.
 Result<OpenedSegment> OpenSegmentFile(Directory& directory, const std::string& name, OpenMode mode);
+
+// As OpenSegment() with kRead, but never waits for the device. nullopt if the page cache does not
+// hold what is needed, or after an error.
+std::optional<OpenedSegment> OpenCachedSegment(Directory& directory, uint64_t first_seq);
 
 // The context for scanning the frames of a segment.
 ScanContext ContextOf(const SegmentHeader& header, uint64_t first_seq);

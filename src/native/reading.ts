@@ -43,7 +43,7 @@ export interface NativePointReader {
   getSync(seq: number, limit: number, acknowledgedEnd: number): LogRecord
   /**
    * Reads record `seq` on this thread if it is in the page cache and its offset is known. Otherwise returns undefined, even if
-   * the record exists. Takes about 5 us.
+   * the record exists. Takes 5 to 10 us.
    */
   getCached(seq: number, acknowledgedEnd: number): LogRecord | undefined
   /**

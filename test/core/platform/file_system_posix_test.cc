@@ -101,6 +101,20 @@ TEST_F(PlatformPosixTest, AFifoIsRefusedAndNotWaitedFor) {
   EXPECT_EQ(folder_->Open("fifo", OpenMode::kRead).status().code(), Code::kNotALog);
 }
 
+#ifdef __linux__
+TEST_F(PlatformPosixTest, AFileInMemoryIsOpenedWithoutTheDevice) {
+  MakeFile("file", 10);
+  ASSERT_EQ(symlink("file", PathOf("link").c_str()), 0);
+  ASSERT_EQ(mkfifo(PathOf("fifo").c_str(), 0600), 0);
+  const std::unique_ptr<File> file = folder_->OpenCached("file");
+  ASSERT_TRUE(file) << "needs openat2() with RESOLVE_CACHED, of Linux 5.12";
+  EXPECT_EQ(file->Size().value(), 10u);
+  for (const char* const name : {"link", "fifo", "missing", ".", "../file"}) {
+    EXPECT_FALSE(folder_->OpenCached(name)) << name;
+  }
+}
+#endif
+
 TEST_F(PlatformPosixTest, FilesAreForTheOwnerOnly) {
   const mode_t old_mask = umask(0);
   MakeFile("segment");
