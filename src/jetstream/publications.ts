@@ -1,7 +1,7 @@
 /** The messages that were sent to a stream and wait for their acknowledgements, which arrive in the same order. */
 import { clearTimeout, setTimeout } from 'node:timers'
 import type { Msg, MsgHdrs, NatsConnection } from '@nats-io/transport-node'
-import type { Patience } from './patience.js'
+import type { AckTimeout } from './ack-timeout.js'
 import { type ApiError, DuplicateMessage, fromApiError, Unanswered } from './refusals.js'
 
 export interface PubAck {
@@ -20,7 +20,7 @@ const PUBLISHING = 'publishing'
 export class Publications {
   readonly #nc: NatsConnection
   readonly #inbox: string
-  readonly #patience: Patience
+  readonly #ackTimeout: AckTimeout
   readonly #onFailure: (error: Error) => void
   readonly #unsubscribe: () => void
   readonly #pending: Pending[] = []
@@ -32,10 +32,10 @@ export class Publications {
   #failed = false
 
   /** `onFailure` is called at most once. After that no `onAck` is called. */
-  constructor(nc: NatsConnection, inbox: string, patience: Patience, onFailure: (error: Error) => void) {
+  constructor(nc: NatsConnection, inbox: string, ackTimeout: AckTimeout, onFailure: (error: Error) => void) {
     this.#nc = nc
     this.#inbox = inbox
-    this.#patience = patience
+    this.#ackTimeout = ackTimeout
     this.#onFailure = onFailure
     const subscription = nc.subscribe(`${inbox}.*`, {
       callback: (error, message) => (error === null ? this.#answer(message) : this.fail(error)),
@@ -84,10 +84,10 @@ export class Publications {
   }
 
   #startTimer(): NodeJS.Timeout {
-    const { ms } = this.#patience
+    const { ms } = this.#ackTimeout
     this.#waitingSince = performance.now()
     return setTimeout(() => {
-      this.#patience.unanswered()
+      this.#ackTimeout.unanswered()
       this.fail(new Unanswered(`${PUBLISHING}: no acknowledgement within ${ms} ms`))
     }, ms)
   }
@@ -107,7 +107,7 @@ export class Publications {
   /** Restarts the timeout: it applies to the time between two acknowledgements. */
   #noteAnswer(): void {
     const now = performance.now()
-    this.#patience.answered(now - this.#waitingSince)
+    this.#ackTimeout.answered(now - this.#waitingSince)
     this.#waitingSince = now
     if (this.pending > 0) {
       this.#timer?.refresh()

@@ -13,10 +13,10 @@
  *   still being replicated, so only one message is in flight.
  */
 import type { ShipOrigin, ShipRecord } from '../ship/types.js'
+import type { AckTimeout } from './ack-timeout.js'
+import type { FlowControl } from './flow-control.js'
 import type { LiveLink } from './link.js'
 import { Header, type MessageShape, type RecordMessage, toMessages } from './message.js'
-import type { Pace } from './pace.js'
-import type { Patience } from './patience.js'
 import { Publications } from './publications.js'
 import { headerLines, rawHeaders } from './raw-headers.js'
 
@@ -24,8 +24,8 @@ export interface PublisherPlace {
   stream: string
   subject: string
   shape: MessageShape
-  patience: Patience
-  pace: Pace
+  ackTimeout: AckTimeout
+  flow: FlowControl
   inbox: string
 }
 
@@ -67,11 +67,11 @@ export class Publisher {
     this.#onFailed = onFailed
     this.#last = start.lastSequence
     this.#begun = start.begun
-    this.#publications = new Publications(nc, place.inbox, place.patience, (error) => this.#onFailure(error))
+    this.#publications = new Publications(nc, place.inbox, place.ackTimeout, (error) => this.#onFailure(error))
   }
 
   get room(): number {
-    return this.#place.pace.room(this.#publications.pending, this.#queue.length)
+    return this.#place.flow.room(this.#publications.pending, this.#queue.length)
   }
 
   get failed(): boolean {
@@ -95,7 +95,7 @@ export class Publisher {
         this.#rejects.delete(reject)
         resolve()
       }
-      if (this.#place.pace.inBatches) this.#enqueue(messages, done)
+      if (this.#place.flow.inBatches) this.#enqueue(messages, done)
       else this.#sendSingly(messages, done)
     })
   }
@@ -113,8 +113,8 @@ export class Publisher {
 
   /** Sends a batch of queued messages. A record with more parts than a batch may have messages takes several batches. */
   #sendBatch(): void {
-    const { pace, subject } = this.#place
-    const batch = this.#queue.splice(0, pace.batchMessages)
+    const { flow, subject } = this.#place
+    const batch = this.#queue.splice(0, flow.batchMessages)
     const id = `${this.#place.inbox.slice(-22)}-${this.#batches++}`
     for (const [i, { headers, data }] of batch.entries()) {
       let own = `${Header.batchId}: ${id}\r\n${Header.batchSequence}: ${i + 1}\r\n`
@@ -130,7 +130,7 @@ export class Publisher {
           return
         }
         this.#last = seq
-        pace.stored(batch.length)
+        flow.stored(batch.length)
         if (this.#queue.length > 0) this.#sendBatch()
         for (const { done } of batch) done?.()
       })
@@ -143,7 +143,7 @@ export class Publisher {
       this.#sentId = id
       this.#publications.request(this.#place.subject, data, rawHeaders(made), ({ seq }) => {
         this.#last = seq
-        this.#place.pace.stored(1)
+        this.#place.flow.stored(1)
         if (i === messages.length - 1) done()
       })
     }

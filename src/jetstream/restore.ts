@@ -9,11 +9,11 @@ import { Pauses } from '../ship/pauses.js'
 import { recordCrc } from '../ship/record-crc.js'
 import { enterFolder, markFolder, unmarkFolder } from '../ship/restore-folder.js'
 import { unreachableError } from '../ship/unreachable.js'
+import { AckTimeout } from './ack-timeout.js'
 import { Assembler, type RestoredRecord } from './assembler.js'
 import { gapInStream } from './gap.js'
 import { Link, type LiveLink } from './link.js'
 import { MAX_RECORD_BYTES } from './message.js'
-import { Patience } from './patience.js'
 import { loadPeers } from './peers.js'
 import { fromClientError, StreamMissing, Unanswered } from './refusals.js'
 import {
@@ -52,7 +52,7 @@ class Restore {
   readonly #options: ResolvedRestoreOptions
   readonly #link: Link
   readonly #pauses = new Pauses()
-  readonly #patience: Patience
+  readonly #ackTimeout: AckTimeout
   #subject = ''
   #log: RestoringLog | undefined
   /** The seq before which the restore ends; Infinity with `follow`. */
@@ -64,7 +64,7 @@ class Restore {
     this.#dir = dir
     this.#options = options
     this.#link = new Link(options)
-    this.#patience = new Patience(options.timeoutMs)
+    this.#ackTimeout = new AckTimeout(options.timeoutMs)
   }
 
   async run(): Promise<RestoreReport> {
@@ -199,7 +199,7 @@ class Restore {
     const since = performance.now()
     try {
       const client = jetStream.jetstream(nc, {
-        timeout: this.#patience.ms,
+        timeout: this.#ackTimeout.ms,
         ...(domain !== undefined && { domain }),
       })
       const consumer = await client.consumers.get(stream, {
@@ -207,14 +207,14 @@ class Restore {
         deliver_policy: jetStream.DeliverPolicy.StartSequence,
         opt_start_seq: sequence,
       })
-      this.#patience.answered(performance.now() - since)
+      this.#ackTimeout.answered(performance.now() - since)
       return await consumer.consume({
         max_bytes: Math.max(READ_AHEAD_BYTES, 2 * (nc.info?.max_payload ?? MIB)),
         idle_heartbeat: HEARTBEAT_MS,
       })
     } catch (error) {
       const failure = fromClientError(error, 'reading the stream')
-      if (failure instanceof Unanswered) this.#patience.unanswered()
+      if (failure instanceof Unanswered) this.#ackTimeout.unanswered()
       throw failure
     }
   }

@@ -2,11 +2,11 @@
 import type { StoredMsg } from '@nats-io/jetstream'
 import { DurlogError } from '../errors.js'
 import type { ShipOrigin, ShippedRecord, ShipRecord, ShipTarget } from '../ship/types.js'
+import { AckTimeout } from './ack-timeout.js'
+import { FlowControl } from './flow-control.js'
 import { Link, type LiveLink } from './link.js'
 import { isDeletionMarker, parseMessage, type StoredPart } from './message.js'
 import type { ResolvedShipOptions } from './options.js'
-import { Pace } from './pace.js'
-import { Patience } from './patience.js'
 import { loadPeers } from './peers.js'
 import { Publisher } from './publisher.js'
 import { askUntilAnswered } from './race.js'
@@ -19,8 +19,8 @@ const QUESTIONS_UNTIL_MISSING = 4
 export class JetStreamTarget implements ShipTarget {
   readonly #options: ResolvedShipOptions
   readonly #link: Link
-  readonly #pace = new Pace()
-  readonly #patience: Patience
+  readonly #flow = new FlowControl()
+  readonly #ackTimeout: AckTimeout
   #facts: StreamFacts | undefined
   #publisher: Publisher | undefined
   #forgetLoss: () => void = () => {}
@@ -34,7 +34,7 @@ export class JetStreamTarget implements ShipTarget {
   constructor(options: ResolvedShipOptions) {
     this.#options = options
     this.#link = new Link(options)
-    this.#patience = new Patience(options.timeoutMs)
+    this.#ackTimeout = new AckTimeout(options.timeoutMs)
   }
 
   get dropsOld(): boolean {
@@ -47,7 +47,7 @@ export class JetStreamTarget implements ShipTarget {
   }
 
   get mode(): string {
-    return this.#facts === undefined ? 'unknown' : this.#pace.mode
+    return this.#facts === undefined ? 'unknown' : this.#flow.mode
   }
 
   get reconnects(): number {
@@ -97,7 +97,7 @@ export class JetStreamTarget implements ShipTarget {
       throw missingError(stream, isFirst ? 'create it, or ship with create: true' : WAS_DELETED, error)
     }
     this.#missing = 0
-    this.#pace.facts = this.#facts
+    this.#flow.facts = this.#facts
     return this.#facts
   }
 
@@ -118,15 +118,15 @@ export class JetStreamTarget implements ShipTarget {
       stream,
       subject: facts.subject,
       shape: { maxBytes: facts.maxDataBytes, split, idSuffix: this.#renewals === 0 ? '' : `:again-${this.#renewals}` },
-      patience: this.#patience,
-      pace: this.#pace,
+      ackTimeout: this.#ackTimeout,
+      flow: this.#flow,
       inbox: transport.createInbox(access.inboxPrefix),
     }
     const begun = part === undefined || part.whole ? undefined : { seq: part.seq, offset: part.offset + part.partBytes }
     const publisher = new Publisher(live, place, { lastSequence: this.#lastSequence, begun }, (error, pending) => {
       this.#forgetLoss()
       this.#wasDuplicate = error instanceof DuplicateMessage
-      this.#pace.failed(error, pending)
+      this.#flow.failed(error, pending)
     })
     this.#publisher = publisher
     this.#forgetLoss = this.#link.onLost((error) => publisher.fail(error))

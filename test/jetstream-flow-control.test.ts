@@ -1,7 +1,7 @@
 /** A publisher's timeouts and its limit on unacknowledged messages, without a server and with a fake clock. */
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
-import { Pace } from '../src/jetstream/pace.js'
-import { Patience } from '../src/jetstream/patience.js'
+import { AckTimeout } from '../src/jetstream/ack-timeout.js'
+import { FlowControl } from '../src/jetstream/flow-control.js'
 import { Publications } from '../src/jetstream/publications.js'
 import { askUntilAnswered, firstSuccess } from '../src/jetstream/race.js'
 import { rawHeaders } from '../src/jetstream/raw-headers.js'
@@ -20,7 +20,7 @@ describe('the wait for an acknowledgement', () => {
   const LIMIT_MS = 10_000
 
   /** Publications over a connection that keeps its messages, and `answer`, which acknowledges the oldest one. */
-  function stage(patience = new Patience(LIMIT_MS)) {
+  function stage(ackTimeout = new AckTimeout(LIMIT_MS)) {
     const replies: string[] = []
     let onMessage: (error: Error | null, message: unknown) => void = () => {}
     const nc = {
@@ -32,7 +32,7 @@ describe('the wait for an acknowledgement', () => {
       isClosed: () => false,
     }
     const failures: Error[] = []
-    const publications = new Publications(nc as never, 'inbox', patience, (error) => failures.push(error))
+    const publications = new Publications(nc as never, 'inbox', ackTimeout, (error) => failures.push(error))
     const acks: number[] = []
     const send = (): void => {
       publications.request('s', Buffer.from('x'), rawHeaders(''), ({ seq }) => acks.push(seq))
@@ -70,26 +70,26 @@ describe('the wait for an acknowledgement', () => {
   })
 
   test('doubles after each timeout up to the limit, and is short again after a response', () => {
-    const patience = new Patience(LIMIT_MS)
+    const ackTimeout = new AckTimeout(LIMIT_MS)
     const waits: number[] = []
     for (let i = 0; i < 5; i++) {
-      waits.push(patience.ms)
-      patience.unanswered()
+      waits.push(ackTimeout.ms)
+      ackTimeout.unanswered()
     }
     expect(waits).toEqual([2000, 4000, 8000, LIMIT_MS, LIMIT_MS])
-    patience.answered(100)
-    expect(patience.ms).toBe(2000)
+    ackTimeout.answered(100)
+    expect(ackTimeout.ms).toBe(2000)
   })
 
   test('is four times the longest recent wait of a slow stream', () => {
-    const patience = new Patience(LIMIT_MS)
-    patience.answered(1500)
-    patience.answered(10)
-    expect(patience.ms).toBeGreaterThan(5500)
-    expect(patience.ms).toBeLessThanOrEqual(6000)
-    for (let i = 0; i < 1000; i++) patience.answered(10)
-    expect(patience.ms).toBe(2000)
-    expect(new Patience(500).ms).toBe(500)
+    const ackTimeout = new AckTimeout(LIMIT_MS)
+    ackTimeout.answered(1500)
+    ackTimeout.answered(10)
+    expect(ackTimeout.ms).toBeGreaterThan(5500)
+    expect(ackTimeout.ms).toBeLessThanOrEqual(6000)
+    for (let i = 0; i < 1000; i++) ackTimeout.answered(10)
+    expect(ackTimeout.ms).toBe(2000)
+    expect(new AckTimeout(500).ms).toBe(500)
   })
 
   test('ends with the reason if an acknowledgement is missing or is a refusal', () => {
@@ -120,67 +120,67 @@ describe('the limit on unacknowledged messages', () => {
   const facts = { subject: 's', dropsOld: false, maxDataBytes: 1, created: false }
   const batches = { ...facts, atomicBatches: true, replicated: false }
   const single = { ...facts, atomicBatches: false, replicated: false }
-  const paceOf = (given: typeof batches): Pace => {
-    const pace = new Pace()
-    pace.facts = given
-    return pace
+  const flowOf = (given: typeof batches): FlowControl => {
+    const flow = new FlowControl()
+    flow.facts = given
+    return flow
   }
 
   test('is halved by each timeout, and grows with each batch up to the limit of a server', () => {
-    const pace = paceOf(batches)
-    expect([pace.batchMessages, pace.room(0, 0), pace.room(5, 999), pace.room(5, 1000)]).toEqual([1000, 1000, 1, 0])
-    pace.failed(new Unanswered('no answer'), 1000)
-    pace.failed(new Unanswered('no answer'), 1000)
-    expect(pace.batchMessages).toBe(250)
-    pace.stored(250)
-    expect(pace.batchMessages).toBe(260)
-    for (let i = 0; i < 200; i++) pace.stored(100)
-    expect(pace.batchMessages).toBe(1000)
-    for (let i = 0; i < 20; i++) pace.failed(new Unanswered('no answer'), 1000)
-    expect(pace.batchMessages).toBe(1)
+    const flow = flowOf(batches)
+    expect([flow.batchMessages, flow.room(0, 0), flow.room(5, 999), flow.room(5, 1000)]).toEqual([1000, 1000, 1, 0])
+    flow.failed(new Unanswered('no answer'), 1000)
+    flow.failed(new Unanswered('no answer'), 1000)
+    expect(flow.batchMessages).toBe(250)
+    flow.stored(250)
+    expect(flow.batchMessages).toBe(260)
+    for (let i = 0; i < 200; i++) flow.stored(100)
+    expect(flow.batchMessages).toBe(1000)
+    for (let i = 0; i < 20; i++) flow.failed(new Unanswered('no answer'), 1000)
+    expect(flow.batchMessages).toBe(1)
   })
 
   test('stays below the batch length that a server has refused', () => {
-    const pace = paceOf(batches)
-    pace.failed(new Error('atomic publish batch is too large: 500 (10199)'), 1000)
-    for (let i = 0; i < 200; i++) pace.stored(100)
-    expect(pace.batchMessages).toBe(500)
-    expect(pace.mode).toBe('atomic batches of up to 500')
+    const flow = flowOf(batches)
+    flow.failed(new Error('atomic publish batch is too large: 500 (10199)'), 1000)
+    for (let i = 0; i < 200; i++) flow.stored(100)
+    expect(flow.batchMessages).toBe(500)
+    expect(flow.mode).toBe('atomic batches of up to 500')
   })
 
   test('is one message after a batch was refused for an unknown reason, until that is stored', () => {
-    const pace = paceOf(batches)
-    pace.failed(new ShipConflict('another message'), 10)
-    pace.failed(new DuplicateMessage('known'), 10)
-    expect([pace.inBatches, pace.batchMessages]).toEqual([true, 1000])
-    pace.failed(new Error('incomplete'), 10)
-    expect([pace.inBatches, pace.room(0, 0), pace.room(1, 0), pace.room(0, 1)]).toEqual([false, 1, 0, 0])
-    pace.stored(1)
-    expect(pace.inBatches).toBe(true)
+    const flow = flowOf(batches)
+    flow.failed(new ShipConflict('another message'), 10)
+    flow.failed(new DuplicateMessage('known'), 10)
+    expect([flow.inBatches, flow.batchMessages]).toEqual([true, 1000])
+    flow.failed(new Error('incomplete'), 10)
+    expect([flow.inBatches, flow.room(0, 0), flow.room(1, 0), flow.room(0, 1)]).toEqual([false, 1, 0, 0])
+    flow.stored(1)
+    expect(flow.inBatches).toBe(true)
   })
 
   test('is unlimited for single messages until others publish or the server is slow, and grows by one for each window', () => {
-    const pace = paceOf(single)
-    expect(pace.room(5000, 0)).toBeGreaterThan(1e6)
-    pace.failed(new ShipConflict('another message'), 100)
-    expect([pace.room(0, 0), pace.room(49, 0), pace.room(50, 0), pace.room(60, 0)]).toEqual([50, 1, 0, 0])
-    pace.failed(new Unanswered('no answer'), 50)
-    expect(pace.room(0, 0)).toBe(25)
-    for (let i = 0; i < 25; i++) pace.stored(1)
-    expect(Math.floor(pace.room(0, 0))).toBe(25)
-    pace.stored(1)
-    pace.stored(1)
-    expect(Math.floor(pace.room(0, 0))).toBe(26)
-    pace.failed(new Error('lost'), 1)
-    expect(Math.floor(pace.room(0, 0))).toBe(26)
-    for (let i = 0; i < 20; i++) pace.failed(new ShipConflict('another message'), 1)
-    expect(pace.room(0, 0)).toBe(1)
+    const flow = flowOf(single)
+    expect(flow.room(5000, 0)).toBeGreaterThan(1e6)
+    flow.failed(new ShipConflict('another message'), 100)
+    expect([flow.room(0, 0), flow.room(49, 0), flow.room(50, 0), flow.room(60, 0)]).toEqual([50, 1, 0, 0])
+    flow.failed(new Unanswered('no answer'), 50)
+    expect(flow.room(0, 0)).toBe(25)
+    for (let i = 0; i < 25; i++) flow.stored(1)
+    expect(Math.floor(flow.room(0, 0))).toBe(25)
+    flow.stored(1)
+    flow.stored(1)
+    expect(Math.floor(flow.room(0, 0))).toBe(26)
+    flow.failed(new Error('lost'), 1)
+    expect(Math.floor(flow.room(0, 0))).toBe(26)
+    for (let i = 0; i < 20; i++) flow.failed(new ShipConflict('another message'), 1)
+    expect(flow.room(0, 0)).toBe(1)
   })
 
   test('is one message for a replicated stream without batches', () => {
-    const pace = paceOf({ ...single, replicated: true })
-    expect([pace.room(0, 0), pace.room(1, 0)]).toEqual([1, 0])
-    expect(pace.mode).toContain('one at a time')
+    const flow = flowOf({ ...single, replicated: true })
+    expect([flow.room(0, 0), flow.room(1, 0)]).toEqual([1, 0])
+    expect(flow.mode).toContain('one at a time')
   })
 })
 

@@ -8,7 +8,7 @@ const MAX_BATCH_MESSAGES = 1000
 /** The number of messages by which batches grow after each stored batch, up to the limit. */
 const BATCH_GROWTH_MESSAGES = 10
 
-export class Pace {
+export class FlowControl {
   #facts: Pick<StreamFacts, 'atomicBatches' | 'replicated'> = { atomicBatches: false, replicated: false }
   /** The number of single messages that may wait for their acknowledgements at the same time. */
   #window: number = Number.MAX_SAFE_INTEGER

@@ -8,7 +8,7 @@ const SAFETY_FACTOR = 4
 /** Each acknowledgement multiplies the longest recent wait by this factor, so that old waits lose their influence. */
 const FADING = 0.99
 
-export class Patience {
+export class AckTimeout {
   readonly #limitMs: number
   #longestMs = 0
   #unanswered = 0
