@@ -3,7 +3,7 @@
  * collector would have to move objects.
  */
 import type { StoredStream } from './catalog-records.js'
-import { Pace } from './pace.js'
+import { TimeSlice } from './time-slice.js'
 import type { StreamState } from './state.js'
 import { StoredBytes, StreamMap } from './stream-map.js'
 
@@ -44,17 +44,17 @@ export class CatalogRows {
 
   /** Returns the streams whose newest records are `live`. */
   async streams(live: ReadonlyMap<string, number>): Promise<LoadedStreams> {
-    const pace = new Pace()
+    const slice = new TimeSlice()
     const names: string[] = []
     const created = new Float64Array(live.size)
     for (const [name, seq] of live) {
-      if (pace.isOver()) await pace.turn()
+      if (slice.isOver()) await slice.nextTurn()
       created[names.length] = this.#created[seq - this.#firstSeq] as number
       names.push(name)
     }
     const streams = new StreamMap(this.#bytes)
-    for (const at of await ascending(created, pace)) {
-      if (pace.isOver()) await pace.turn()
+    for (const at of await ascending(created, slice)) {
+      if (slice.isOver()) await slice.nextTurn()
       const name = names[at] as string
       streams.set(name, this.#places[(live.get(name) as number) - this.#firstSeq] as number)
     }
@@ -67,7 +67,7 @@ export class CatalogRows {
  * Returns the indexes of `keys` in the order of the keys. A radix sort that pauses for the event loop; a call of `sort`
  * would block it.
  */
-async function ascending(keys: Float64Array, pace: Pace): Promise<Uint32Array> {
+async function ascending(keys: Float64Array, slice: TimeSlice): Promise<Uint32Array> {
   let from = new Uint32Array(keys.length)
   let to = new Uint32Array(keys.length)
   for (let at = 0; at < keys.length; at++) from[at] = at
@@ -77,13 +77,13 @@ async function ascending(keys: Float64Array, pace: Pace): Promise<Uint32Array> {
     const ends = new Uint32Array(DIGITS)
     more = false
     for (const index of from) {
-      if (pace.isOver()) await pace.turn()
+      if (slice.isOver()) await slice.nextTurn()
       ;(ends[digitOf(index)] as number)++
       more ||= (keys[index] as number) >= unit * DIGITS
     }
     for (let digit = 1; digit < DIGITS; digit++) (ends[digit] as number) += ends[digit - 1] as number
     for (let at = from.length - 1; at >= 0; at--) {
-      if (pace.isOver()) await pace.turn()
+      if (slice.isOver()) await slice.nextTurn()
       const index = from[at] as number
       to[--(ends[digitOf(index)] as number)] = index
     }

@@ -13,7 +13,7 @@ import {
   streamText,
 } from './catalog-records.js'
 import { CatalogRows, type LoadedStreams } from './catalog-rows.js'
-import { Pace } from './pace.js'
+import { TimeSlice } from './time-slice.js'
 import type { StoredRequests } from './requests.js'
 
 const FORMAT_VERSION = 1
@@ -59,7 +59,7 @@ export class Catalog {
     this.#live.clear()
     const log = this.#log
     const rows = new CatalogRows(log.firstSeq, log.nextSeq)
-    const pace = new Pace()
+    const slice = new TimeSlice()
     let head: CatalogHead | undefined
     /** The entries of the current group. The seq is undefined if the stream was deleted. */
     let names: string[] = []
@@ -68,7 +68,7 @@ export class Catalog {
     let storedRequests: StoredRequests = []
     for await (const batch of log.read().batches(BATCH_RECORDS)) {
       for (const { seq, data } of batch) {
-        if (pace.isOver()) await pace.turn()
+        if (slice.isOver()) await slice.nextTurn()
         const record = this.#parse(data, seq)
         if (record.kind === 'stream') rows.add(seq, data, record)
         if (record.kind === 'stream' || record.kind === 'gone') {
@@ -154,10 +154,10 @@ export class Catalog {
     if (groupStart - from <= 2 * this.#live.size + SLACK_RECORDS) return from
     // Look at twice as many records as this group has added, so that the catalog becomes shorter.
     const end = Math.min(from + 2 * newSeqs.size + SLICE_RECORDS, groupStart)
-    const pace = new Pace()
+    const slice = new TimeSlice()
     for await (const batch of this.#log.read({ from, to: end }).batches(BATCH_RECORDS)) {
       for (const { seq, data } of batch) {
-        if (pace.isOver()) await pace.turn()
+        if (slice.isOver()) await slice.nextTurn()
         const record = this.#parse(data, seq)
         if (record.kind !== 'stream' || this.#live.get(record.name) !== seq || newSeqs.has(record.name)) continue
         if (!writer.hasRoom(data.length)) await writer.flush()
@@ -172,10 +172,10 @@ export class Catalog {
    * Pauses for the event loop, because a group can contain all streams.
    */
   async #noteAll(names: Iterable<string>, seqs: Iterable<number | undefined>): Promise<void> {
-    const pace = new Pace()
+    const slice = new TimeSlice()
     const seqOfNext = seqs[Symbol.iterator]()
     for (const name of names) {
-      if (pace.isOver()) await pace.turn()
+      if (slice.isOver()) await slice.nextTurn()
       const { value: seq } = seqOfNext.next()
       if (seq === undefined) this.#live.delete(name)
       else this.#live.set(name, seq)

@@ -11,7 +11,7 @@ import type { Catalog } from './catalog.js'
 import type { CatalogChange, CatalogHead } from './catalog-records.js'
 import { FileRepair, type StepHook } from './file-repair.js'
 import type { FolderFiles } from './folder-files.js'
-import { Pace } from './pace.js'
+import { TimeSlice } from './time-slice.js'
 import type { FileDisk, StreamState } from './state.js'
 import { StoreJob } from './store-job.js'
 import { type FileRequest, StreamShare } from './stream-share.js'
@@ -106,9 +106,9 @@ export class Checkpointer {
       const head = { log: log.uuid, encoding, position, lastTimeMs, voids }
       await this.#context.catalog.store(changes, requests, head, this.#context.level)
       this.#position = position
-      const pace = new Pace()
+      const slice = new TimeSlice()
       for (const { state, capture, disk } of changes) {
-        if (pace.isOver()) await pace.turn()
+        if (slice.isOver()) await slice.nextTurn()
         if (capture !== undefined) records += disk.next - state.disk.next
         table.stored(state, disk)
       }

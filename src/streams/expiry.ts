@@ -6,7 +6,7 @@ import { clearInterval, setInterval } from 'node:timers'
 import { EntryKind } from './entry.js'
 import { bareItem } from './items.js'
 import { expires } from './meta.js'
-import { Pace } from './pace.js'
+import { TimeSlice } from './time-slice.js'
 import { hasOldFile } from './retention.js'
 import type { Sequencer } from './sequencer.js'
 import type { StreamState } from './state.js'
@@ -63,12 +63,12 @@ export class Expiry {
   async #sweep(): Promise<void> {
     if (this.#sweeping) return
     this.#sweeping = true
-    const pace = new Pace()
+    const slice = new TimeSlice()
     let count = 0
     let aged = false
     const { table } = this.#sequencer
     for (const state of table.expiring) {
-      if (pace.isOver()) await pace.turn()
+      if (slice.isOver()) await slice.nextTurn()
       if (this.#closed || count === SWEEP_STREAMS) break
       if (state.gone || state.deleted) continue
       if (this.#hasExpired(state)) {

@@ -15,7 +15,7 @@ import { FrameMemory } from './frame-memory.js'
 import { RECORD_MAX_BYTES } from './items.js'
 import type { Opened } from './opened.js'
 import { type ResolvedStreamsOptions, resolveStreamsOptions } from './options.js'
-import { Pace } from './pace.js'
+import { TimeSlice } from './time-slice.js'
 import { RequestTable } from './requests.js'
 import { OWN_CURSOR, StreamStore } from './store.js'
 import { StreamTable } from './table.js'
@@ -136,9 +136,9 @@ function withEncoding(dir: string, options: ResolvedStreamsOptions, encoding: St
 async function load(log: Log, catalog: Catalog): Promise<{ head: CatalogHead | undefined; table: StreamTable }> {
   const { head, requests, streams, withOptions } = await catalog.load()
   const table = new StreamTable(streams)
-  const pace = new Pace()
+  const slice = new TimeSlice()
   for (const state of withOptions) {
-    if (pace.isOver()) await pace.turn()
+    if (slice.isOver()) await slice.nextTurn()
     table.adopt(state)
   }
   if (head === undefined) return { head, table }
@@ -159,11 +159,11 @@ async function load(log: Log, catalog: Catalog): Promise<{ head: CatalogHead | u
 async function replay(log: Log, table: StreamTable, from: number): Promise<void> {
   if (from === log.nextSeq) return
   const memory = new FrameMemory()
-  const pace = new Pace()
+  const slice = new TimeSlice()
   let entries: Entry[] = []
   for await (const records of log.read({ from }).batches(REPLAYED_AT_ONCE)) {
     for (const { seq, data } of records) {
-      if (pace.isOver()) await pace.turn()
+      if (slice.isOver()) await slice.nextTurn()
       // Copy the bytes: the reader's buffer is part of a larger block, which the table would keep in memory.
       const bytes = memory.reserve(data.length)
       const { start } = memory

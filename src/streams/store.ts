@@ -15,7 +15,7 @@ import { groupItems, type StreamContext } from './items.js'
 import type { Opened } from './opened.js'
 import { checkReadOptions, type ResolvedStreamsOptions, resolvePrefix } from './options.js'
 import { OwnedAccess } from './owned-access.js'
-import { Pace } from './pace.js'
+import { TimeSlice } from './time-slice.js'
 import { RecordSource } from './record-source.js'
 import { appendBatch, RequestedStreams, type SentGroup } from './requested.js'
 import type { RequestId, RequestTable } from './requests.js'
@@ -162,9 +162,9 @@ export class StreamStore<V> extends EventEmitter<StreamsEvents> implements Strea
 
   async *list(options?: { prefix?: string | undefined }): AsyncGenerator<StreamInfo, void, undefined> {
     const prefix = resolvePrefix(options)
-    const pace = new Pace()
+    const slice = new TimeSlice()
     for (const name of this.#sequencer.table.streams.names()) {
-      if (pace.isOver()) await pace.turn()
+      if (slice.isOver()) await slice.nextTurn()
       this.#checkOpen()
       const info = name.startsWith(prefix) ? infoOf(this.#context, name) : undefined
       if (info !== undefined) yield info

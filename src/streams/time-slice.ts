@@ -1,0 +1,23 @@
+/** Divides a loop over many streams into turns of the event loop of about SLICE_MS each. */
+import { setImmediate as immediate } from 'node:timers/promises'
+
+/** The length of a slice. With the garbage collector it can be up to 5 ms longer. */
+const SLICE_MS = 1
+/** The number of steps between two calls of the clock. */
+const STEPS_PER_LOOK = 32
+
+export class TimeSlice {
+  #steps = 0
+  #endMs = performance.now() + SLICE_MS
+
+  /** Must be called before each step. Returns whether this turn has no time for it: await `nextTurn` first. */
+  isOver(): boolean {
+    return ++this.#steps % STEPS_PER_LOOK === 0 && performance.now() >= this.#endMs
+  }
+
+  /** Settles in the next turn of the event loop. */
+  async nextTurn(): Promise<void> {
+    await immediate()
+    this.#endMs = performance.now() + SLICE_MS
+  }
+}
