@@ -71,7 +71,7 @@ export class Metrics {
     if (stats !== undefined) {
       add('durlog_streams', 'gauge', 'Streams in the folder.', [['', stats.streams]])
       add('durlog_streams_memory_bytes', 'gauge', 'Bytes of memory of the records that wait for a checkpoint.', [
-        ['', stats.tailBytes],
+        ['', stats.memTableBytes],
       ])
     }
     lines.push(

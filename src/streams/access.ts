@@ -62,7 +62,7 @@ export type EncodedCreation = CreationRequest & { encodingNamed: true }
 export interface StreamsStats {
   streams: number
   /** Memory, in bytes, of the records that wait for a checkpoint. */
-  tailBytes: number
+  memTableBytes: number
 }
 
 export interface StreamsAccess {

@@ -12,7 +12,7 @@ import type { FrameMemory } from './frame-memory.js'
 import type { RequestId } from './requests.js'
 import type { StreamState } from './state.js'
 import { resultSeq, type StreamTable } from './table.js'
-import type { Place } from './tail.js'
+import type { ValueSlice } from './mem-table.js'
 import type { StreamAppendResult } from './types.js'
 
 /** A change of a stream that a caller requests. */
@@ -205,7 +205,7 @@ export class BatchCall implements Call {
 }
 
 /** The bytes of one entry of a batch. */
-interface Framed extends Place {
+interface Framed extends ValueSlice {
   start: number
   timeMs: number
 }

@@ -16,7 +16,7 @@ import type { FileDisk, StreamState } from './state.js'
 import { StoreJob } from './store-job.js'
 import { type FileRequest, StreamShare } from './stream-share.js'
 import type { StreamTable } from './table.js'
-import type { Tail } from './tail.js'
+import type { MemTable } from './mem-table.js'
 import type { StreamChange, StreamsCheckpoint } from './types.js'
 
 /** Jobs that run at the same time. The other two of libuv's four threads stay free for commits of the log. */
@@ -99,7 +99,7 @@ export class Checkpointer {
           'ERR_DURLOG_IO',
           'a write of the main log failed during the checkpoint: call checkpoint again',
         )
-      await this.#writeFiles(frozen, table.tail, changes)
+      await this.#writeFiles(frozen, table.memTable, changes)
       this.#context.onStep('catalog')
       const { log, encoding } = this.#context
       const voids = [...table.voids].filter((at) => at < position && at >= log.firstSeq)
@@ -112,7 +112,7 @@ export class Checkpointer {
         if (capture !== undefined) records += disk.next - state.disk.next
         table.stored(state, disk)
       }
-      table.tail.releaseBefore(position)
+      table.memTable.releaseBefore(position)
     } catch (error) {
       throw ofFileSystem(error)
     } finally {
@@ -140,7 +140,7 @@ export class Checkpointer {
   }
 
   /** Writes the files of the streams in `frozen`, with LANES jobs at a time, and syncs them. */
-  async #writeFiles(frozen: Map<string, StreamState>, tail: Tail, changes: CatalogChange[]): Promise<void> {
+  async #writeFiles(frozen: Map<string, StreamState>, memTable: MemTable, changes: CatalogChange[]): Promise<void> {
     const syncsAll = frozen.size > SYNC_ALL_STREAMS && (await this.#canSyncAll())
     const states = frozen.values()
     let failed = false
@@ -148,13 +148,13 @@ export class Checkpointer {
     const lane = async (): Promise<void> => {
       const memory = new AlignedMemory()
       while (!failed) {
-        const job = new StoreJob<FileRequest>(tail)
-        const taken = takeShares(states, job, tail, changes)
+        const job = new StoreJob<FileRequest>(memTable)
+        const taken = takeShares(states, job, memTable, changes)
         if (taken.count === 0) return
         folderChanged ||= taken.folderChanged
         // Without a job nothing has been awaited yet: give the event loop a turn.
         if (job.isEmpty) await new Promise((resolve) => setImmediate(resolve))
-        else folderChanged = (await this.#store(job, tail, memory, !syncsAll, changes)) || folderChanged
+        else folderChanged = (await this.#store(job, memTable, memory, !syncsAll, changes)) || folderChanged
       }
     }
     const latchingLane = async (): Promise<void> => {
@@ -202,7 +202,7 @@ export class Checkpointer {
    */
   async #store(
     job: StoreJob<FileRequest>,
-    tail: Tail,
+    memTable: MemTable,
     memory: AlignedMemory,
     sync: boolean,
     changes: CatalogChange[],
@@ -217,10 +217,10 @@ export class Checkpointer {
     })
     for (const request of unexpected) {
       const { state } = request.share
-      const records = request.positions.map((position) => tail.at(position))
+      const records = request.positions.map((position) => memTable.at(position))
       const disk = await new FileRepair(this.#context, memory, state, request.disk).run(records)
       const positions = request.positions.slice(disk.next - request.disk.next)
-      const repaired = new StoreJob<FileRequest>(tail)
+      const repaired = new StoreJob<FileRequest>(memTable)
       // The new file may exist already, from a checkpoint that did not end.
       const removes = disk.first !== request.disk.first
       repaired.add({ ...request, fileName: state.fileName(disk.first), removes, disk, positions })
@@ -270,7 +270,7 @@ export class Checkpointer {
 function takeShares(
   states: Iterator<StreamState>,
   job: StoreJob<FileRequest>,
-  tail: Tail,
+  memTable: MemTable,
   changes: CatalogChange[],
 ): { count: number; folderChanged: boolean } {
   let count = 0
@@ -280,7 +280,7 @@ function takeShares(
     const next = states.next()
     if (next.done === true) break
     count++
-    const share = new StreamShare(next.value, tail, nowMs)
+    const share = new StreamShare(next.value, memTable, nowMs)
     folderChanged ||= share.changesFolder
     for (const request of share.requests) job.add(request)
     if (share.requests.length === 0) changes.push(share.change)

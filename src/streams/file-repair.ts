@@ -13,7 +13,7 @@ import { areOwnFrames, areOwnLines } from './leftover.js'
 import { completeLines, withoutSpaces } from './lines.js'
 import { encodeIndex } from './record-index.js'
 import type { FileDisk, StreamState } from './state.js'
-import type { TailRecord } from './tail.js'
+import type { MemTableRecord } from './mem-table.js'
 import type { StreamChange } from './types.js'
 
 /** 0 on systems without O_DIRECT. */
@@ -64,13 +64,13 @@ export class FileRepair {
    * Repairs the file and returns its new state. `records` are those that the checkpoint adds to it; the file may
    * already have the first of them.
    */
-  async run(records: readonly TailRecord[]): Promise<FileDisk> {
+  async run(records: readonly MemTableRecord[]): Promise<FileDisk> {
     try {
       const found = await this.#openFile(records)
       const { first, next, bytes, crc, index } = this.#disk
       const { kept, ends } = found
       const added = ends.map((end, at) => {
-        const { timeMs, position } = records[at] as TailRecord
+        const { timeMs, position } = records[at] as MemTableRecord
         return { end, timeMs, position }
       })
       return {
@@ -86,7 +86,7 @@ export class FileRepair {
     }
   }
 
-  async #openFile(records: readonly TailRecord[]): Promise<Found> {
+  async #openFile(records: readonly MemTableRecord[]): Promise<Found> {
     const { bytes } = this.#disk
     this.#context.onStep('open file')
     let size = -1
@@ -118,7 +118,7 @@ export class FileRepair {
   }
 
   /** Keeps complete lines after the last checkpoint if they equal `records`, and cuts off all other bytes. */
-  async #examine(records: readonly TailRecord[], size: number): Promise<Found> {
+  async #examine(records: readonly MemTableRecord[], size: number): Promise<Found> {
     const { bytes: from } = this.#disk
     const onDevice = await this.#readDevice(from, size)
     const found = this.#codec.lines && onDevice !== undefined ? matching(records, onDevice, from) : NOTHING
@@ -173,7 +173,7 @@ export class FileRepair {
  * Finds the complete lines at the beginning of `bytes` that equal the first of `records`. `from` is the offset of
  * `bytes` in the file.
  */
-function matching(records: readonly TailRecord[], bytes: Buffer, from: number): Found {
+function matching(records: readonly MemTableRecord[], bytes: Buffer, from: number): Found {
   const ends: number[] = []
   let end = 0
   for (const { line, end: lineEnd } of completeLines(bytes)) {

@@ -133,7 +133,7 @@ export class OwnedAccess implements StreamsAccess {
   }
 
   stats(): StreamsStats {
-    const { streams, tail } = this.#context.table()
-    return { streams: streams.size, tailBytes: tail.bytes }
+    const { streams, memTable } = this.#context.table()
+    return { streams: streams.size, memTableBytes: memTable.bytes }
   }
 }

@@ -8,7 +8,7 @@ import type { StreamTable } from './table.js'
 import type { StreamEncoding, StreamRecord } from './types.js'
 
 /** The number of records from memory that are returned at once. */
-const TAIL_RECORDS = 1024
+const MEM_TABLE_RECORDS = 1024
 /** The number of bytes of records from memory that are returned at once if the caller sets no limit. */
 const CHUNK_BYTES = 1 << 18
 
@@ -53,12 +53,12 @@ export class RecordSource<V> {
     this.#file = undefined
   }
 
-  #inMemory({ disk, tail, meta }: StreamState, from: number, end: number, maxBytes: number): StreamRecord<V>[] {
+  #inMemory({ disk, unflushed, meta }: StreamState, from: number, end: number, maxBytes: number): StreamRecord<V>[] {
     const codec = this.#codecOf(meta.encoding)
     const records: StreamRecord<V>[] = []
     let bytes = 0
-    for (let seq = from; seq < Math.min(end, from + TAIL_RECORDS) && bytes < maxBytes; seq++) {
-      const { data, timeMs, position } = this.#table().tail.at(tail[seq - disk.next] as number)
+    for (let seq = from; seq < Math.min(end, from + MEM_TABLE_RECORDS) && bytes < maxBytes; seq++) {
+      const { data, timeMs, position } = this.#table().memTable.at(unflushed[seq - disk.next] as number)
       bytes += data.length
       records.push({ seq, value: codec.decode(data) as V, timestamp: timeMs, position })
     }

@@ -7,7 +7,7 @@
  */
 import { EMPTY } from './entry.js'
 import type { FileDisk, StreamState } from './state.js'
-import type { Tail } from './tail.js'
+import type { MemTable } from './mem-table.js'
 import type { StreamLimits } from './types.js'
 
 /** A file is full at this fraction of a limit. So up to this fraction more than the limit is kept. */
@@ -33,18 +33,18 @@ export interface PlannedFile {
 }
 
 /** Plans the files of the stream, the oldest first, after the records at `positions` were added. */
-export function planFiles({ meta, disk }: StreamState, positions: readonly number[], tail: Tail): PlannedFile[] {
+export function planFiles({ meta, disk }: StreamState, positions: readonly number[], memTable: MemTable): PlannedFile[] {
   const { older = [], first, next, bytes, crc, index, times } = disk
   let newest = planned({ first, next, bytes, crc, index, times })
   const files = [...older.map(planned), newest]
   for (const position of positions) {
-    const timeMs = tail.timeAt(position)
+    const timeMs = memTable.timeAt(position)
     if (isFull(newest, meta.retention as StreamLimits, timeMs, 2 ** Math.floor(files.length / FILES_OF_A_SIZE))) {
       newest = planned(emptyFile(nextOf(newest)))
       files.push(newest)
     }
     newest.positions.push(position)
-    newest.bytes += tail.lengthAt(position) + 1
+    newest.bytes += memTable.lengthAt(position) + 1
     const [firstMs, lastMs] = newest.times ?? [timeMs, timeMs]
     newest.times = [firstMs, Math.max(lastMs, timeMs)]
   }
@@ -111,8 +111,8 @@ function emptyFile(first: number): FileDisk {
 }
 
 /** The names of all files that a deleted stream may have, also of files from a checkpoint that did not end. */
-export function allFiles(state: StreamState, tail: Tail): Set<string> {
-  const files = state.meta.retention === undefined ? [state] : planFiles(state, state.tail, tail)
+export function allFiles(state: StreamState, memTable: MemTable): Set<string> {
+  const files = state.meta.retention === undefined ? [state] : planFiles(state, state.unflushed, memTable)
   return new Set([...files.map(({ disk }) => state.fileName(disk.first)), ...leftFiles(state)])
 }
 

@@ -19,7 +19,7 @@ export interface SequencerContext {
   log: FramingLog
   durability: Durability
   /** If the records in memory take this many bytes, appends wait for a checkpoint. */
-  maxTailBytes: number
+  maxMemTableBytes: number
   /** Loads a new table from the catalog and the log, after the checkpoint in progress has ended. */
   reload(): Promise<StreamTable>
   /** Begins a checkpoint if one is due. */
@@ -136,7 +136,7 @@ export class Sequencer {
   }
 
   #isFull(): boolean {
-    return this.table.tail.bytes >= this.#context.maxTailBytes
+    return this.table.memTable.bytes >= this.#context.maxMemTableBytes
   }
 
   #isFree(): boolean {

@@ -76,7 +76,7 @@ export class StreamState {
   replaces: ReadonlySet<string>
   disk: StreamDisk
   /** The positions of the records that are not in a file yet, from seq `disk.next` on. */
-  tail: number[] = []
+  unflushed: number[] = []
   /** The seq of the next append. */
   next: number
   /** The records before this seq have reached the durability level. */

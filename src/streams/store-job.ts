@@ -7,7 +7,7 @@ import {
 } from '../native/stream-files.js'
 import { INDEX_ENTRY_BYTES } from './record-index.js'
 import type { FileDisk } from './state.js'
-import type { Tail } from './tail.js'
+import type { MemTable } from './mem-table.js'
 
 /** The limits of a job. To collect it takes about a millisecond. */
 const MAX_STREAMS = 256
@@ -35,14 +35,14 @@ export interface StoreOptions {
 }
 
 export class StoreJob<Owner extends StoreRequest> {
-  readonly #tail: Tail
+  readonly #memTable: MemTable
   readonly #owners: Owner[] = []
   readonly #streams: number[] = []
   readonly #indexes: Uint8Array[] = []
   #records = 0
 
-  constructor(tail: Tail) {
-    this.#tail = tail
+  constructor(memTable: MemTable) {
+    this.#memTable = memTable
   }
 
   get isFull(): boolean {
@@ -81,7 +81,7 @@ export class StoreJob<Owner extends StoreRequest> {
       streams: new Float64Array(this.#streams),
       indexes: Buffer.concat(this.#indexes),
       positions: this.#positions(),
-      slabs: this.#tail.slabs,
+      slabs: this.#memTable.slabs,
       ...options,
     })
     if (result.stopped) return result

@@ -37,7 +37,7 @@ import type {
 } from './types.js'
 
 /** Appends wait if the records in memory take this many times `checkpointBytes`. */
-const MAX_TAIL_CHECKPOINTS = 8
+const MAX_MEM_TABLE_CHECKPOINTS = 8
 /** The pause before a checkpoint, as a multiple of the duration of the last one. No pause if `dueBytes` is reached. */
 const PAUSE = 3
 export const OWN_CURSOR = 'durlog-streams'
@@ -85,7 +85,7 @@ export class StreamStore<V> extends EventEmitter<StreamsEvents> implements Strea
       {
         log,
         durability: options.durability,
-        maxTailBytes: MAX_TAIL_CHECKPOINTS * options.checkpointBytes,
+        maxMemTableBytes: MAX_MEM_TABLE_CHECKPOINTS * options.checkpointBytes,
         reload: () => this.#reload(),
         onAppended: () => this.#onAppended(),
         checkpointError: () => this.#failure,
@@ -233,8 +233,8 @@ export class StreamStore<V> extends EventEmitter<StreamsEvents> implements Strea
   #onAppended(): void {
     if (this.#isDrained || this.#running !== undefined || this.#checkpointer.latched !== undefined) return
     const { checkpointBytes, checkpointMs } = this.#options
-    const { tail, dirty } = this.#sequencer.table
-    if (tail.bytes >= dueBytes(checkpointBytes, dirty.size) && this.#failure === undefined) this.#begin()
+    const { memTable, dirty } = this.#sequencer.table
+    if (memTable.bytes >= dueBytes(checkpointBytes, dirty.size) && this.#failure === undefined) this.#begin()
     else this.#timer ??= setTimeout(() => this.#begin(), Math.max(checkpointMs, PAUSE * this.#durationMs)).unref()
   }
 

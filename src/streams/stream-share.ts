@@ -8,7 +8,7 @@ import { INDEX_BLOCK_RECORDS, INDEX_ENTRY_BYTES } from './record-index.js'
 import { allFiles, dropFiles, leftFiles, planFiles } from './retention.js'
 import { type FileDisk, NO_DISK, type StreamCapture, type StreamDisk, type StreamState } from './state.js'
 import type { StoreRequest } from './store-job.js'
-import type { Tail } from './tail.js'
+import type { MemTable } from './mem-table.js'
 import type { StreamLimits } from './types.js'
 
 /** An addition to one file of the stream, or the removal of a file. */
@@ -31,20 +31,20 @@ export class StreamShare {
   /** The number of requests that are not done. */
   #missing: number
 
-  constructor(state: StreamState, tail: Tail, nowMs: number) {
+  constructor(state: StreamState, memTable: MemTable, nowMs: number) {
     this.state = state
     if (state.deleted && state.capture === undefined) {
       this.#files.push(NO_DISK)
-      for (const name of allFiles(state, tail)) this.#remove(name)
+      for (const name of allFiles(state, memTable)) this.#remove(name)
     } else {
       // Set before the first await: a later change of the stream copies its state only if no copy is set.
       const capture = state.capture ?? state.copy()
       state.capture = capture
       this.#capture = capture
       for (const name of leftFiles(state)) this.#remove(name)
-      const positions = state.tail.slice(0, capture.next - state.disk.next)
+      const positions = state.unflushed.slice(0, capture.next - state.disk.next)
       const { retention } = state.meta
-      if (retention !== undefined) capture.first = this.#retain(retention, positions, tail, nowMs)
+      if (retention !== undefined) capture.first = this.#retain(retention, positions, memTable, nowMs)
       else this.#add(state.disk, positions)
     }
     this.#missing = this.requests.length
@@ -83,9 +83,9 @@ export class StreamShare {
   }
 
   /** Divides the records at `positions` into files and drops old files. Returns the first seq that is kept. */
-  #retain(limits: StreamLimits, positions: readonly number[], tail: Tail, nowMs: number): number {
+  #retain(limits: StreamLimits, positions: readonly number[], memTable: MemTable, nowMs: number): number {
     const { state } = this
-    const files = planFiles(state, positions, tail)
+    const files = planFiles(state, positions, memTable)
     // The forks need the records.
     const dropped = state.forks > 0 ? [] : dropFiles(files, limits, nowMs)
     for (const { disk } of dropped) {

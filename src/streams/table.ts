@@ -6,7 +6,7 @@ import { RequestTable } from './requests.js'
 import { allFiles } from './retention.js'
 import { NO_DISK, NO_FILES, type StreamDisk, StreamState } from './state.js'
 import { StreamMap } from './stream-map.js'
-import { type Place, Tail } from './tail.js'
+import { type ValueSlice, MemTable } from './mem-table.js'
 
 /** A change of a stream to apply. */
 type Change = Pick<Entry, 'kind' | 'stream' | 'producer' | 'writerSeq' | 'encoding' | 'meta'>
@@ -19,7 +19,7 @@ export class StreamTable {
   #frozen: Map<string, StreamState> = new Map()
   #checkpoints = 0
   /** The records that may not be in their streams' files yet. */
-  readonly tail: Tail = new Tail()
+  readonly memTable: MemTable = new MemTable()
   /** The latest time of all entries. */
   lastTimeMs = 0
   /** The positions of entries that do not count. */
@@ -80,16 +80,16 @@ export class StreamTable {
    * Applies a change that counts and is the entry at `position`. `found` is the stream with its name, if it exists.
    * Returns the stream.
    */
-  apply(change: Change, place: Place, timeMs: number, position: number, found: StreamState | undefined): StreamState {
+  apply(change: Change, place: ValueSlice, timeMs: number, position: number, found: StreamState | undefined): StreamState {
     const { kind, producer, writerSeq } = change
     if (timeMs > this.lastTimeMs) this.lastTimeMs = timeMs
-    this.tail.add(position, place, timeMs)
+    this.memTable.add(position, place, timeMs)
     const state = found ?? this.#create(change, position)
     this.touch(state)
     state.use()
     if (producer !== undefined) advance(state, producer)
     if (kind === EntryKind.append) {
-      state.tail.push(position)
+      state.unflushed.push(position)
       if (writerSeq !== undefined) state.writerSeq = writerSeq
       state.next++
     } else if (kind === EntryKind.end) {
@@ -137,7 +137,7 @@ export class StreamTable {
 
   /** The checkpoint has stored the stream; its files are now as `disk` describes. */
   stored(state: StreamState, disk: StreamDisk): void {
-    state.tail = state.tail.slice(disk.next - state.disk.next)
+    state.unflushed = state.unflushed.slice(disk.next - state.disk.next)
     state.disk = disk
     state.capture = undefined
     state.replaces = NO_FILES
@@ -165,7 +165,7 @@ export class StreamTable {
 
   #create({ stream, encoding, meta = defaultMeta(encoding) }: Change, position: number): StreamState {
     const earlier = this.dirty.get(stream) ?? this.#frozen.get(stream)
-    const replaces = earlier === undefined ? NO_FILES : allFiles(earlier, this.tail)
+    const replaces = earlier === undefined ? NO_FILES : allFiles(earlier, this.memTable)
     const { fork } = meta
     const source = fork === undefined ? undefined : (this.streams.get(fork.stream) as StreamState)
     const state = new StreamState(stream, position, emptyDisk(meta), replaces, meta, source)

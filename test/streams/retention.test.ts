@@ -8,7 +8,7 @@ import { openWithInternals } from '../../src/streams/open.js'
 import { planFiles } from '../../src/streams/retention.js'
 import { NO_DISK, NO_FILES, StreamState } from '../../src/streams/state.js'
 import type { StreamStore } from '../../src/streams/store.js'
-import { Tail } from '../../src/streams/tail.js'
+import { MemTable } from '../../src/streams/mem-table.js'
 import { codeOf, scratchDir } from '../fixtures/scratch.js'
 import { all, linesOf, scratchStreams, values } from '../fixtures/streams.js'
 
@@ -357,12 +357,12 @@ test('a damaged record in an older file is reported', async () => {
 test('while a stream has forks, the number of its files grows with the logarithm of its length', () => {
   const limits = { maxRecords: 100 }
   const meta = { ...defaultMeta('json'), retention: limits }
-  const tail = new Tail()
+  const memTable = new MemTable()
   const bytes = Buffer.from('"x"')
   const count = 200_000
-  for (let position = 0; position < count; position++) tail.add(position, { bytes, valueAt: 0, end: 3 }, position)
+  for (let position = 0; position < count; position++) memTable.add(position, { bytes, valueAt: 0, end: 3 }, position)
   const state = new StreamState('s', 0, NO_DISK, NO_FILES, meta, undefined)
-  const files = planFiles(state, numbers(0, count), tail)
+  const files = planFiles(state, numbers(0, count), memTable)
   expect(files.length).toBeLessThan(5000)
   expect(files.flatMap(({ positions }) => positions)).toEqual(numbers(0, count))
   for (const [at, { disk }] of files.entries()) expect(disk.first).toBe(files[at]?.positions[0])

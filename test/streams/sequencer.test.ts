@@ -74,7 +74,7 @@ function setUp(): { log: ControlledLog; sequencer: Sequencer; append(stream: str
   const context = {
     log: log as unknown as FramingLog,
     durability: 'sync' as const,
-    maxTailBytes: 1e9,
+    maxMemTableBytes: 1e9,
     reload: async () => load(),
     onAppended: () => {},
     checkpointError: () => undefined,
@@ -90,7 +90,7 @@ function setUp(): { log: ControlledLog; sequencer: Sequencer; append(stream: str
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
 
 function textsOf({ table }: Sequencer, stream: string): string[] {
-  return (table.find(stream)?.tail ?? []).map((position) => table.tail.at(position).data.toString())
+  return (table.find(stream)?.unflushed ?? []).map((position) => table.memTable.at(position).data.toString())
 }
 
 test('records that a failed write removes from the log are not in their streams, and later appends get their seqs', async () => {

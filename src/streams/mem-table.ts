@@ -1,6 +1,6 @@
 /**
- * The tail of the log in memory: the records that may not be in their streams' files yet. To save memory, it has no
- * object for each record.
+ * The records that may not be in their streams' files yet, in memory. A checkpoint writes them to the files. To save
+ * memory, there is no object for each record.
  */
 import type { NativeRecordSlab } from '../native/stream-files.js'
 import { EMPTY } from './entry.js'
@@ -10,14 +10,14 @@ const RECORD_OVERHEAD_BYTES = 48
 const INITIAL_CAPACITY = 64
 
 /** The place of a value in memory: `bytes` from `valueAt` to `end`. */
-export interface Place {
+export interface ValueSlice {
   readonly bytes: Buffer
   readonly valueAt: number
   readonly end: number
 }
 
-/** A record of the tail. */
-export interface TailRecord {
+/** A record in the table. */
+export interface MemTableRecord {
   readonly position: number
   readonly timeMs: number
   readonly data: Buffer
@@ -65,7 +65,7 @@ class Slab implements NativeRecordSlab {
   }
 }
 
-export class Tail {
+export class MemTable {
   /** The memory that the records take, in bytes. */
   bytes = 0
   #slabs: Slab[] = []
@@ -79,7 +79,7 @@ export class Tail {
   }
 
   /** Adds the entry at `position`, which must be greater than all earlier positions. */
-  add(position: number, { bytes, valueAt, end }: Place, timeMs: number): void {
+  add(position: number, { bytes, valueAt, end }: ValueSlice, timeMs: number): void {
     let slab = this.#newest
     if (slab.bytes !== bytes || slab.first + slab.count !== position) {
       slab = new Slab(bytes, position)
@@ -92,7 +92,7 @@ export class Tail {
   }
 
   /** Returns the record at `position`, which must have been added and not released. */
-  at(position: number): TailRecord {
+  at(position: number): MemTableRecord {
     const { bytes, places, times, first } = this.#slabOf(position)
     const index = position - first
     const data = bytes.subarray(places[2 * index], places[2 * index + 1])
@@ -113,15 +113,15 @@ export class Tail {
 
   /** Releases the records before `position`. */
   releaseBefore(position: number): void {
-    let gone = 0
+    let empty = 0
     for (const slab of this.#slabs) {
       const count = Math.min(position - slab.first, slab.count)
       if (count <= slab.released) break
       this.bytes -= slab.sizeBefore(count) - slab.sizeBefore(slab.released)
       slab.released = count
-      if (count === slab.count) gone++
+      if (count === slab.count) empty++
     }
-    this.#slabs.splice(0, gone)
+    this.#slabs.splice(0, empty)
     // Replace the newest slab too if it is released, because it would keep its memory.
     if (this.#slabs.length === 0) this.#newest = new Slab(EMPTY, 0)
     this.#recent = this.#newest
