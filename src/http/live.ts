@@ -4,7 +4,7 @@ import type { KnownState, StreamsAccess } from '../streams/access.js'
 import type { Exchange } from './exchange.js'
 import type { ResolvedHandlerOptions } from './options.js'
 import { busy, tooMany } from './refusal.js'
-import type { Tail } from './tail.js'
+import type { Broadcast } from './broadcast.js'
 
 /** How long a count of a tenant's streams is used. */
 const COUNT_MS = 1000
@@ -22,8 +22,8 @@ export class Live {
   isClosing = false
   readonly #access: StreamsAccess
   readonly #options: ResolvedHandlerOptions
-  /** The Tails of the streams that have subscribers with all data, by name. */
-  readonly tails: Map<string, Tail> = new Map()
+  /** The Broadcasts of the streams that have subscribers with all data, by name. */
+  readonly broadcasts: Map<string, Broadcast> = new Map()
   readonly #enders = new Set<() => void>()
   readonly #counts = new Map<string, Count>()
 

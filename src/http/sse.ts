@@ -9,16 +9,16 @@ import { controlEvent, dataEvent } from './events.js'
 import type { HeaderList, Sink } from './exchange.js'
 import { currentCursor, cursorAfter } from './offset.js'
 import type { Call, Service } from './service.js'
-import { type Subscriber, Tail } from './tail.js'
+import { type Subscriber, Broadcast } from './broadcast.js'
 
 const CHUNK_BYTES = 1 << 18
 /** While a subscriber that catches up has this many unread bytes, it gets no more data. */
 const CATCH_UP_UNREAD = 1 << 16
 /**
- * A subscriber with this many unread bytes leaves its Tail. More than CATCH_UP_UNREAD, because the subscribers of a
- * Tail share the memory of these bytes.
+ * A subscriber with this many unread bytes leaves its Broadcast. More than CATCH_UP_UNREAD, because the subscribers of a
+ * Broadcast share the memory of these bytes.
  */
-const TAIL_UNREAD = 1 << 20
+const MAX_UNREAD = 1 << 20
 
 interface Start {
   from: number
@@ -54,7 +54,7 @@ class Subscription implements Subscriber {
   readonly #sink: Sink
   readonly #timer: NodeJS.Timeout
   readonly #forget: () => void
-  #tail: Tail | undefined
+  #broadcast: Broadcast | undefined
   #isClosed = false
 
   constructor(service: Service, stream: StreamView, { from, cursor }: Start, sink: Sink) {
@@ -71,9 +71,9 @@ class Subscription implements Subscriber {
   push(events: Buffer | string, next: number): void {
     this.next = next
     this.#sink.write(events)
-    if (this.#sink.unread < TAIL_UNREAD) return
-    this.#tail?.leave(this)
-    this.#tail = undefined
+    if (this.#sink.unread < MAX_UNREAD) return
+    this.#broadcast?.leave(this)
+    this.#broadcast = undefined
     void this.#waitThenCatchUp()
   }
 
@@ -92,11 +92,11 @@ class Subscription implements Subscriber {
     this.#isClosed = true
     clearTimeout(this.#timer)
     this.#forget()
-    this.#tail?.leave(this)
-    this.#tail = undefined
+    this.#broadcast?.leave(this)
+    this.#broadcast = undefined
   }
 
-  /** Sends all data and at least one control event, then joins the Tail of the stream. */
+  /** Sends all data and at least one control event, then joins the Broadcast of the stream. */
   async #run(): Promise<void> {
     const { access, live, reads } = this.#service
     const { name, created } = this.#stream
@@ -107,10 +107,10 @@ class Subscription implements Subscriber {
       this.#stream = state
       const isAtEnd = this.next >= state.visible
       if (isAtEnd && !isFirst && !state.endVisible) {
-        const tail = live.tails.get(name) ?? new Tail(this.#service, state)
-        live.tails.set(name, tail)
-        this.#tail = tail
-        tail.join(this)
+        const broadcast = live.broadcasts.get(name) ?? new Broadcast(this.#service, state)
+        live.broadcasts.set(name, broadcast)
+        this.#broadcast = broadcast
+        broadcast.join(this)
         return
       }
       const chunk = await reads.take(() => readChunk(access, state, this.next, CHUNK_BYTES))
@@ -143,8 +143,8 @@ class Subscription implements Subscriber {
   }
 
   #finishNow(): void {
-    // A subscriber of a Tail has all records that the Tail has found.
-    const state = this.#tail === undefined ? this.#stream : { visible: this.next, endVisible: false }
+    // A subscriber of a Broadcast has all records that the Broadcast has found.
+    const state = this.#broadcast === undefined ? this.#stream : { visible: this.next, endVisible: false }
     if (!this.#isClosed) this.#sink.write(controlEvent(state, this.next, this.leastCursor))
     this.finish()
   }

@@ -25,7 +25,7 @@ export interface Subscriber {
   finish(): void
 }
 
-export class Tail {
+export class Broadcast {
   readonly #service: Service
   readonly #name: string
   readonly #created: number
@@ -66,7 +66,7 @@ export class Tail {
       this.#isDue = true
       const deliver = (): void => {
         this.#deliver().catch(() => {
-          live.tails.delete(this.#name)
+          live.broadcasts.delete(this.#name)
           for (const subscriber of [...this.#subscribers, ...this.#ahead]) subscriber.finish()
         })
       }
@@ -116,7 +116,7 @@ export class Tail {
 
   #end(): void {
     this.#forget?.()
-    const { tails } = this.#service.live
-    if (tails.get(this.#name) === this) tails.delete(this.#name)
+    const { broadcasts } = this.#service.live
+    if (broadcasts.get(this.#name) === this) broadcasts.delete(this.#name)
   }
 }
