@@ -6,7 +6,7 @@ import type { Producer, StreamAppendResult, StreamEncoding } from '../streams/ty
 import type { Exchange, HeaderList } from './exchange.js'
 import { messagesOf } from './json-body.js'
 import { offsetOf } from './offset.js'
-import { badRequest, closedStream, conflict } from './refusal.js'
+import { badRequest, closedStream, conflict } from './http-error.js'
 import { type Call, existing, isTrue, reply, type Service } from './service.js'
 
 /** Seqs and epochs have 6 bytes in the log. */
@@ -92,7 +92,7 @@ function pushProducer(headers: HeaderList, { epoch }: Producer, seq: number): vo
 
 /**
  * Returns the records of a body; none if the body is empty and the request closes the stream. Otherwise throws a
- * Refusal. If the stream is closed and the content type is wrong, it reports that the stream is closed, so that the
+ * HttpError. If the stream is closed and the content type is wrong, it reports that the stream is closed, so that the
  * client learns of that.
  */
 function valuesIn(state: StreamView, { closes, contentType }: Conditions, body: Buffer): (Buffer | string)[] {

@@ -5,7 +5,7 @@ import type { StreamForkPoint } from '../streams/types.js'
 import { valuesOf } from './append.js'
 import type { HeaderList } from './exchange.js'
 import { offsetOf } from './offset.js'
-import { badRequest, conflict, gone } from './refusal.js'
+import { badRequest, conflict, gone } from './http-error.js'
 import { sourceOf } from './rights.js'
 import { type Call, existing, isTrue, reply, type Service, seqOf } from './service.js'
 

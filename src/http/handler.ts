@@ -6,7 +6,7 @@ import type { DurlogError } from '../errors.js'
 import { accessOf, type StreamsAccess } from '../streams/access.js'
 import type { Streams } from '../streams/types.js'
 import { Turns } from '../turns.js'
-import { Active } from './active.js'
+import { ActiveRequests } from './active-requests.js'
 import { append } from './append.js'
 import { Buffered } from './buffered.js'
 import { create } from './create.js'
@@ -17,7 +17,7 @@ import { Metrics } from './metrics.js'
 import { NodeExchange } from './node-exchange.js'
 import { resolveHandlerOptions } from './options.js'
 import { head, read, remove } from './read.js'
-import { Refusal, refusalOf } from './refusal.js'
+import { HttpError, toHttpError } from './http-error.js'
 import { ALL, allowed, authorize, need } from './rights.js'
 import { type Call, reply, type Service } from './service.js'
 import { splitTarget, streamOfPath } from './target.js'
@@ -104,7 +104,7 @@ class Server {
   /** The last append failed because of the device. */
   #hasFailed = false
   /** The requests that have not been answered. */
-  readonly #active = new Active()
+  readonly #active = new ActiveRequests()
   #onIdle: (() => void) | undefined
   #closing: Promise<void> | undefined
 
@@ -211,7 +211,7 @@ class Server {
   }
 
   #fail(service: Service, exchange: Exchange, error: unknown): void {
-    const { status, code, message, headers } = refusalOf(error)
+    const { status, code, message, headers } = toHttpError(error)
     const isFinal = FINAL_CODES.includes((Object(error) as DurlogError).code)
     const isNew = status === 500 || (isFinal && !this.#hasFailed)
     if (isFinal) this.#hasFailed = true
@@ -224,7 +224,7 @@ class Server {
 
 function perform(operation: Operation | undefined, service: Service, call: Call): void | Promise<void> {
   if (operation === undefined)
-    throw new Refusal(405, 'method-not-allowed', `the method is not supported: use one of ${METHODS}`, [
+    throw new HttpError(405, 'method-not-allowed', `the method is not supported: use one of ${METHODS}`, [
       'allow',
       METHODS,
     ])

@@ -1,6 +1,6 @@
 /** Splits a JSON body into messages without changing the text of their values. */
 import { isUtf8 } from 'node:buffer'
-import { badRequest, Refusal } from './refusal.js'
+import { badRequest, HttpError } from './http-error.js'
 
 /** A limit, because a message takes many times the memory and the time of its bytes. */
 const MAX_MESSAGES = 100_000
@@ -17,7 +17,7 @@ const OPEN_OBJECT = 0x7b
 const CLOSE_OBJECT = 0x7d
 
 /**
- * Returns the messages of a body: the elements of an array, or its single value. Each is one line. Throws a Refusal
+ * Returns the messages of a body: the elements of an array, or its single value. Each is one line. Throws a HttpError
  * with status 400 or 413.
  */
 export function messagesOf(body: Buffer): Buffer[] {
@@ -61,7 +61,7 @@ function elementsOf(json: Buffer): Buffer[] {
         if (depth !== 1) break
         elements.push(trimmed(json, start, at))
         if (elements.length === MAX_MESSAGES)
-          throw new Refusal(413, 'too-large', `a body must have at most ${MAX_MESSAGES} messages: split it`)
+          throw new HttpError(413, 'too-large', `a body must have at most ${MAX_MESSAGES} messages: split it`)
         start = at + 1
     }
   }

@@ -3,7 +3,7 @@ import type { StreamView } from '../streams/access.js'
 import { codecOf } from '../streams/encoding.js'
 import { contentTypeOf } from '../streams/meta.js'
 import { offsetOf } from './offset.js'
-import { badRequest, Refusal } from './refusal.js'
+import { badRequest, HttpError } from './http-error.js'
 import { type Call, existing, reply, type Service } from './service.js'
 import { parameters } from './target.js'
 
@@ -13,7 +13,7 @@ const DEFAULT_STREAMS = 100
 /** Lists streams; with the query parameter `at`, finds an offset. */
 export function list(service: Service, call: Call): Promise<void> {
   if (call.exchange.method !== 'GET')
-    throw new Refusal(405, 'method-not-allowed', 'the method is not supported: use GET', ['allow', 'GET'])
+    throw new HttpError(405, 'method-not-allowed', 'the method is not supported: use GET', ['allow', 'GET'])
   return parameters(call.query, 'at').length > 0 ? seek(service, call) : listNames(service, call)
 }
 

@@ -3,7 +3,7 @@ import { clearTimeout, setTimeout } from 'node:timers'
 import type { KnownState, StreamsAccess } from '../streams/access.js'
 import type { Exchange } from './exchange.js'
 import type { ResolvedHandlerOptions } from './options.js'
-import { busy, tooMany } from './refusal.js'
+import { busy, tooMany } from './http-error.js'
 import type { Broadcast } from './broadcast.js'
 
 /** How long a count of a tenant's streams is used. */

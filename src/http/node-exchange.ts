@@ -4,7 +4,7 @@ import type { Socket } from 'node:net'
 import { clearTimeout, setTimeout } from 'node:timers'
 import type { TLSSocket } from 'node:tls'
 import { type ClientLimits, EMPTY, type Exchange, type HeaderList, type Sink } from './exchange.js'
-import { busy, Refusal } from './refusal.js'
+import { busy, HttpError } from './http-error.js'
 import type { DropReason } from './types.js'
 
 /** How many bytes of a refused body are read, and for how long. */
@@ -93,7 +93,7 @@ export class NodeExchange implements Exchange, Sink {
     let bytes = 0
     let isRefused = false
     this.#readsBody = true
-    const refuse = (refusal: Refusal): void => {
+    const refuse = (refusal: HttpError): void => {
       isRefused = true
       this.#readsBody = false
       parts.length = 0
@@ -228,6 +228,6 @@ export class NodeExchange implements Exchange, Sink {
   }
 }
 
-function tooLarge(maxBytes: number): Refusal {
-  return new Refusal(413, 'too-large', `the body must have at most ${maxBytes} bytes: split it`)
+function tooLarge(maxBytes: number): HttpError {
+  return new HttpError(413, 'too-large', `the body must have at most ${maxBytes} bytes: split it`)
 }

@@ -1,7 +1,7 @@
 /** The rights of a request, and the names of the streams that it may use. */
 import type { Exchange } from './exchange.js'
 import type { ResolvedHandlerOptions } from './options.js'
-import { badRequest, Refusal } from './refusal.js'
+import { badRequest, HttpError } from './http-error.js'
 import type { Call, Service } from './service.js'
 import { splitTarget, streamOfPath } from './target.js'
 import type { HttpRequest, Rights } from './types.js'
@@ -11,7 +11,7 @@ const TENANT = /^[^\s/]{1,256}$/u
 const NAME_MAX_BYTES = 1024
 
 /**
- * Sets the rights and the tenant of `call` as `authorize` returns them. Throws a Refusal with status 401 if it returns
+ * Sets the rights and the tenant of `call` as `authorize` returns them. Throws a HttpError with status 401 if it returns
  * none.
  */
 export async function authorize(options: ResolvedHandlerOptions, call: Call): Promise<void> {
@@ -19,7 +19,7 @@ export async function authorize(options: ResolvedHandlerOptions, call: Call): Pr
   const { method, target } = exchange
   const rights = await askRights(options, exchange, { method, target, stream })
   if (rights === undefined)
-    throw new Refusal(401, 'unauthorized', 'the request has no valid credentials', ['www-authenticate', 'Bearer'])
+    throw new HttpError(401, 'unauthorized', 'the request has no valid credentials', ['www-authenticate', 'Bearer'])
   call.rights = allowed(options, rights)
   call.scope = scopeOf(rights)
   call.name = nameIn(call.scope, stream)
@@ -39,10 +39,10 @@ async function askRights(
   return typeof rights === 'object' && rights !== null ? rights : undefined
 }
 
-/** Throws a Refusal with status 403. The answer does not depend on whether the stream exists. */
+/** Throws a HttpError with status 403. The answer does not depend on whether the stream exists. */
 export function need(right: unknown): void {
   if (right !== true)
-    throw new Refusal(403, 'forbidden', 'the credentials do not allow this request, or the server is read-only')
+    throw new HttpError(403, 'forbidden', 'the credentials do not allow this request, or the server is read-only')
 }
 
 function scopeOf({ tenant }: Rights): string {
@@ -61,7 +61,7 @@ function nameIn(scope: string, stream: string): string {
 }
 
 /**
- * Returns the name of the stream at the path `from`. Throws a Refusal unless the request may read it and it belongs to
+ * Returns the name of the stream at the path `from`. Throws a HttpError unless the request may read it and it belongs to
  * the same tenant.
  */
 export async function sourceOf({ options }: Service, { exchange, rights, scope }: Call, from: string): Promise<string> {

@@ -5,7 +5,7 @@ import type { ClientLimits, Exchange, HeaderList } from './exchange.js'
 import type { Live } from './live.js'
 import { seqOfOffset } from './offset.js'
 import type { ResolvedHandlerOptions } from './options.js'
-import { badRequest, gone, notFound } from './refusal.js'
+import { badRequest, gone, notFound } from './http-error.js'
 import type { Rights } from './types.js'
 
 export interface Service {
@@ -34,7 +34,7 @@ export interface Call {
 }
 
 /**
- * Returns `found`. Throws a Refusal with status 404 if it is undefined, and with 410 if the stream is kept for its
+ * Returns `found`. Throws a HttpError with status 404 if it is undefined, and with 410 if the stream is kept for its
  * forks.
  */
 export function existing(found: StreamView | undefined): StreamView {
@@ -55,7 +55,7 @@ export function reply(
   exchange.reply(status, own, body)
 }
 
-/** Returns the seq of an offset. Throws a Refusal with status 400 if it is malformed. */
+/** Returns the seq of an offset. Throws a HttpError with status 400 if it is malformed. */
 export function seqOf(offset: string): number {
   const seq = seqOfOffset(offset)
   if (seq === undefined) throw badRequest('the offset is malformed: use one that this server has returned')

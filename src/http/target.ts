@@ -1,6 +1,6 @@
 /** Parses the path and the query of a request. */
 import { checkStreamName } from '../streams/file-name.js'
-import { badRequest, notFound, Refusal } from './refusal.js'
+import { badRequest, notFound, HttpError } from './http-error.js'
 
 export interface Target {
   path: string
@@ -14,13 +14,13 @@ export function splitTarget(target: string): Target {
   return mark === -1 ? { path: rooted, query: '' } : { path: rooted.slice(0, mark), query: rooted.slice(mark + 1) }
 }
 
-/** Returns the name of the stream at `path`. Throws a Refusal. */
+/** Returns the name of the stream at `path`. Throws a HttpError. */
 export function streamOfPath(path: string, prefix: string): string {
   if (!path.startsWith(prefix)) throw notFound()
   const escaped = path.slice(prefix.length)
   if (escaped === '') throw notFound()
   if (escaped === '__ds' || escaped.startsWith('__ds/'))
-    throw new Refusal(501, 'not-implemented', 'this server does not support subscriptions')
+    throw new HttpError(501, 'not-implemented', 'this server does not support subscriptions')
   const name = escaped.includes('%') ? unescaped(escaped) : escaped
   try {
     checkStreamName(name)

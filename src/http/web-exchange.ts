@@ -1,7 +1,7 @@
 /** An Exchange for a request of the Fetch API, for Hono, Next.js, Bun and Deno. */
 import { clearTimeout, setTimeout } from 'node:timers'
 import { type ClientLimits, EMPTY, type Exchange, type HeaderList, type Sink } from './exchange.js'
-import { badRequest, busy, Refusal } from './refusal.js'
+import { badRequest, busy, HttpError } from './http-error.js'
 import { splitTarget } from './target.js'
 import type { DropReason } from './types.js'
 
@@ -53,7 +53,7 @@ export class WebExchange implements Exchange, Sink {
   body(maxBytes: number, take: (body: Buffer) => void, fail: (error: unknown) => void): void {
     this.#collect(maxBytes)
       .catch((error) => {
-        throw error instanceof Refusal ? error : badRequest(`the body cannot be read: ${(error as Error).message}`)
+        throw error instanceof HttpError ? error : badRequest(`the body cannot be read: ${(error as Error).message}`)
       })
       .then(take, fail)
   }
@@ -66,10 +66,10 @@ export class WebExchange implements Exchange, Sink {
     let bytes = 0
     this.#readsBody = true
     for await (const part of body as unknown as AsyncIterable<Uint8Array>) {
-      if (this.#hasEnded) throw new Refusal(408, 'gone', 'the client has disconnected, or sends too slowly')
+      if (this.#hasEnded) throw new HttpError(408, 'gone', 'the client has disconnected, or sends too slowly')
       bytes += part.length
       if (bytes > maxBytes)
-        throw new Refusal(413, 'too-large', `the body must have at most ${maxBytes} bytes: split it`)
+        throw new HttpError(413, 'too-large', `the body must have at most ${maxBytes} bytes: split it`)
       if (!buffered.hold(this, part.length, 'slow-writer'))
         throw busy('other requests use all memory for bodies: repeat the request later')
       parts.push(part)

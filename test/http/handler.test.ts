@@ -6,7 +6,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { DurlogError, type DurlogErrorCode } from '../../src/errors.js'
 import type { HandlerOptions } from '../../src/http/index.js'
 import { streamsHandler } from '../../src/http/index.js'
-import { refusalOf } from '../../src/http/refusal.js'
+import { toHttpError } from '../../src/http/http-error.js'
 import { MAX_PRODUCERS } from '../../src/streams/decide.js'
 import { type Served, serveStreams } from '../fixtures/http.js'
 import { scratchStreams, values } from '../fixtures/streams.js'
@@ -279,7 +279,7 @@ test('fetch returns the same responses as the server, also with event streams', 
 
 test('a lack of space, file descriptors or memory, and a failed device, are answered with 503 and Retry-After', async () => {
   const answers = (code: DurlogErrorCode) => {
-    const { status, headers } = refusalOf(new DurlogError(code, 'failed'))
+    const { status, headers } = toHttpError(new DurlogError(code, 'failed'))
     return [status, headers[0], headers[1]]
   }
   const lacks = ['NO_SPACE', 'TOO_MANY_FILES', 'OUT_OF_MEMORY', 'BACKPRESSURE', 'STALLED'] as const

@@ -1,10 +1,10 @@
 /** The requests that have not been answered. */
 import { expect, test } from 'vitest'
-import { Active } from '../../src/http/active.js'
+import { ActiveRequests } from '../../src/http/active-requests.js'
 import type { Exchange } from '../../src/http/exchange.js'
 
 test('requests that are answered in any order leave the others in the list', () => {
-  const active = new Active()
+  const active = new ActiveRequests()
   const exchanges = Array.from({ length: 101 }, () => ({ place: -1 }) as Exchange)
   const open = new Set(exchanges)
   for (const exchange of exchanges) active.add(exchange)

@@ -5,7 +5,7 @@ import type { Exchange } from './exchange.js'
  * An array, in which each exchange knows its place. A Set would keep answered requests in memory until a full garbage
  * collection: when it grows, V8 links the old table, with its entries, to the new one.
  */
-export class Active {
+export class ActiveRequests {
   readonly #exchanges: Exchange[] = []
 
   get size(): number {

@@ -4,7 +4,7 @@ import type { HeaderList } from './exchange.js'
 import { offsetOf } from './offset.js'
 
 /** Thrown to answer a request with an error. */
-export class Refusal extends Error {
+export class HttpError extends Error {
   readonly status: number
   readonly code: string
   readonly headers: HeaderList
@@ -17,38 +17,38 @@ export class Refusal extends Error {
   }
 }
 
-export function badRequest(message: string): Refusal {
-  return new Refusal(400, 'bad-request', message)
+export function badRequest(message: string): HttpError {
+  return new HttpError(400, 'bad-request', message)
 }
 
-export function notFound(): Refusal {
-  return new Refusal(404, 'not-found', 'the stream does not exist')
+export function notFound(): HttpError {
+  return new HttpError(404, 'not-found', 'the stream does not exist')
 }
 
-export function gone(): Refusal {
-  return new Refusal(410, 'gone', 'the stream was deleted and is kept for its forks')
+export function gone(): HttpError {
+  return new HttpError(410, 'gone', 'the stream was deleted and is kept for its forks')
 }
 
-export function conflict(message: string, headers: HeaderList = []): Refusal {
-  return new Refusal(409, 'conflict', message, headers)
+export function conflict(message: string, headers: HeaderList = []): HttpError {
+  return new HttpError(409, 'conflict', message, headers)
 }
 
-export function closedStream(nextSeq: number): Refusal {
+export function closedStream(nextSeq: number): HttpError {
   const headers = ['stream-closed', 'true', 'stream-next-offset', offsetOf(nextSeq)]
-  return new Refusal(409, 'stream-closed', 'the stream is closed', headers)
+  return new HttpError(409, 'stream-closed', 'the stream is closed', headers)
 }
 
-export function busy(message: string, seconds = 1): Refusal {
-  return new Refusal(503, 'busy', message, ['retry-after', String(seconds)])
+export function busy(message: string, seconds = 1): HttpError {
+  return new HttpError(503, 'busy', message, ['retry-after', String(seconds)])
 }
 
-export function tooMany(message: string, seconds = 10): Refusal {
-  return new Refusal(429, 'too-many', message, ['retry-after', String(seconds)])
+export function tooMany(message: string, seconds = 10): HttpError {
+  return new HttpError(429, 'too-many', message, ['retry-after', String(seconds)])
 }
 
 /** Returns the answer for an error of the streams. A message that may contain a path of this machine is replaced. */
-export function refusalOf(error: unknown): Refusal {
-  if (error instanceof Refusal) return error
+export function toHttpError(error: unknown): HttpError {
+  if (error instanceof HttpError) return error
   if (!(error instanceof DurlogError)) return internal()
   const { code, message, nextSeq, epoch } = error
   switch (code) {
@@ -62,14 +62,14 @@ export function refusalOf(error: unknown): Refusal {
     case 'ERR_DURLOG_SEQ_CONFLICT':
       return conflict(message)
     case 'ERR_DURLOG_PRODUCER_FENCED':
-      return new Refusal(403, 'stale-epoch', message, ['producer-epoch', String(epoch)])
+      return new HttpError(403, 'stale-epoch', message, ['producer-epoch', String(epoch)])
     case 'ERR_DURLOG_INVALID_ARGUMENT':
     case 'ERR_DURLOG_OUT_OF_RANGE':
     case 'ERR_DURLOG_PRODUCER_GAP':
       return badRequest(message)
     case 'ERR_DURLOG_RECORD_TOO_LARGE':
     case 'ERR_DURLOG_BATCH_TOO_LARGE':
-      return new Refusal(413, 'too-large', 'the body is too large for one append: split it')
+      return new HttpError(413, 'too-large', 'the body is too large for one append: split it')
     case 'ERR_DURLOG_NO_SPACE':
     case 'ERR_DURLOG_TOO_MANY_FILES':
     case 'ERR_DURLOG_OUT_OF_MEMORY':
@@ -92,8 +92,8 @@ export function refusalOf(error: unknown): Refusal {
   }
 }
 
-function internal(): Refusal {
-  return new Refusal(
+function internal(): HttpError {
+  return new HttpError(
     500,
     'internal',
     'the server failed to answer the request: its operator finds the reason in its warnings',
