@@ -4,9 +4,9 @@ import type { Group, StreamView } from '../streams/access.js'
 import { contentTypeOf, mediaType } from '../streams/meta.js'
 import type { Producer, StreamAppendResult, StreamEncoding } from '../streams/types.js'
 import type { Exchange, HeaderList } from './exchange.js'
+import { badRequest, closedStream, conflict } from './http-error.js'
 import { messagesOf } from './json-body.js'
 import { offsetOf } from './offset.js'
-import { badRequest, closedStream, conflict } from './http-error.js'
 import { type Call, existing, isTrue, reply, type Service } from './service.js'
 
 /** Seqs and epochs have 6 bytes in the log. */

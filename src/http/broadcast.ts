@@ -61,8 +61,8 @@ export class Broadcast {
 
   #listen(): void {
     const { access, live } = this.#service
-    const known = { name: this.#name, created: this.#created, visible: this.#next, endVisible: false }
-    this.#forget = access.onChange(known, () => {
+    const seen = { name: this.#name, created: this.#created, visible: this.#next, endVisible: false }
+    this.#forget = access.onChange(seen, () => {
       this.#isDue = true
       const deliver = (): void => {
         this.#deliver().catch(() => {
@@ -82,7 +82,7 @@ export class Broadcast {
     const { access } = this.#service
     for (;;) {
       const state = await access.find(this.#name)
-      if (state?.created !== this.#created || state.gone) return this.#finishAll()
+      if (state?.created !== this.#created || state.softDeleted) return this.#finishAll()
       if (this.#next < state.visible || state.endVisible) {
         const chunk = await readChunk(access, state, this.#next, CHUNK_BYTES)
         this.#send(state, dataEvent(state, chunk), chunk.next)

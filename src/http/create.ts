@@ -4,8 +4,8 @@ import { contentTypeOf, defaultMeta, mediaType, type StreamMeta } from '../strea
 import type { StreamForkPoint } from '../streams/types.js'
 import { valuesOf } from './append.js'
 import type { HeaderList } from './exchange.js'
-import { offsetOf } from './offset.js'
 import { badRequest, conflict, gone } from './http-error.js'
+import { offsetOf } from './offset.js'
 import { sourceOf } from './rights.js'
 import { type Call, existing, isTrue, reply, type Service, seqOf } from './service.js'
 
@@ -58,7 +58,7 @@ async function requestedMeta(service: Service, call: Call): Promise<{ meta: Stre
 /** Returns the options of the source of a fork. */
 async function metaOf({ access }: Service, name: string): Promise<StreamMeta> {
   const found = await access.find(name)
-  if (found?.gone === true) throw conflict(gone().message)
+  if (found?.softDeleted === true) throw conflict(gone().message)
   return existing(found).meta
 }
 

@@ -2,8 +2,8 @@
 import type { StreamView } from '../streams/access.js'
 import { codecOf } from '../streams/encoding.js'
 import { contentTypeOf } from '../streams/meta.js'
-import { offsetOf } from './offset.js'
 import { badRequest, HttpError } from './http-error.js'
+import { offsetOf } from './offset.js'
 import { type Call, existing, reply, type Service } from './service.js'
 import { parameters } from './target.js'
 

@@ -1,10 +1,10 @@
 /** The requests that wait for changes of streams, and the limits on them. */
 import { clearTimeout, setTimeout } from 'node:timers'
-import type { KnownState, StreamsAccess } from '../streams/access.js'
-import type { Exchange } from './exchange.js'
-import type { ResolvedHandlerOptions } from './options.js'
-import { busy, tooMany } from './http-error.js'
+import type { SeenState, StreamsAccess } from '../streams/access.js'
 import type { Broadcast } from './broadcast.js'
+import type { Exchange } from './exchange.js'
+import { busy, tooMany } from './http-error.js'
+import type { ResolvedHandlerOptions } from './options.js'
 
 /** How long a count of a tenant's streams is used. */
 const COUNT_MS = 1000
@@ -60,10 +60,10 @@ export class Live {
   }
 
   /**
-   * Settles when the state of the stream differs from `known`, after `longPollMs`, when the client disconnects, or when
+   * Settles when the state of the stream differs from `seen`, after `longPollMs`, when the client disconnects, or when
    * the server closes.
    */
-  async waitForChange(known: KnownState, exchange: Exchange): Promise<void> {
+  async waitForChange(seen: SeenState, exchange: Exchange): Promise<void> {
     const leave = this.admit()
     try {
       await new Promise<void>((resolve) => {
@@ -74,7 +74,7 @@ export class Live {
           resolve()
         }
         const timer = setTimeout(finish, this.#options.longPollMs)
-        const forget = this.#access.onChange(known, finish)
+        const forget = this.#access.onChange(seen, finish)
         this.#enders.add(finish)
         exchange.onEnd(finish)
       })

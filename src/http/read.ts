@@ -3,8 +3,8 @@ import type { StreamView } from '../streams/access.js'
 import { contentTypeOf } from '../streams/meta.js'
 import { bodyOf, type Chunk, isJson, readChunk } from './chunk.js'
 import type { HeaderList } from './exchange.js'
+import { badRequest, HttpError, notFound } from './http-error.js'
 import { cursorAfter, offsetOf } from './offset.js'
-import { badRequest, notFound, HttpError } from './http-error.js'
 import { type Call, existing, reply, type Service, seqOf } from './service.js'
 import { subscribe } from './sse.js'
 import { parameters } from './target.js'
@@ -55,7 +55,8 @@ function startOf(state: StreamView, offset: string | undefined): number {
 }
 
 function checkKept({ firstSeq }: StreamView, seq: number): void {
-  if (seq < firstSeq) throw new HttpError(410, 'gone', 'the data at the offset is not kept any more: read from offset=-1')
+  if (seq < firstSeq)
+    throw new HttpError(410, 'gone', 'the data at the offset is not kept any more: read from offset=-1')
 }
 
 interface Answer {

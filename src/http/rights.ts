@@ -1,7 +1,7 @@
 /** The rights of a request, and the names of the streams that it may use. */
 import type { Exchange } from './exchange.js'
-import type { ResolvedHandlerOptions } from './options.js'
 import { badRequest, HttpError } from './http-error.js'
+import type { ResolvedHandlerOptions } from './options.js'
 import type { Call, Service } from './service.js'
 import { splitTarget, streamOfPath } from './target.js'
 import type { HttpRequest, Rights } from './types.js'

@@ -2,10 +2,10 @@
 import type { StreamsAccess, StreamView } from '../streams/access.js'
 import type { Turns } from '../turns.js'
 import type { ClientLimits, Exchange, HeaderList } from './exchange.js'
+import { badRequest, gone, notFound } from './http-error.js'
 import type { Live } from './live.js'
 import { seqOfOffset } from './offset.js'
 import type { ResolvedHandlerOptions } from './options.js'
-import { badRequest, gone, notFound } from './http-error.js'
 import type { Rights } from './types.js'
 
 export interface Service {
@@ -39,7 +39,7 @@ export interface Call {
  */
 export function existing(found: StreamView | undefined): StreamView {
   if (found === undefined) throw notFound()
-  if (found.gone) throw gone()
+  if (found.softDeleted) throw gone()
   return found
 }
 

@@ -4,12 +4,12 @@
  */
 import { clearTimeout, setTimeout } from 'node:timers'
 import type { StreamView } from '../streams/access.js'
+import { Broadcast, type Subscriber } from './broadcast.js'
 import { isText, readChunk } from './chunk.js'
 import { controlEvent, dataEvent } from './events.js'
 import type { HeaderList, Sink } from './exchange.js'
 import { currentCursor, cursorAfter } from './offset.js'
 import type { Call, Service } from './service.js'
-import { type Subscriber, Broadcast } from './broadcast.js'
 
 const CHUNK_BYTES = 1 << 18
 /** While a subscriber that catches up has this many unread bytes, it gets no more data. */
@@ -103,7 +103,7 @@ class Subscription implements Subscriber {
     for (let isFirst = true; !this.#isClosed; isFirst = false) {
       const state = await access.find(name, true)
       if (this.#isClosed) return
-      if (state?.created !== created || state.gone) return this.finish()
+      if (state?.created !== created || state.softDeleted) return this.finish()
       this.#stream = state
       const isAtEnd = this.next >= state.visible
       if (isAtEnd && !isFirst && !state.endVisible) {

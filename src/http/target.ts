@@ -1,6 +1,6 @@
 /** Parses the path and the query of a request. */
 import { checkStreamName } from '../streams/file-name.js'
-import { badRequest, notFound, HttpError } from './http-error.js'
+import { badRequest, HttpError, notFound } from './http-error.js'
 
 export interface Target {
   path: string

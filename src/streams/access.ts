@@ -26,7 +26,7 @@ export interface StreamView {
   /** The end has reached the durability level, so readers may see it. */
   readonly endVisible: boolean
   /** The stream is deleted, but kept because forks use its records. */
-  readonly gone: boolean
+  readonly softDeleted: boolean
   /** Milliseconds until the stream expires if it is not used; Infinity if it never expires. */
   readonly lifeMs: number
 }
@@ -34,7 +34,7 @@ export interface StreamView {
 /**
  * The state of a stream that a reader has seen. `created` is -1 if the reader has seen that the stream does not exist.
  */
-export type KnownState = Pick<StreamView, 'name' | 'created' | 'visible' | 'endVisible'>
+export type SeenState = Pick<StreamView, 'name' | 'created' | 'visible' | 'endVisible'>
 
 /** Encoded values to append to one stream in one step. */
 export interface Group {
@@ -69,7 +69,7 @@ export interface StreamsAccess {
   /** Throws ERR_DURLOG_CLOSED if the streams are closed. */
   checkOpen(): void
   /**
-   * The current state of the stream; undefined if no stream of this name is visible and none is `gone`. With `isRead`
+   * The current state of the stream; undefined if no stream of this name is visible and none is `softDeleted`. With `isRead`
    * the call counts as a read, which restarts the stream's time to live.
    */
   find(name: string, isRead?: boolean): Awaitable<StreamView | undefined>
@@ -90,10 +90,10 @@ export interface StreamsAccess {
   delete(name: string): Promise<boolean>
   records<V>(codecOf: (encoding: StreamEncoding) => StreamCodec): Records<V>
   /**
-   * Calls `wake` once, in a later turn of the event loop, when the state of the stream differs from `known`. Returns a
+   * Calls `wake` once, in a later turn of the event loop, when the state of the stream differs from `seen`. Returns a
    * function that cancels this.
    */
-  onChange(known: KnownState, wake: () => void): () => void
+  onChange(seen: SeenState, wake: () => void): () => void
   /**
    * The first `count` streams, in the order of their names, whose names begin with `prefix` and are greater than
    * `after`.

@@ -9,10 +9,10 @@ import { checkForkStart, decide, decideBatch, type Wanted } from './decide.js'
 import { complete, type Draft, hold } from './draft.js'
 import { type EntryKind, encodeEntry } from './entry.js'
 import type { FrameMemory } from './frame-memory.js'
+import type { ValueSlice } from './mem-table.js'
 import type { RequestId } from './requests.js'
 import type { StreamState } from './state.js'
 import { resultSeq, type StreamTable } from './table.js'
-import type { ValueSlice } from './mem-table.js'
 import type { StreamAppendResult } from './types.js'
 
 /** A change of a stream that a caller requests. */

@@ -65,14 +65,14 @@ export interface CatalogChange {
 
 export function streamText(state: StreamState, capture: StreamCapture, disk: StreamDisk): string {
   const { name, created, meta } = state
-  const { ended, gone, writerSeq } = capture
+  const { ended, softDeleted, writerSeq } = capture
   const { older = [], dropped } = disk
   const stored: StoredStream = {
     kind: 'stream',
     name,
     created,
     ended: ended || undefined,
-    gone: gone || undefined,
+    gone: softDeleted || undefined,
     writerSeq,
     meta: meta === defaultMeta(meta.encoding) ? meta.encoding : meta,
     disk: storedFile(disk),
@@ -96,7 +96,7 @@ function storedProducers({ producers }: StreamCapture): StoredStream['producers'
   return [...producers].map(([id, { epoch, seq, recent }]) => [id, epoch, seq, recent])
 }
 
-export function goneText(name: string): string {
+export function deletionText(name: string): string {
   const stored: StoredRecord = { kind: 'gone', name }
   return JSON.stringify(stored)
 }
@@ -128,8 +128,8 @@ export function loadedStream(stored: StoredStream): StreamState {
   const newest = loadedFile(disk)
   const loaded = options.retention === undefined ? newest : { ...newest, older: older?.map(loadedFile) ?? [], dropped }
   const state = new StreamState(name, created, loaded, NO_FILES, options, undefined)
-  state.known = true
-  state.gone = gone === true
+  state.creationVisible = true
+  state.softDeleted = gone === true
   state.writerSeq = writerSeq
   state.ended = ended === true
   state.endVisible = state.ended

@@ -3,9 +3,9 @@
  * collector would have to move objects.
  */
 import type { StoredStream } from './catalog-records.js'
-import { TimeSlice } from './time-slice.js'
 import type { StreamState } from './state.js'
 import { StoredBytes, StreamMap } from './stream-map.js'
+import { TimeSlice } from './time-slice.js'
 
 /** The base of the radix sort. */
 const DIGITS = 2048

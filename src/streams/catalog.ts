@@ -7,14 +7,14 @@ import type { Log } from '../index.js'
 import {
   type CatalogChange,
   type CatalogHead,
-  goneText,
+  deletionText,
   requestTexts,
   type StoredRecord,
   streamText,
 } from './catalog-records.js'
 import { CatalogRows, type LoadedStreams } from './catalog-rows.js'
-import { TimeSlice } from './time-slice.js'
 import type { StoredRequests } from './requests.js'
+import { TimeSlice } from './time-slice.js'
 
 const FORMAT_VERSION = 1
 /** Large enough for the entry of a stream with MAX_PRODUCERS producers whose ids JSON must escape. */
@@ -116,7 +116,7 @@ export class Catalog {
     const writer = new SliceWriter(log)
     writer.put(BEGIN)
     for (const { state, capture, disk } of changed) {
-      const text = capture === undefined ? goneText(state.name) : streamText(state, capture, disk)
+      const text = capture === undefined ? deletionText(state.name) : streamText(state, capture, disk)
       if (!writer.hasRoom(text.length)) await writer.flush()
       const seq = writer.put(text)
       newSeqs.set(state.name, capture === undefined ? undefined : seq)

@@ -44,7 +44,7 @@ export async function makeStream(
   if (fork !== undefined) context.removeExpired(fork.stream)
   const creation = bareItem(EntryKind.create, name)
   // Nothing is awaited unless a part of a record is copied, so that the caller's next calls come after the creation.
-  const cuts = fork !== undefined && fork.bytes > 0 && context.table().find(fork.stream)?.gone === false
+  const cuts = fork !== undefined && fork.bytes > 0 && context.table().find(fork.stream)?.softDeleted === false
   const { meta, cut } = cuts ? await cutRecord(context, request.meta, fork) : { meta: request.meta, cut: undefined }
   creation.draft = { creation: { ...request, meta } }
   const items = [creation]

@@ -45,7 +45,7 @@ interface View {
   readonly meta: StreamMeta
   readonly next: number
   readonly ended: boolean
-  readonly gone: boolean
+  readonly softDeleted: boolean
   readonly writerSeq: string | undefined
   readonly producers: { get(id: string): ProducerState | undefined; readonly size: number }
 }
@@ -59,15 +59,16 @@ type Find = (name: string) => StreamState | undefined
  */
 export function decide(wanted: Wanted, view: View | undefined, find: Find): Verdict {
   const { stream, producer, expectedSeq, kind, encoding } = wanted
-  if (view?.gone === true) throw deletedStream(stream)
+  if (view?.softDeleted === true) throw deletedStream(stream)
   if (kind === EntryKind.create) return decideCreation(stream, wanted.meta as StreamMeta, view, find)
   const next = view?.next ?? 0
   if (view === undefined && (kind !== EntryKind.append || wanted.existing)) throw noSuchStream(stream)
   if (wanted.created !== undefined && find(stream)?.created !== wanted.created) throw noSuchStream(stream)
   if (producer !== undefined) {
-    const known = view?.producers.get(producer.id)
-    if (checkProducer(stream, producer, known, view)) return { outcome: 'duplicate', seq: originalSeq(producer, known) }
-    if (known === undefined && view !== undefined && view.producers.size >= MAX_PRODUCERS)
+    const previous = view?.producers.get(producer.id)
+    if (checkProducer(stream, producer, previous, view))
+      return { outcome: 'duplicate', seq: originalSeq(producer, previous) }
+    if (previous === undefined && view !== undefined && view.producers.size >= MAX_PRODUCERS)
       throw tooManyProducers(stream)
   }
   if (view?.ended === true) {
@@ -119,7 +120,7 @@ function decideGroup(group: readonly Wanted[], { outcome, seq: first }: Verdict)
 }
 
 function newCapture(): StreamCapture {
-  return { next: 0, ended: false, gone: false, writerSeq: undefined, producers: NO_PRODUCERS }
+  return { next: 0, ended: false, softDeleted: false, writerSeq: undefined, producers: NO_PRODUCERS }
 }
 
 /** Decides a creation. If the stream exists with the same options, it is a duplicate. */
@@ -135,7 +136,7 @@ function decideCreation(name: string, meta: StreamMeta, view: View | undefined, 
   if (fork === undefined) return { outcome: 'stored', seq: 0 }
   const source = find(fork.stream)
   if (source === undefined) throw noSuchStream(fork.stream)
-  if (source.gone) throw deletedStream(fork.stream)
+  if (source.softDeleted) throw deletedStream(fork.stream)
   if (source.meta.encoding !== meta.encoding)
     throw invalidArgument(
       `a fork must have the encoding of its source, which is ${source.meta.encoding}; got ${meta.encoding}`,
@@ -174,8 +175,8 @@ function checkWriterSeq({ stream, writerSeq }: Wanted, greatest: string | undefi
 
 /** Records in `stream` that the producer's append gets the next seq. */
 export function advance(stream: StreamCapture, { id, epoch, seq }: Producer): void {
-  const known = stream.producers.get(id)
-  const recent = known?.epoch === epoch ? known.recent : []
+  const previous = stream.producers.get(id)
+  const recent = previous?.epoch === epoch ? previous.recent : []
   recent.push(stream.next)
   if (recent.length > RECENT_APPENDS) recent.shift()
   if (stream.producers === NO_PRODUCERS) stream.producers = new Map()
@@ -187,28 +188,28 @@ export function advance(stream: StreamCapture, { id, epoch, seq }: Producer): vo
 function checkProducer(
   stream: string,
   { id, epoch, seq }: Producer,
-  known: ProducerState | undefined,
+  previous: ProducerState | undefined,
   view: View | undefined,
 ): boolean {
-  if (known !== undefined && epoch < known.epoch)
+  if (previous !== undefined && epoch < previous.epoch)
     throw new DurlogError(
       'ERR_DURLOG_PRODUCER_FENCED',
-      `producer "${id}" of the stream "${stream}" is at epoch ${known.epoch}, so epoch ${epoch} is refused: another instance has replaced this one; to continue, use an epoch above ${known.epoch}`,
-      { epoch: known.epoch },
+      `producer "${id}" of the stream "${stream}" is at epoch ${previous.epoch}, so epoch ${epoch} is refused: another instance has replaced this one; to continue, use an epoch above ${previous.epoch}`,
+      { epoch: previous.epoch },
     )
-  const next = known?.epoch === epoch ? known.seq + 1 : 0
+  const next = previous?.epoch === epoch ? previous.seq + 1 : 0
   if (seq <= next) return seq < next
   if (view?.ended === true) throw endedStream(stream, view.next)
   throw new DurlogError(
     'ERR_DURLOG_PRODUCER_GAP',
     `producer "${id}" of the stream "${stream}" must continue with seq ${next} in epoch ${epoch}; got ${seq}: repeat the missing appends first`,
-    { nextSeq: next, ...(known !== undefined && { epoch: known.epoch }) },
+    { nextSeq: next, ...(previous !== undefined && { epoch: previous.epoch }) },
   )
 }
 
-function originalSeq({ epoch, seq }: Producer, known: ProducerState | undefined): number {
-  if (known === undefined || known.epoch !== epoch) return -1
-  return known.recent[known.recent.length - 1 - (known.seq - seq)] ?? -1
+function originalSeq({ epoch, seq }: Producer, previous: ProducerState | undefined): number {
+  if (previous === undefined || previous.epoch !== epoch) return -1
+  return previous.recent[previous.recent.length - 1 - (previous.seq - seq)] ?? -1
 }
 
 function conflict({ stream, expectedSeq }: Wanted, nextSeq: number): DurlogError {

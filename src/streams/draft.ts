@@ -23,7 +23,7 @@ export function complete(item: Item, table: StreamTable, previous?: Item): void 
   if (draft === undefined && !item.follows) return
   const found = table.find(item.stream)
   // It is refused.
-  if (found?.gone === true) return
+  if (found?.softDeleted === true) return
   if (item.follows) item.encoding = (previous as Item).encoding
   else if (found !== undefined) item.encoding = found.meta.encoding
   if (draft === undefined) return

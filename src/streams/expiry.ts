@@ -6,10 +6,10 @@ import { clearInterval, setInterval } from 'node:timers'
 import { EntryKind } from './entry.js'
 import { bareItem } from './items.js'
 import { expires } from './meta.js'
-import { TimeSlice } from './time-slice.js'
 import { hasOldFile } from './retention.js'
 import type { Sequencer } from './sequencer.js'
 import type { StreamState } from './state.js'
+import { TimeSlice } from './time-slice.js'
 
 const SWEEP_MS = 1000
 /** The number of deletions that one sweep begins. */
@@ -32,13 +32,13 @@ export class Expiry {
   /** The stream, if callers may see it and it has not expired. */
   find(name: string): StreamState | undefined {
     const state = this.#sequencer.table.find(name)
-    return state?.exists === true && !this.#hasExpired(state) ? state : undefined
+    return state?.isVisible === true && !this.#hasExpired(state) ? state : undefined
   }
 
   /** Deletes the stream if it has expired. The deletion is stored before the next submitted change. */
   removeIfExpired(name: string): void {
     const state = this.#sequencer.table.find(name)
-    if (state !== undefined && !state.gone && this.#hasExpired(state)) this.#remove(state)
+    if (state !== undefined && !state.softDeleted && this.#hasExpired(state)) this.#remove(state)
   }
 
   close(): void {
@@ -70,7 +70,7 @@ export class Expiry {
     for (const state of table.expiring) {
       if (slice.isOver()) await slice.nextTurn()
       if (this.#closed || count === SWEEP_STREAMS) break
-      if (state.gone || state.deleted) continue
+      if (state.softDeleted || state.removed) continue
       if (this.#hasExpired(state)) {
         this.#remove(state)
         count++

@@ -11,9 +11,9 @@ import { copyDurably, readRange } from './file-io.js'
 import type { FolderFiles } from './folder-files.js'
 import { areOwnFrames, areOwnLines } from './leftover.js'
 import { completeLines, withoutSpaces } from './lines.js'
+import type { MemTableRecord } from './mem-table.js'
 import { encodeIndex } from './record-index.js'
 import type { FileDisk, StreamState } from './state.js'
-import type { MemTableRecord } from './mem-table.js'
 import type { StreamChange } from './types.js'
 
 /** 0 on systems without O_DIRECT. */

@@ -15,10 +15,10 @@ import { FrameMemory } from './frame-memory.js'
 import { RECORD_MAX_BYTES } from './items.js'
 import type { Opened } from './opened.js'
 import { type ResolvedStreamsOptions, resolveStreamsOptions } from './options.js'
-import { TimeSlice } from './time-slice.js'
 import { RequestTable } from './requests.js'
 import { OWN_CURSOR, StreamStore } from './store.js'
 import { StreamTable } from './table.js'
+import { TimeSlice } from './time-slice.js'
 import type { StreamEncoding, StreamsOptions } from './types.js'
 
 const LOG_SEGMENT_BYTES = 16 << 20

@@ -1,5 +1,5 @@
 /** The access of `durlog/http` to a folder of streams that this process owns. */
-import type { EncodedCreation, Group, KnownState, Records, StreamsAccess, StreamsStats, StreamView } from './access.js'
+import type { EncodedCreation, Group, Records, SeenState, StreamsAccess, StreamsStats, StreamView } from './access.js'
 import type { Settle } from './call.js'
 import { makeStream } from './creation.js'
 import { noSuchStream } from './decide.js'
@@ -38,7 +38,7 @@ export class OwnedAccess implements StreamsAccess {
     const state = this.#context.find(name)
     if (state === undefined) {
       const kept = this.#context.table().find(name)
-      return kept?.gone === true ? kept : undefined
+      return kept?.softDeleted === true ? kept : undefined
     }
     if (isRead) state.use()
     return state
@@ -83,17 +83,17 @@ export class OwnedAccess implements StreamsAccess {
     return state
   }
 
-  /** `known` may be the state itself, which changes in place, so its members are copied. */
-  onChange({ name, created, visible, endVisible }: KnownState, wake: () => void): () => void {
-    const known = { name, created, visible, endVisible }
+  /** `seen` may be the state itself, which changes in place, so its members are copied. */
+  onChange({ name, created, visible, endVisible }: SeenState, wake: () => void): () => void {
+    const seen = { name, created, visible, endVisible }
     let isForgotten = false
     let forget = (): void => {}
     const look = (): void => {
       if (isForgotten) return
-      if (this.#hasChanged(known)) wake()
+      if (this.#hasChanged(seen)) wake()
       else forget = this.#context.table().onChange(name, look)
     }
-    if (this.#hasChanged(known)) queueMicrotask(look)
+    if (this.#hasChanged(seen)) queueMicrotask(look)
     else look()
     return () => {
       isForgotten = true
@@ -101,7 +101,7 @@ export class OwnedAccess implements StreamsAccess {
     }
   }
 
-  #hasChanged({ name, created, visible, endVisible }: KnownState): boolean {
+  #hasChanged({ name, created, visible, endVisible }: SeenState): boolean {
     const state = this.#context.find(name)
     if (state === undefined) return created !== -1
     return state.created !== created || state.visible > visible || state.endVisible !== endVisible

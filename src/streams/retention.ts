@@ -6,8 +6,8 @@
  * not end, the next one plans the same files, and writes them again or removes them.
  */
 import { EMPTY } from './entry.js'
-import type { FileDisk, StreamState } from './state.js'
 import type { MemTable } from './mem-table.js'
+import type { FileDisk, StreamState } from './state.js'
 import type { StreamLimits } from './types.js'
 
 /** A file is full at this fraction of a limit. So up to this fraction more than the limit is kept. */
@@ -33,7 +33,11 @@ export interface PlannedFile {
 }
 
 /** Plans the files of the stream, the oldest first, after the records at `positions` were added. */
-export function planFiles({ meta, disk }: StreamState, positions: readonly number[], memTable: MemTable): PlannedFile[] {
+export function planFiles(
+  { meta, disk }: StreamState,
+  positions: readonly number[],
+  memTable: MemTable,
+): PlannedFile[] {
   const { older = [], first, next, bytes, crc, index, times } = disk
   let newest = planned({ first, next, bytes, crc, index, times })
   const files = [...older.map(planned), newest]

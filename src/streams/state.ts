@@ -49,7 +49,7 @@ export interface StreamCapture {
   next: number
   ended: boolean
   /** The stream is deleted, but kept because forks use its records. */
-  gone: boolean
+  softDeleted: boolean
   /** The greatest one of all appends. */
   writerSeq: string | undefined
   producers: ReadonlyMap<string, ProducerState>
@@ -82,15 +82,15 @@ export class StreamState {
   /** The records before this seq have reached the durability level. */
   visible: number
   /** The creation has reached the durability level. */
-  known = false
+  creationVisible = false
   /** An end was appended. */
   ended = false
   /** The end has reached the durability level. */
   endVisible = false
   /** Deleted, and not kept. */
-  deleted = false
+  removed = false
   /** Deleted, but kept because forks use its records. */
-  gone = false
+  softDeleted = false
   /** The number of forks of this stream. */
   forks = 0
   writerSeq: string | undefined
@@ -157,8 +157,8 @@ export class StreamState {
   }
 
   /** Whether callers may see the stream. */
-  get exists(): boolean {
-    return this.known && !this.gone
+  get isVisible(): boolean {
+    return this.creationVisible && !this.softDeleted
   }
 
   get isExpired(): boolean {
@@ -177,11 +177,11 @@ export class StreamState {
 
   /** A copy of the current state, for a checkpoint. */
   copy(): StreamCapture {
-    const { next, ended, gone, writerSeq } = this
-    if (this.producers.size === 0) return { next, ended, gone, writerSeq, producers: NO_PRODUCERS }
+    const { next, ended, softDeleted, writerSeq } = this
+    if (this.producers.size === 0) return { next, ended, softDeleted, writerSeq, producers: NO_PRODUCERS }
     const producers = new Map<string, ProducerState>()
     for (const [id, { epoch, seq, recent }] of this.producers) producers.set(id, { epoch, seq, recent: [...recent] })
-    return { next, ended, gone, writerSeq, producers }
+    return { next, ended, softDeleted, writerSeq, producers }
   }
 }
 

@@ -5,9 +5,9 @@ import {
   STREAM_RESULT_FIELDS,
   StreamFlag,
 } from '../native/stream-files.js'
+import type { MemTable } from './mem-table.js'
 import { INDEX_ENTRY_BYTES } from './record-index.js'
 import type { FileDisk } from './state.js'
-import type { MemTable } from './mem-table.js'
 
 /** The limits of a job. To collect it takes about a millisecond. */
 const MAX_STREAMS = 256

@@ -15,13 +15,13 @@ import { groupItems, type StreamContext } from './items.js'
 import type { Opened } from './opened.js'
 import { checkReadOptions, type ResolvedStreamsOptions, resolvePrefix } from './options.js'
 import { OwnedAccess } from './owned-access.js'
-import { TimeSlice } from './time-slice.js'
 import { RecordSource } from './record-source.js'
 import { appendBatch, RequestedStreams, type SentGroup } from './requested.js'
 import type { RequestId, RequestTable } from './requests.js'
 import { Sequencer } from './sequencer.js'
 import { infoOf, NamedStream } from './stream.js'
 import type { StreamTable } from './table.js'
+import { TimeSlice } from './time-slice.js'
 import type {
   CommittedRecord,
   Stream,

@@ -4,11 +4,11 @@
  */
 import type { CatalogChange } from './catalog-records.js'
 import { codecOf } from './encoding.js'
+import type { MemTable } from './mem-table.js'
 import { INDEX_BLOCK_RECORDS, INDEX_ENTRY_BYTES } from './record-index.js'
 import { allFiles, dropFiles, leftFiles, planFiles } from './retention.js'
 import { type FileDisk, NO_DISK, type StreamCapture, type StreamDisk, type StreamState } from './state.js'
 import type { StoreRequest } from './store-job.js'
-import type { MemTable } from './mem-table.js'
 import type { StreamLimits } from './types.js'
 
 /** An addition to one file of the stream, or the removal of a file. */
@@ -33,7 +33,7 @@ export class StreamShare {
 
   constructor(state: StreamState, memTable: MemTable, nowMs: number) {
     this.state = state
-    if (state.deleted && state.capture === undefined) {
+    if (state.removed && state.capture === undefined) {
       this.#files.push(NO_DISK)
       for (const name of allFiles(state, memTable)) this.#remove(name)
     } else {

@@ -1,12 +1,12 @@
 /** The state of all streams of a folder, after all entries of the log so far. */
 import { advance, decideBatch } from './decide.js'
 import { type Entry, EntryKind } from './entry.js'
+import { MemTable, type ValueSlice } from './mem-table.js'
 import { defaultMeta, expires, type StreamMeta } from './meta.js'
 import { RequestTable } from './requests.js'
 import { allFiles } from './retention.js'
 import { NO_DISK, NO_FILES, type StreamDisk, StreamState } from './state.js'
 import { StreamMap } from './stream-map.js'
-import { type ValueSlice, MemTable } from './mem-table.js'
 
 /** A change of a stream to apply. */
 type Change = Pick<Entry, 'kind' | 'stream' | 'producer' | 'writerSeq' | 'encoding' | 'meta'>
@@ -80,7 +80,13 @@ export class StreamTable {
    * Applies a change that counts and is the entry at `position`. `found` is the stream with its name, if it exists.
    * Returns the stream.
    */
-  apply(change: Change, place: ValueSlice, timeMs: number, position: number, found: StreamState | undefined): StreamState {
+  apply(
+    change: Change,
+    place: ValueSlice,
+    timeMs: number,
+    position: number,
+    found: StreamState | undefined,
+  ): StreamState {
     const { kind, producer, writerSeq } = change
     if (timeMs > this.lastTimeMs) this.lastTimeMs = timeMs
     this.memTable.add(position, place, timeMs)
@@ -95,7 +101,7 @@ export class StreamTable {
     } else if (kind === EntryKind.end) {
       state.ended = true
     } else if (kind === EntryKind.delete) {
-      if (state.forks > 0) state.gone = true
+      if (state.forks > 0) state.softDeleted = true
       else this.#remove(state)
     }
     return state
@@ -103,7 +109,7 @@ export class StreamTable {
 
   /** An entry that was applied to `state` has reached the durability level: makes it visible. */
   acknowledged(kind: EntryKind, seq: number, state: StreamState): void {
-    state.known = true
+    state.creationVisible = true
     if (kind === EntryKind.append) state.visible = Math.max(state.visible, seq + 1)
     else if (kind === EntryKind.end) state.endVisible = true
     if (this.#waiting.size > 0) this.#wake(state.name)
@@ -143,7 +149,7 @@ export class StreamTable {
     state.replaces = NO_FILES
     this.#frozen.delete(state.name)
     // The next checkpoint removes the dropped files.
-    if (disk.dropped !== undefined && !state.deleted) this.touch(state)
+    if (disk.dropped !== undefined && !state.removed) this.touch(state)
   }
 
   /** Ends a checkpoint. The streams that it has not stored are dirty again. */
@@ -184,13 +190,13 @@ export class StreamTable {
   #remove(stream: StreamState): void {
     let state = stream
     for (;;) {
-      state.deleted = true
+      state.removed = true
       this.streams.delete(state.name)
       this.expiring.delete(state)
       const { source } = state
       if (source === undefined) return
       source.forks--
-      const isLast = source.gone && source.forks === 0
+      const isLast = source.softDeleted && source.forks === 0
       // A source with retention may have kept records only for this fork.
       if (isLast || source.meta.retention !== undefined) this.touch(source)
       if (!isLast) return

@@ -3,12 +3,12 @@ import { existsSync, readdirSync, renameSync, rmSync, statSync, writeFileSync } 
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import type { Stream, Streams } from '../../src/streams/index.js'
+import { MemTable } from '../../src/streams/mem-table.js'
 import { defaultMeta } from '../../src/streams/meta.js'
 import { openWithInternals } from '../../src/streams/open.js'
 import { planFiles } from '../../src/streams/retention.js'
 import { NO_DISK, NO_FILES, StreamState } from '../../src/streams/state.js'
 import type { StreamStore } from '../../src/streams/store.js'
-import { MemTable } from '../../src/streams/mem-table.js'
 import { codeOf, scratchDir } from '../fixtures/scratch.js'
 import { all, linesOf, scratchStreams, values } from '../fixtures/streams.js'
 

@@ -1,5 +1,5 @@
 /** Answers the calls of `RemoteAccess` in the owner. */
-import type { KnownState, StreamView } from '../access.js'
+import type { SeenState, StreamView } from '../access.js'
 import { type EncodedValue, storedCodecOf } from '../encoding.js'
 import type { OwnedAccess } from '../owned-access.js'
 import { placeOf } from '../record-source.js'
@@ -50,10 +50,10 @@ export function answerAccess(
   return answer(access.stats())
 }
 
-/** Settles when the state of the stream differs from `known`, or when `signal` aborts. */
-export function changeOf(access: OwnedAccess, known: KnownState, signal: AbortSignal): Promise<void> {
+/** Settles when the state of the stream differs from `seen`, or when `signal` aborts. */
+export function changeOf(access: OwnedAccess, seen: SeenState, signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
-    const forget = access.onChange(known, resolve)
+    const forget = access.onChange(seen, resolve)
     signal.addEventListener('abort', () => {
       forget()
       resolve()
@@ -63,8 +63,8 @@ export function changeOf(access: OwnedAccess, known: KnownState, signal: AbortSi
 
 /** Only these members are sent: readers need no others, and some cannot be sent as JSON. */
 function sentView(state: StreamView): StreamView {
-  const { name, created, meta, firstSeq, visible, ended, endVisible, gone, lifeMs } = state
-  return { name, created, meta, firstSeq, visible, ended, endVisible, gone, lifeMs }
+  const { name, created, meta, firstSeq, visible, ended, endVisible, softDeleted, lifeMs } = state
+  return { name, created, meta, firstSeq, visible, ended, endVisible, softDeleted, lifeMs }
 }
 
 async function answerRecords(

@@ -1,7 +1,7 @@
 /** The payloads of the frames between the owner and its clients. */
 import { DurlogError, type DurlogErrorCode } from '../../errors.js'
 import type { Durability } from '../../index.js'
-import type { KnownState } from '../access.js'
+import type { SeenState } from '../access.js'
 import { ENCODING_NUMBERS, ENCODINGS, EncodedValue } from '../encoding.js'
 import type { FileDisk } from '../state.js'
 import type { StreamAppendResult, StreamEncoding } from '../types.js'
@@ -16,7 +16,7 @@ import {
 } from './frames.js'
 
 export const PROTOCOL = 'durlog-streams'
-export const PROTOCOL_VERSION = 4
+export const PROTOCOL_VERSION = 5
 
 /** The payload of `hello`, the client's first frame. */
 export interface Hello {
@@ -42,13 +42,13 @@ export interface Welcome {
 
 /**
  * The records to read. With `created`, the stream must be the one that the entry at this position created: some of its
- * records were delivered. `change` has no records: it ends when the state of the stream differs from `known`.
+ * records were delivered. `change` has no records: it ends when the state of the stream differs from `seen`.
  */
 export type ReadRequest =
   | { kind: 'stream'; stream: string; from?: number | undefined; follow: boolean; created?: number | undefined }
   | { kind: 'all'; from?: number | undefined; follow: boolean }
   | { kind: 'list'; prefix: string }
-  | { kind: 'change'; known: KnownState }
+  | { kind: 'change'; seen: SeenState }
 
 /** The calls of `RemoteAccess`. */
 export type AccessCall =

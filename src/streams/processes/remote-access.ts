@@ -1,6 +1,6 @@
 /** The access of `durlog/http` to a folder of streams whose owner is another process, or another thread of this one. */
 import { isCode } from '../../errors.js'
-import type { EncodedCreation, Group, KnownState, Records, StreamsAccess, StreamsStats, StreamView } from '../access.js'
+import type { EncodedCreation, Group, Records, SeenState, StreamsAccess, StreamsStats, StreamView } from '../access.js'
 import type { Settle } from '../call.js'
 import { noSuchStream } from '../decide.js'
 import { EncodedValue, type StreamCodec } from '../encoding.js'
@@ -101,8 +101,8 @@ export class RemoteAccess implements StreamsAccess {
     return new RemoteRecords<V>(this.#link, this.#files, codecOf)
   }
 
-  onChange(known: KnownState, wake: () => void): () => void {
-    const { name, created, visible, endVisible } = known
+  onChange(seen: SeenState, wake: () => void): () => void {
+    const { name, created, visible, endVisible } = seen
     const key = JSON.stringify([name, created, visible, endVisible])
     const watch = this.#watches.get(key) ?? this.#watch(key, { name, created, visible, endVisible })
     watch.wakes.add(wake)
@@ -111,7 +111,7 @@ export class RemoteAccess implements StreamsAccess {
     }
   }
 
-  #watch(key: string, known: KnownState): Watch {
+  #watch(key: string, seen: SeenState): Watch {
     const watch: Watch = { wakes: new Set(), abort: new AbortController() }
     const ended = (): void => {
       if (this.#watches.get(key) === watch) this.#watches.delete(key)
@@ -120,12 +120,12 @@ export class RemoteAccess implements StreamsAccess {
     watch.abort.signal.addEventListener('abort', ended)
     this.#watches.set(key, watch)
     // Also after a failure of the link: the caller's next call reports it.
-    this.#changed(known, watch.abort.signal).then(ended, ended)
+    this.#changed(seen, watch.abort.signal).then(ended, ended)
     return watch
   }
 
-  async #changed(known: KnownState, signal: AbortSignal): Promise<void> {
-    await this.#link.read({ kind: 'change', known }).records(signal).next()
+  async #changed(seen: SeenState, signal: AbortSignal): Promise<void> {
+    await this.#link.read({ kind: 'change', seen }).records(signal).next()
   }
 
   async list(prefix: string, after: string, count: number): Promise<StreamView[]> {

@@ -101,8 +101,8 @@ export class RemoteRead {
   /** False for a name that the next owner repeats in a list. */
   #isNew({ stream }: SentRecord): boolean {
     if (this.#request.kind !== 'list') return true
-    const known = this.#listed.size
-    return this.#listed.add(stream).size > known
+    const before = this.#listed.size
+    return this.#listed.add(stream).size > before
   }
 
   async #change(): Promise<void> {

@@ -11,7 +11,7 @@ export async function* recordsOf(
   request: ReadRequest,
   signal: AbortSignal,
 ): AsyncGenerator<SentRecord, void, undefined> {
-  if (request.kind === 'change') return changeOf(store.access, request.known, signal)
+  if (request.kind === 'change') return changeOf(store.access, request.seen, signal)
   if (request.kind === 'list') {
     for await (const info of store.list({ prefix: request.prefix })) yield sentInfo(info)
     return
