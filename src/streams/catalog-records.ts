@@ -5,7 +5,7 @@ import {
   type FileDisk,
   NO_FILES,
   type ProducerState,
-  type StreamCapture,
+  type StreamSnapshot,
   type StreamDisk,
   StreamState,
 } from './state.js'
@@ -56,16 +56,16 @@ export type StoredRecord =
   | ClientRequests
   | ({ kind: 'commit' } & CatalogHead)
 
-/** A stream that a checkpoint has stored. Without `capture` the stream was deleted. */
+/** A stream that a checkpoint has stored. Without `snapshot` the stream was deleted. */
 export interface CatalogChange {
   state: StreamState
-  capture: StreamCapture | undefined
+  snapshot: StreamSnapshot | undefined
   disk: StreamDisk
 }
 
-export function streamText(state: StreamState, capture: StreamCapture, disk: StreamDisk): string {
+export function streamText(state: StreamState, snapshot: StreamSnapshot, disk: StreamDisk): string {
   const { name, created, meta } = state
-  const { ended, softDeleted, writerSeq } = capture
+  const { ended, softDeleted, writerSeq } = snapshot
   const { older = [], dropped } = disk
   const stored: StoredStream = {
     kind: 'stream',
@@ -78,7 +78,7 @@ export function streamText(state: StreamState, capture: StreamCapture, disk: Str
     disk: storedFile(disk),
     older: older.length === 0 ? undefined : older.map(storedFile),
     dropped,
-    producers: capture.producers.size === 0 ? undefined : storedProducers(capture),
+    producers: snapshot.producers.size === 0 ? undefined : storedProducers(snapshot),
   }
   return JSON.stringify(stored)
 }
@@ -92,7 +92,7 @@ function loadedFile([first, next, bytes, crc, index, firstMs, lastMs]: StoredFil
   return firstMs === undefined || lastMs === undefined ? file : { ...file, times: [firstMs, lastMs] }
 }
 
-function storedProducers({ producers }: StreamCapture): StoredStream['producers'] {
+function storedProducers({ producers }: StreamSnapshot): StoredStream['producers'] {
   return [...producers].map(([id, { epoch, seq, recent }]) => [id, epoch, seq, recent])
 }
 

@@ -115,11 +115,11 @@ export class Catalog {
     const newSeqs = new Map<string, number | undefined>()
     const writer = new SliceWriter(log)
     writer.put(BEGIN)
-    for (const { state, capture, disk } of changed) {
-      const text = capture === undefined ? deletionText(state.name) : streamText(state, capture, disk)
+    for (const { state, snapshot, disk } of changed) {
+      const text = snapshot === undefined ? deletionText(state.name) : streamText(state, snapshot, disk)
       if (!writer.hasRoom(text.length)) await writer.flush()
       const seq = writer.put(text)
-      newSeqs.set(state.name, capture === undefined ? undefined : seq)
+      newSeqs.set(state.name, snapshot === undefined ? undefined : seq)
     }
     for (const text of requestTexts(requests)) {
       if (!writer.hasRoom(text.length)) await writer.flush()

@@ -86,7 +86,7 @@ export class Checkpointer {
   async run(table: StreamTable, position: number, isCurrent: () => boolean): Promise<StreamsCheckpoint> {
     if (this.latched !== undefined) throw this.latched
     const startMs = performance.now()
-    const frozen = table.freeze()
+    const dirty = table.beginCheckpoint()
     const { lastTimeMs } = table
     const requests = table.requests.stored()
     const changes: CatalogChange[] = []
@@ -99,7 +99,7 @@ export class Checkpointer {
           'ERR_DURLOG_IO',
           'a write of the main log failed during the checkpoint: call checkpoint again',
         )
-      await this.#writeFiles(frozen, table.memTable, changes)
+      await this.#writeFiles(dirty, table.memTable, changes)
       this.#context.onStep('catalog')
       const { log, encoding } = this.#context
       const voids = [...table.voids].filter((at) => at < position && at >= log.firstSeq)
@@ -107,16 +107,16 @@ export class Checkpointer {
       await this.#context.catalog.store(changes, requests, head, this.#context.level)
       this.#position = position
       const slice = new TimeSlice()
-      for (const { state, capture, disk } of changes) {
+      for (const { state, snapshot, disk } of changes) {
         if (slice.isOver()) await slice.nextTurn()
-        if (capture !== undefined) records += disk.next - state.disk.next
+        if (snapshot !== undefined) records += disk.next - state.disk.next
         table.stored(state, disk)
       }
       table.memTable.releaseBefore(position)
     } catch (error) {
       throw ofFileSystem(error)
     } finally {
-      table.thaw()
+      table.endCheckpoint()
     }
     await this.trim()
     return { position, streams: changes.length, records, durationMs: performance.now() - startMs }
@@ -139,10 +139,10 @@ export class Checkpointer {
     onStep('done')
   }
 
-  /** Writes the files of the streams in `frozen`, with LANES jobs at a time, and syncs them. */
-  async #writeFiles(frozen: Map<string, StreamState>, memTable: MemTable, changes: CatalogChange[]): Promise<void> {
-    const syncsAll = frozen.size > SYNC_ALL_STREAMS && (await this.#canSyncAll())
-    const states = frozen.values()
+  /** Writes the files of the streams in `dirty`, with LANES jobs at a time, and syncs them. */
+  async #writeFiles(dirty: Map<string, StreamState>, memTable: MemTable, changes: CatalogChange[]): Promise<void> {
+    const syncsAll = dirty.size > SYNC_ALL_STREAMS && (await this.#canSyncAll())
+    const states = dirty.values()
     let failed = false
     let folderChanged = false
     const lane = async (): Promise<void> => {

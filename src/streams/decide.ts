@@ -5,7 +5,7 @@
 import { DurlogError, invalidArgument, outOfRange } from '../errors.js'
 import { EntryKind } from './entry.js'
 import { defaultMeta, type StreamMeta, sameMeta } from './meta.js'
-import { NO_PRODUCERS, type ProducerState, RECENT_APPENDS, type StreamCapture, type StreamState } from './state.js'
+import { NO_PRODUCERS, type ProducerState, RECENT_APPENDS, type StreamSnapshot, type StreamState } from './state.js'
 import type { Producer, StreamEncoding } from './types.js'
 
 export const MAX_PRODUCERS = 4096
@@ -94,14 +94,14 @@ export function decideBatch(batch: readonly Wanted[], find: Find): Verdict[] {
   const first = batch[0] as Wanted
   if (batch.length === 1) return [decide(first, find(first.stream), find)]
   if ((batch[1] as Wanted).follows) return decideGroup(batch, decide(first, find(first.stream), find))
-  const copies = new Map<string, StreamCapture>()
+  const copies = new Map<string, StreamSnapshot>()
   return batch.map((wanted) => {
     const state = find(wanted.stream)
     const meta = state?.meta ?? defaultMeta(wanted.encoding)
     const copied = copies.get(wanted.stream)
     const verdict = decide(wanted, copied === undefined ? state : { ...copied, meta }, find)
     if (verdict.outcome === 'duplicate') return verdict
-    const copy = copied ?? state?.copy() ?? newCapture()
+    const copy = copied ?? state?.takeSnapshot() ?? emptySnapshot()
     copies.set(wanted.stream, copy)
     if (wanted.producer !== undefined) advance(copy, wanted.producer)
     if (wanted.writerSeq !== undefined) copy.writerSeq = wanted.writerSeq
@@ -119,7 +119,7 @@ function decideGroup(group: readonly Wanted[], { outcome, seq: first }: Verdict)
   })
 }
 
-function newCapture(): StreamCapture {
+function emptySnapshot(): StreamSnapshot {
   return { next: 0, ended: false, softDeleted: false, writerSeq: undefined, producers: NO_PRODUCERS }
 }
 
@@ -157,7 +157,7 @@ export function checkForkStart({ meta }: Wanted, find: Find): void {
   const { stream, seq } = meta.fork
   const source = find(stream)
   // A checkpoint in progress may already have decided to drop older records.
-  const first = Math.max(source?.firstSeq ?? 0, source?.capture?.first ?? 0)
+  const first = Math.max(source?.firstSeq ?? 0, source?.snapshot?.first ?? 0)
   if (seq < first)
     throw outOfRange(
       `fork.seq is ${seq}, but the source "${stream}" keeps records from seq ${first} on: choose a later one`,
@@ -174,7 +174,7 @@ function checkWriterSeq({ stream, writerSeq }: Wanted, greatest: string | undefi
 }
 
 /** Records in `stream` that the producer's append gets the next seq. */
-export function advance(stream: StreamCapture, { id, epoch, seq }: Producer): void {
+export function advance(stream: StreamSnapshot, { id, epoch, seq }: Producer): void {
   const previous = stream.producers.get(id)
   const recent = previous?.epoch === epoch ? previous.recent : []
   recent.push(stream.next)

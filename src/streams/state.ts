@@ -45,7 +45,7 @@ export interface ProducerState {
 }
 
 /** A copy of the state that a checkpoint stores. */
-export interface StreamCapture {
+export interface StreamSnapshot {
   next: number
   ended: boolean
   /** The stream is deleted, but kept because forks use its records. */
@@ -106,7 +106,7 @@ export class StreamState {
    * The state that the checkpoint in progress stores. Set by the first change after the checkpoint began, or when the
    * checkpoint comes to this stream. Undefined if no checkpoint has to store the stream.
    */
-  capture: StreamCapture | undefined
+  snapshot: StreamSnapshot | undefined
   /** The file name without a seq, which is kept from the first checkpoint on that adds records to the stream. */
   #fileName: string | undefined
 
@@ -175,8 +175,8 @@ export class StreamState {
     if (this.meta.ttlMs !== undefined) this.usedMs = performance.now()
   }
 
-  /** A copy of the current state, for a checkpoint. */
-  copy(): StreamCapture {
+  /** A copy of the current state. */
+  takeSnapshot(): StreamSnapshot {
     const { next, ended, softDeleted, writerSeq } = this
     if (this.producers.size === 0) return { next, ended, softDeleted, writerSeq, producers: NO_PRODUCERS }
     const producers = new Map<string, ProducerState>()

@@ -7,7 +7,7 @@ import { codecOf } from './encoding.js'
 import type { MemTable } from './mem-table.js'
 import { INDEX_BLOCK_RECORDS, INDEX_ENTRY_BYTES } from './record-index.js'
 import { allFiles, dropFiles, leftFiles, planFiles } from './retention.js'
-import { type FileDisk, NO_DISK, type StreamCapture, type StreamDisk, type StreamState } from './state.js'
+import { type FileDisk, NO_DISK, type StreamSnapshot, type StreamDisk, type StreamState } from './state.js'
 import type { StoreRequest } from './store-job.js'
 import type { StreamLimits } from './types.js'
 
@@ -21,7 +21,7 @@ export interface FileRequest extends StoreRequest {
 export class StreamShare {
   readonly state: StreamState
   /** The state of the stream to store; undefined if the stream was deleted. */
-  readonly #capture: StreamCapture | undefined
+  readonly #snapshot: StreamSnapshot | undefined
   /** The requests, in the order in which they must be done. */
   readonly requests: FileRequest[] = []
   /** The stream's files after the checkpoint, the oldest first. */
@@ -33,18 +33,18 @@ export class StreamShare {
 
   constructor(state: StreamState, memTable: MemTable, nowMs: number) {
     this.state = state
-    if (state.removed && state.capture === undefined) {
+    if (state.removed && state.snapshot === undefined) {
       this.#files.push(NO_DISK)
       for (const name of allFiles(state, memTable)) this.#remove(name)
     } else {
       // Set before the first await: a later change of the stream copies its state only if no copy is set.
-      const capture = state.capture ?? state.copy()
-      state.capture = capture
-      this.#capture = capture
+      const snapshot = state.snapshot ?? state.takeSnapshot()
+      state.snapshot = snapshot
+      this.#snapshot = snapshot
       for (const name of leftFiles(state)) this.#remove(name)
-      const positions = state.unflushed.slice(0, capture.next - state.disk.next)
+      const positions = state.unflushed.slice(0, snapshot.next - state.disk.next)
       const { retention } = state.meta
-      if (retention !== undefined) capture.first = this.#retain(retention, positions, memTable, nowMs)
+      if (retention !== undefined) snapshot.first = this.#retain(retention, positions, memTable, nowMs)
       else this.#add(state.disk, positions)
     }
     this.#missing = this.requests.length
@@ -52,7 +52,7 @@ export class StreamShare {
 
   /** The change for the catalog; valid when all requests are done. */
   get change(): CatalogChange {
-    return { state: this.state, capture: this.#capture, disk: this.#disk() }
+    return { state: this.state, snapshot: this.#snapshot, disk: this.#disk() }
   }
 
   #disk(): StreamDisk {

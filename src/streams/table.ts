@@ -16,7 +16,7 @@ export class StreamTable {
   /** The streams that were changed or deleted since the last checkpoint began. */
   dirty: Map<string, StreamState> = new Map()
   /** The streams that the checkpoint in progress has yet to store. */
-  #frozen: Map<string, StreamState> = new Map()
+  #toStore: Map<string, StreamState> = new Map()
   #checkpoints = 0
   /** The records that may not be in their streams' files yet. */
   readonly memTable: MemTable = new MemTable()
@@ -132,36 +132,36 @@ export class StreamTable {
 
   /**
    * Begins a checkpoint of the dirty streams. From now on, a change of one of them first copies its state into
-   * `capture`.
+   * `snapshot`.
    */
-  freeze(): Map<string, StreamState> {
-    this.#frozen = this.dirty
+  beginCheckpoint(): Map<string, StreamState> {
+    this.#toStore = this.dirty
     this.dirty = new Map()
     this.#checkpoints++
-    return this.#frozen
+    return this.#toStore
   }
 
   /** The checkpoint has stored the stream; its files are now as `disk` describes. */
   stored(state: StreamState, disk: StreamDisk): void {
     state.unflushed = state.unflushed.slice(disk.next - state.disk.next)
     state.disk = disk
-    state.capture = undefined
+    state.snapshot = undefined
     state.replaces = NO_FILES
-    this.#frozen.delete(state.name)
+    this.#toStore.delete(state.name)
     // The next checkpoint removes the dropped files.
     if (disk.dropped !== undefined && !state.removed) this.touch(state)
   }
 
   /** Ends a checkpoint. The streams that it has not stored are dirty again. */
-  thaw(): void {
-    for (const [name, state] of this.#frozen) {
-      state.capture = undefined
+  endCheckpoint(): void {
+    for (const [name, state] of this.#toStore) {
+      state.snapshot = undefined
       // A newer stream of the same name is dirty already and replaces this one.
       if (this.dirty.has(name)) continue
       state.changedAfter = this.#checkpoints
       this.dirty.set(name, state)
     }
-    this.#frozen = new Map()
+    this.#toStore = new Map()
   }
 
   /** Whether a reader waits for the stream `name`. */
@@ -170,7 +170,7 @@ export class StreamTable {
   }
 
   #create({ stream, encoding, meta = defaultMeta(encoding) }: Change, position: number): StreamState {
-    const earlier = this.dirty.get(stream) ?? this.#frozen.get(stream)
+    const earlier = this.dirty.get(stream) ?? this.#toStore.get(stream)
     const replaces = earlier === undefined ? NO_FILES : allFiles(earlier, this.memTable)
     const { fork } = meta
     const source = fork === undefined ? undefined : (this.streams.get(fork.stream) as StreamState)
@@ -208,7 +208,7 @@ export class StreamTable {
   touch(state: StreamState): void {
     if (state.changedAfter === this.#checkpoints) return
     state.changedAfter = this.#checkpoints
-    if (this.#frozen.get(state.name) === state) state.capture ??= state.copy()
+    if (this.#toStore.get(state.name) === state) state.snapshot ??= state.takeSnapshot()
     this.dirty.set(state.name, state)
   }
 

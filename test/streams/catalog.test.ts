@@ -18,7 +18,7 @@ function change(name: string, next: number): CatalogChange {
   const disk = { first: 0, next, bytes: next * 10, crc: next, index: Buffer.from([next % 256]) }
   const state = new StreamState(name, streamsCreated++, disk, NO_FILES, defaultMeta('json'), undefined)
   state.producers = new Map([['__proto__', { epoch: 1, seq: next, recent: [next] }]])
-  return { state, capture: state.copy(), disk }
+  return { state, snapshot: state.takeSnapshot(), disk }
 }
 
 const head = (position: number) => ({ log: 'uuid', encoding: 'json' as const, position, lastTimeMs: 1, voids: [7] })
@@ -34,9 +34,9 @@ test('a catalog returns the newest state of every stream, the oldest first, and 
       const name = `s${(group * 7 + i * 13) % (group % 100 === 0 ? 300 : 20)}`
       if (changes.some(({ state }) => state.name === name)) continue
       const changed = change(name, group + 1)
-      if (group % 11 === 0) changed.capture = undefined
+      if (group % 11 === 0) changed.snapshot = undefined
       changes.push(changed)
-      if (changed.capture === undefined) expected.delete(name)
+      if (changed.snapshot === undefined) expected.delete(name)
       else expected.set(name, group + 1)
     }
     await catalog.store(changes, [], head(group))
@@ -85,7 +85,7 @@ test('a stream with the maximum number of producers, the longest ids and the gre
     producers.set(id, { epoch: greatest, seq: greatest, recent })
   }
   state.producers = producers
-  await catalog.store([change('before', 1), { state, capture: state.copy(), disk }, change('after', 1)], [], head(1))
+  await catalog.store([change('before', 1), { state, snapshot: state.takeSnapshot(), disk }, change('after', 1)], [], head(1))
   await catalog.close()
   const { streams } = await new Catalog(await openUntilDone(dir)).load()
   expect([...streams.names()]).toEqual(['a', 'before', 'after'])
