@@ -5,8 +5,8 @@ import {
   type FileDisk,
   NO_FILES,
   type ProducerState,
-  type StreamSnapshot,
   type StreamDisk,
+  type StreamSnapshot,
   StreamState,
 } from './state.js'
 import type { StreamEncoding } from './types.js'

@@ -14,13 +14,13 @@ import type { FolderFiles } from './folder-files.js'
 import type { MemTable } from './mem-table.js'
 import type { FileDisk, StreamState } from './state.js'
 import { StoreJob } from './store-job.js'
-import { type FileRequest, StreamShare } from './stream-share.js'
+import { type FileRequest, StreamFlush } from './stream-flush.js'
 import type { StreamTable } from './table.js'
 import { TimeSlice } from './time-slice.js'
 import type { StreamChange, StreamsCheckpoint } from './types.js'
 
 /** Jobs that run at the same time. The other two of libuv's four threads stay free for commits of the log. */
-const LANES = 2
+const CONCURRENT_JOBS = 2
 /** The number of streams that a turn of the event loop prepares. */
 const STREAMS_IN_TURN = 256
 /** If more streams have changed, one sync of the file system takes less time than a sync of each file. */
@@ -139,17 +139,17 @@ export class Checkpointer {
     onStep('done')
   }
 
-  /** Writes the files of the streams in `dirty`, with LANES jobs at a time, and syncs them. */
+  /** Writes the files of the streams in `dirty`, with CONCURRENT_JOBS jobs at a time, and syncs them. */
   async #writeFiles(dirty: Map<string, StreamState>, memTable: MemTable, changes: CatalogChange[]): Promise<void> {
     const syncsAll = dirty.size > SYNC_ALL_STREAMS && (await this.#canSyncAll())
     const states = dirty.values()
     let failed = false
     let folderChanged = false
-    const lane = async (): Promise<void> => {
+    const worker = async (): Promise<void> => {
       const memory = new AlignedMemory()
       while (!failed) {
         const job = new StoreJob<FileRequest>(memTable)
-        const taken = takeShares(states, job, memTable, changes)
+        const taken = takeFlushes(states, job, memTable, changes)
         if (taken.count === 0) return
         folderChanged ||= taken.folderChanged
         // Without a job nothing has been awaited yet: give the event loop a turn.
@@ -157,15 +157,15 @@ export class Checkpointer {
         else folderChanged = (await this.#store(job, memTable, memory, !syncsAll, changes)) || folderChanged
       }
     }
-    const latchingLane = async (): Promise<void> => {
+    const latchingWorker = async (): Promise<void> => {
       try {
-        await lane()
+        await worker()
       } catch (error) {
         failed = true
         throw this.#latchIfSyncFailed(error)
       }
     }
-    const ended = await Promise.allSettled(Array.from({ length: LANES }, latchingLane))
+    const ended = await Promise.allSettled(Array.from({ length: CONCURRENT_JOBS }, latchingWorker))
     for (const result of ended) if (result.status === 'rejected') throw result.reason
     try {
       if (syncsAll) {
@@ -209,14 +209,14 @@ export class Checkpointer {
   ): Promise<boolean> {
     const unexpected: FileRequest[] = []
     const done = (request: FileRequest, disk: FileDisk): void => {
-      if (request.share.done(request, disk)) changes.push(request.share.change)
+      if (request.flush.done(request, disk)) changes.push(request.flush.change)
     }
     await this.#runJob(job, sync, (request, disk) => {
       if (disk === undefined) unexpected.push(request)
       else done(request, disk)
     })
     for (const request of unexpected) {
-      const { state } = request.share
+      const { state } = request.flush
       const records = request.positions.map((position) => memTable.at(position))
       const disk = await new FileRepair(this.#context, memory, state, request.disk).run(records)
       const positions = request.positions.slice(disk.next - request.disk.next)
@@ -267,7 +267,7 @@ export class Checkpointer {
  * Adds the requests of the next streams to `job`. Streams whose files do not change are added to `changes` at once.
  * `count` is the number of streams taken.
  */
-function takeShares(
+function takeFlushes(
   states: Iterator<StreamState>,
   job: StoreJob<FileRequest>,
   memTable: MemTable,
@@ -280,10 +280,10 @@ function takeShares(
     const next = states.next()
     if (next.done === true) break
     count++
-    const share = new StreamShare(next.value, memTable, nowMs)
-    folderChanged ||= share.changesFolder
-    for (const request of share.requests) job.add(request)
-    if (share.requests.length === 0) changes.push(share.change)
+    const flush = new StreamFlush(next.value, memTable, nowMs)
+    folderChanged ||= flush.changesFolder
+    for (const request of flush.requests) job.add(request)
+    if (flush.requests.length === 0) changes.push(flush.change)
   }
   return { count, folderChanged }
 }

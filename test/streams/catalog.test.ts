@@ -85,7 +85,11 @@ test('a stream with the maximum number of producers, the longest ids and the gre
     producers.set(id, { epoch: greatest, seq: greatest, recent })
   }
   state.producers = producers
-  await catalog.store([change('before', 1), { state, snapshot: state.takeSnapshot(), disk }, change('after', 1)], [], head(1))
+  await catalog.store(
+    [change('before', 1), { state, snapshot: state.takeSnapshot(), disk }, change('after', 1)],
+    [],
+    head(1),
+  )
   await catalog.close()
   const { streams } = await new Catalog(await openUntilDone(dir)).load()
   expect([...streams.names()]).toEqual(['a', 'before', 'after'])

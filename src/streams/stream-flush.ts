@@ -1,5 +1,5 @@
 /**
- * The part of a checkpoint that belongs to one stream: the files to which it adds records, and the files that it
+ * The flush of one stream by a checkpoint: the files to which it adds records from memory, and the files that it
  * removes.
  */
 import type { CatalogChange } from './catalog-records.js'
@@ -7,18 +7,18 @@ import { codecOf } from './encoding.js'
 import type { MemTable } from './mem-table.js'
 import { INDEX_BLOCK_RECORDS, INDEX_ENTRY_BYTES } from './record-index.js'
 import { allFiles, dropFiles, leftFiles, planFiles } from './retention.js'
-import { type FileDisk, NO_DISK, type StreamSnapshot, type StreamDisk, type StreamState } from './state.js'
+import { type FileDisk, NO_DISK, type StreamDisk, type StreamSnapshot, type StreamState } from './state.js'
 import type { StoreRequest } from './store-job.js'
 import type { StreamLimits } from './types.js'
 
 /** An addition to one file of the stream, or the removal of a file. */
 export interface FileRequest extends StoreRequest {
-  share: StreamShare
+  flush: StreamFlush
   /** The index of the file in `#files`; -1 if the file is removed. */
   at: number
 }
 
-export class StreamShare {
+export class StreamFlush {
   readonly state: StreamState
   /** The state of the stream to store; undefined if the stream was deleted. */
   readonly #snapshot: StreamSnapshot | undefined
@@ -111,7 +111,7 @@ export class StreamShare {
 
   #request(fileName: string, removes: boolean, disk: FileDisk, positions: readonly number[], at: number): void {
     const { lines } = codecOf(this.state.meta.encoding)
-    this.requests.push({ share: this, fileName, lines, removes, disk, positions, at })
+    this.requests.push({ flush: this, fileName, lines, removes, disk, positions, at })
   }
 }
 
