@@ -10,7 +10,7 @@ import { complete, type Draft, hold } from './draft.js'
 import { type EntryKind, encodeEntry } from './entry.js'
 import type { FrameMemory } from './frame-memory.js'
 import type { ValueSlice } from './mem-table.js'
-import type { RequestId } from './requests.js'
+import type { RequestId } from './dedup-table.js'
 import type { StreamState } from './state.js'
 import { resultSeq, type StreamTable } from './table.js'
 import type { StreamAppendResult } from './types.js'
@@ -82,7 +82,7 @@ export class SingleCall implements Call {
   }
 
   decide(table: StreamTable): boolean {
-    const original = this.#request === undefined ? undefined : table.requests.find(this.#request)
+    const original = this.#request === undefined ? undefined : table.dedup.find(this.#request)
     if (original !== undefined) {
       this.#seq = original[0] as number
       this.#isRepeated = true
@@ -103,7 +103,7 @@ export class SingleCall implements Call {
     if (!log.frame(memory.bytes, memory.start, memory.end, durability, onSettled)) return false
     this.last = position
     this.#state = table.apply(item, memory, timeMs, position, this.#state)
-    if (this.#request !== undefined) table.requests.add(this.#request, [resultSeq(this.#kind, this.#seq)])
+    if (this.#request !== undefined) table.dedup.add(this.#request, [resultSeq(this.#kind, this.#seq)])
     this.#item = undefined
     memory.keep()
     return true
@@ -139,7 +139,7 @@ export class BatchCall implements Call {
   }
 
   decide(table: StreamTable): boolean {
-    const original = this.#request === undefined ? undefined : table.requests.find(this.#request)
+    const original = this.#request === undefined ? undefined : table.dedup.find(this.#request)
     if (original !== undefined) {
       this.#results = original.map((seq) => ({ seq, duplicate: false }))
       return true
@@ -168,7 +168,7 @@ export class BatchCall implements Call {
       return table.apply(item, place, place.timeMs, position + at, table.find(item.stream))
     })
     if (this.#request !== undefined)
-      table.requests.add(
+      table.dedup.add(
         this.#request,
         this.#items.map(({ kind }, at) => resultSeq(kind, this.#seqAt(at))),
       )

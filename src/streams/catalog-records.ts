@@ -1,6 +1,6 @@
 /** The records of the catalog, as JSON. See docs/FORMAT.md, "The catalog". */
 import { defaultMeta, loadedMeta, type StoredMeta } from './meta.js'
-import type { StoredRequests } from './requests.js'
+import type { StoredRequests } from './dedup-table.js'
 import {
   type FileDisk,
   NO_FILES,

@@ -13,7 +13,7 @@ import {
   streamText,
 } from './catalog-records.js'
 import { CatalogRows, type LoadedStreams } from './catalog-rows.js'
-import type { StoredRequests } from './requests.js'
+import type { StoredRequests } from './dedup-table.js'
 import { TimeSlice } from './time-slice.js'
 
 const FORMAT_VERSION = 1

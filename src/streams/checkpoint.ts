@@ -88,7 +88,7 @@ export class Checkpointer {
     const startMs = performance.now()
     const dirty = table.beginCheckpoint()
     const { lastTimeMs } = table
-    const requests = table.requests.stored()
+    const requests = table.dedup.stored()
     const changes: CatalogChange[] = []
     let records = 0
     try {

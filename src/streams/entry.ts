@@ -5,7 +5,7 @@ import { DurlogError } from '../errors.js'
 import { ENCODING_NUMBERS, ENCODINGS } from './encoding.js'
 import type { FrameMemory } from './frame-memory.js'
 import { loadedMeta, type StoredMeta, type StreamMeta } from './meta.js'
-import type { RequestId } from './requests.js'
+import type { RequestId } from './dedup-table.js'
 import type { Producer, StreamEncoding } from './types.js'
 
 export const EntryKind = { append: 1, end: 2, delete: 3, create: 4 } as const

@@ -15,7 +15,7 @@ import { FrameMemory } from './frame-memory.js'
 import { RECORD_MAX_BYTES } from './items.js'
 import type { Opened } from './opened.js'
 import { type ResolvedStreamsOptions, resolveStreamsOptions } from './options.js'
-import { RequestTable } from './requests.js'
+import { DedupTable } from './dedup-table.js'
 import { OWN_CURSOR, StreamStore } from './store.js'
 import { StreamTable } from './table.js'
 import { TimeSlice } from './time-slice.js'
@@ -151,7 +151,7 @@ async function load(log: Log, catalog: Catalog): Promise<{ head: CatalogHead | u
     )
   table.lastTimeMs = head.lastTimeMs
   for (const at of head.voids) table.voids.add(at)
-  table.requests = new RequestTable(requests)
+  table.dedup = new DedupTable(requests)
   await replay(log, table, head.position)
   return { head, table }
 }

@@ -9,7 +9,7 @@ import type { Durability } from '../index.js'
 import type { FramingLog } from '../open.js'
 import { BatchCall, type Call, type Framing, type Item, type Settle, SingleCall } from './call.js'
 import { FrameMemory } from './frame-memory.js'
-import type { RequestId } from './requests.js'
+import type { RequestId } from './dedup-table.js'
 import type { StreamTable } from './table.js'
 import type { StreamAppendResult } from './types.js'
 

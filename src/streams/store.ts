@@ -17,7 +17,7 @@ import { checkReadOptions, type ResolvedStreamsOptions, resolvePrefix } from './
 import { OwnedAccess } from './owned-access.js'
 import { RecordSource } from './record-source.js'
 import { appendBatch, RequestedStreams, type SentGroup } from './requested.js'
-import type { RequestId, RequestTable } from './requests.js'
+import type { RequestId, DedupTable } from './dedup-table.js'
 import { Sequencer } from './sequencer.js'
 import { infoOf, NamedStream } from './stream.js'
 import type { StreamTable } from './table.js'
@@ -156,8 +156,8 @@ export class StreamStore<V> extends EventEmitter<StreamsEvents> implements Strea
   }
 
   /** The stored requests of clients. */
-  get requests(): RequestTable {
-    return this.#sequencer.table.requests
+  get dedup(): DedupTable {
+    return this.#sequencer.table.dedup
   }
 
   async *list(options?: { prefix?: string | undefined }): AsyncGenerator<StreamInfo, void, undefined> {

@@ -3,7 +3,7 @@ import { advance, decideBatch } from './decide.js'
 import { type Entry, EntryKind } from './entry.js'
 import { MemTable, type ValueSlice } from './mem-table.js'
 import { defaultMeta, expires, type StreamMeta } from './meta.js'
-import { RequestTable } from './requests.js'
+import { DedupTable } from './dedup-table.js'
 import { allFiles } from './retention.js'
 import { NO_DISK, NO_FILES, type StreamDisk, StreamState } from './state.js'
 import { StreamMap } from './stream-map.js'
@@ -25,7 +25,7 @@ export class StreamTable {
   /** The positions of entries that do not count. */
   readonly voids: Set<number> = new Set()
   /** The stored requests of clients. */
-  requests: RequestTable = new RequestTable()
+  dedup: DedupTable = new DedupTable()
   /** The streams that can expire, or whose records can. */
   readonly expiring: Set<StreamState> = new Set()
   readonly #waiting = new Map<string, Set<() => void>>()
@@ -60,7 +60,7 @@ export class StreamTable {
     }
     const request = batch[0]?.request
     if (request !== undefined)
-      this.requests.add(
+      this.dedup.add(
         request,
         batch.map(({ kind, seq }) => resultSeq(kind, seq)),
       )

@@ -7,7 +7,7 @@ import { CATALOG_SEGMENT_BYTES, Catalog } from '../../src/streams/catalog.js'
 import type { CatalogChange } from '../../src/streams/catalog-records.js'
 import { MAX_PRODUCERS } from '../../src/streams/decide.js'
 import { defaultMeta } from '../../src/streams/meta.js'
-import { RequestTable, type StoredRequests } from '../../src/streams/requests.js'
+import { DedupTable, type StoredRequests } from '../../src/streams/dedup-table.js'
 import { NO_FILES, type ProducerState, RECENT_APPENDS, StreamState } from '../../src/streams/state.js'
 import { openUntilDone, scratchDir } from '../fixtures/scratch.js'
 
@@ -108,6 +108,6 @@ test('the requests of clients fit into the catalog if each has 65,536 records, a
   await catalog.store([], requests, head(2))
   await catalog.close()
   const found = await new Catalog(await openUntilDone(dir)).load()
-  expect(new RequestTable(found.requests).stored()).toEqual(requests)
+  expect(new DedupTable(found.requests).stored()).toEqual(requests)
   expect([...found.streams.names()]).toEqual(['s'])
 })

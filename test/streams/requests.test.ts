@@ -98,9 +98,9 @@ test('confirmed requests and the requests of a forgotten client are removed', as
     .requested({ client: 'f'.repeat(16), number: 0 })
     .stream('b')
     .append(1)
-  store.requests.confirm(CLIENT, 98)
-  store.requests.forget('f'.repeat(16))
-  expect(store.requests.stored()).toEqual([
+  store.dedup.confirm(CLIENT, 98)
+  store.dedup.forget('f'.repeat(16))
+  expect(store.dedup.stored()).toEqual([
     [
       CLIENT,
       [
@@ -111,6 +111,6 @@ test('confirmed requests and the requests of a forgotten client are removed', as
   ])
   await store.close()
   const again = await openStore(dir)
-  expect([...again.requests.clients]).toEqual([CLIENT])
-  expect(again.requests.find({ client: CLIENT, number: 99 })).toEqual([99])
+  expect([...again.dedup.clients]).toEqual([CLIENT])
+  expect(again.dedup.find({ client: CLIENT, number: 99 })).toEqual([99])
 })

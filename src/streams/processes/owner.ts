@@ -83,12 +83,12 @@ export class Owner {
   #forget(store: StreamStore<EncodedValue>): void {
     const now = performance.now()
     const connected = new Set([...this.#sessions].map(({ client }) => client))
-    for (const client of store.requests.clients) {
+    for (const client of store.dedup.clients) {
       if (connected.has(client)) continue
       const since = this.#missing.get(client) ?? now
       this.#missing.set(client, since)
       if (now - since < FORGET_AFTER_MS) continue
-      store.requests.forget(client)
+      store.dedup.forget(client)
       this.#missing.delete(client)
     }
   }

@@ -107,7 +107,7 @@ export class Session {
     else if (store === undefined) throw new RangeError('a request before the welcome')
     else if (type === FrameType.append) this.#append(store, frame)
     else if (type === FrameType.submit) this.#submit(store, frame)
-    else if (type === FrameType.confirm) store.requests.confirm(this.client, id)
+    else if (type === FrameType.confirm) store.dedup.confirm(this.client, id)
     else if (type === FrameType.call) void this.#call(store, id, jsonOf(frame) as Call)
     else if (type === FrameType.read) this.#read(store, id, jsonOf(frame) as ReadRequest)
     else if (type === FrameType.more) this.#reads.get(id)?.pump.more()

@@ -1,6 +1,6 @@
 /**
- * The stored requests of clients whose answers may not have arrived. After a change of the owner, a client repeats such
- * a request and gets the result of the original.
+ * The deduplication table: the stored requests of clients whose answers may not have arrived. After a change of the
+ * owner, a client repeats such a request and gets the result of the original.
  */
 
 /** Identifies a request of a client. A client numbers its requests from 0. */
@@ -13,7 +13,7 @@ export interface RequestId {
 /** For each client, the seqs of the records of each request, by the request's number; -1 for an end or a deletion. */
 export type StoredRequests = [client: string, requests: [number: number, seqs: readonly number[]][]][]
 
-export class RequestTable {
+export class DedupTable {
   readonly #clients = new Map<string, Map<number, readonly number[]>>()
 
   constructor(stored: StoredRequests = []) {
