@@ -26,7 +26,7 @@ test.each([
 })
 
 // In a Map or Set, half of the answered requests stayed until a full garbage collection: 9.7 MB here, and 0.4 MB now.
-test.each(['active', 'open-requests'])(
+test.each(['active', 'pending-requests'])(
   'answered requests of the list %s need no full garbage collection',
   async (list) => {
     const { stdout } = await promisify(execFile)(process.execPath, ['--expose-gc', GARBAGE, list])

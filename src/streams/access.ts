@@ -45,6 +45,12 @@ export interface Group {
   writerSeq: string | undefined
 }
 
+/** A group for the stream `stream` that the entry at `created` created. */
+export interface AddressedGroup extends Group {
+  stream: string
+  created: number
+}
+
 /** Reads records of streams. */
 export interface Records<V> {
   /**

@@ -1,6 +1,7 @@
 /** The records of the catalog, as JSON. See docs/FORMAT.md, "The catalog". */
-import { defaultMeta, loadedMeta, type StoredMeta } from './meta.js'
+
 import type { StoredRequests } from './dedup-table.js'
+import { defaultMeta, loadedMeta, type StoredMeta } from './meta.js'
 import {
   type FileDisk,
   NO_FILES,

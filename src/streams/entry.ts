@@ -2,10 +2,10 @@
  * An entry, which is a record of the main log: encodes and decodes it. See docs/FORMAT.md, "Records of the main log".
  */
 import { DurlogError } from '../errors.js'
+import type { RequestId } from './dedup-table.js'
 import { ENCODING_NUMBERS, ENCODINGS } from './encoding.js'
 import type { FrameMemory } from './frame-memory.js'
 import { loadedMeta, type StoredMeta, type StreamMeta } from './meta.js'
-import type { RequestId } from './dedup-table.js'
 import type { Producer, StreamEncoding } from './types.js'
 
 export const EntryKind = { append: 1, end: 2, delete: 3, create: 4 } as const

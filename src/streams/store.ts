@@ -4,10 +4,11 @@ import { EventEmitter } from 'node:events'
 import { clearTimeout, setTimeout } from 'node:timers'
 import { closedError, DurlogError, ofFileSystem } from '../errors.js'
 import type { CursorOptions } from '../index.js'
-import { provideAccess } from './access.js'
+import { type AddressedGroup, provideAccess } from './access.js'
 import { type AllContext, AllCursor, readAll } from './all-streams.js'
 import type { Settle } from './call.js'
 import { type CheckpointContext, Checkpointer, dueBytes } from './checkpoint.js'
+import type { DedupTable, RequestId } from './dedup-table.js'
 import { codecOf as plainCodecOf } from './encoding.js'
 import { Expiry } from './expiry.js'
 import { checkStreamName } from './file-name.js'
@@ -16,10 +17,8 @@ import type { Opened } from './opened.js'
 import { checkReadOptions, type ResolvedStreamsOptions, resolvePrefix } from './options.js'
 import { OwnedAccess } from './owned-access.js'
 import { RecordSource } from './record-source.js'
-import { appendBatch, RequestedStreams, type SentGroup } from './requested.js'
-import type { RequestId, DedupTable } from './dedup-table.js'
 import { Sequencer } from './sequencer.js'
-import { infoOf, NamedStream } from './stream.js'
+import { appendBatch, infoOf, NamedStream } from './stream.js'
 import type { StreamTable } from './table.js'
 import { TimeSlice } from './time-slice.js'
 import type {
@@ -128,17 +127,18 @@ export class StreamStore<V> extends EventEmitter<StreamsEvents> implements Strea
     return appendBatch(this.#context, items)
   }
 
-  /** The calls of a client, which are stored with the client's `request`. */
-  requested(request: RequestId): RequestedStreams<V> {
+  /** The context of a client's call, which is stored with the client's `request`. */
+  contextFor(request: RequestId): StreamContext {
     const sequencer = this.#sequencer
-    return new RequestedStreams<V>(this.#context, {
+    return {
+      ...this.#context,
       append: (item) => sequencer.append(item, request),
       submit: (items) => sequencer.submit(items, request),
-    })
+    }
   }
 
-  /** Appends encoded values to one stream, as a call of `requested` does. */
-  appendGroup(request: RequestId, group: SentGroup, settle: Settle<StreamAppendResult>): void {
+  /** Appends encoded values to one stream, and stores the client's `request` with them. */
+  appendGroup(request: RequestId, group: AddressedGroup, settle: Settle<StreamAppendResult>): void {
     const { stream, created } = group
     this.#expiry.removeIfExpired(stream)
     // If the stream does not exist, the group is refused or already stored, so its encoding does not matter.

@@ -5,12 +5,13 @@ import { codecOf } from './encoding.js'
 import { EntryKind } from './entry.js'
 import { appendItem, bareItem, following, followingAppend, type StreamContext } from './items.js'
 import { contentTypeOf } from './meta.js'
-import { checkReadOptions, checkValues, resolveAppendOptions, resolveEndOptions } from './options.js'
+import { checkReadOptions, checkValues, resolveAppendOptions, resolveBatch, resolveEndOptions } from './options.js'
 import { type ReadContext, readStream } from './stream-reader.js'
 import type {
   Stream,
   StreamAppendOptions,
   StreamAppendResult,
+  StreamBatchItem,
   StreamCreateOptions,
   StreamEndOptions,
   StreamInfo,
@@ -81,6 +82,18 @@ export class NamedStream<V> implements Stream<V> {
     this.#context.checkOpen()
     return infoOf(this.#context, this.name)
   }
+}
+
+/** Appends the items of a batch, which may belong to several streams. */
+export async function appendBatch<V>(
+  context: StreamContext,
+  items: readonly StreamBatchItem<V>[],
+): Promise<StreamAppendResult[]> {
+  const appends = resolveBatch(items).map(({ stream, value, conditions }) => {
+    context.removeExpired(stream)
+    return appendItem(context, stream, value, conditions)
+  })
+  return context.submit(appends)
 }
 
 /** Describes the stream as readers may see it; undefined if its first record or its creation is not visible yet. */

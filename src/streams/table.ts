@@ -1,9 +1,9 @@
 /** The state of all streams of a folder, after all entries of the log so far. */
 import { advance, decideBatch } from './decide.js'
+import { DedupTable } from './dedup-table.js'
 import { type Entry, EntryKind } from './entry.js'
 import { MemTable, type ValueSlice } from './mem-table.js'
 import { defaultMeta, expires, type StreamMeta } from './meta.js'
-import { DedupTable } from './dedup-table.js'
 import { allFiles } from './retention.js'
 import { NO_DISK, NO_FILES, type StreamDisk, StreamState } from './state.js'
 import { StreamMap } from './stream-map.js'

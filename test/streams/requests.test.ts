@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { openWithInternals } from '../../src/streams/open.js'
 import type { StreamStore } from '../../src/streams/store.js'
+import { appendBatch, NamedStream } from '../../src/streams/stream.js'
 import { scratchDir } from '../fixtures/scratch.js'
 import { values } from '../fixtures/streams.js'
 
@@ -15,6 +16,11 @@ async function openStore(dir: string, onStep: (step: string) => void = () => {})
   return store
 }
 
+/** The stream as the client `client` uses it with its request `number`. */
+function streamOf(store: StreamStore<unknown>, client: string, number: number, name: string): NamedStream<unknown> {
+  return new NamedStream(store.contextFor({ client, number }), name)
+}
+
 /** Opens a store whose last checkpoint ends before the catalog's group, as after a kill. */
 async function openUnfinished(dir: string): Promise<{ store: StreamStore<unknown>; end(): Promise<void> }> {
   const store = await openStore(dir, (step) => {
@@ -25,10 +31,9 @@ async function openUnfinished(dir: string): Promise<{ store: StreamStore<unknown
 
 test('a repeated request gets the seqs of the original and is stored once, before and after a checkpoint', async () => {
   const dir = join(scratchDir(), 'streams')
-  const append = (store: StreamStore<unknown>) =>
-    store.requested({ client: CLIENT, number: 0 }).stream('a').append(1, { expectedSeq: 0 })
+  const append = (store: StreamStore<unknown>) => streamOf(store, CLIENT, 0, 'a').append(1, { expectedSeq: 0 })
   const batch = (store: StreamStore<unknown>) =>
-    store.requested({ client: CLIENT, number: 1 }).appendBatch([
+    appendBatch(store.contextFor({ client: CLIENT, number: 1 }), [
       { stream: 'a', value: 2, expectedSeq: 1 },
       { stream: 'b', value: 3 },
       { stream: 'a', value: 4 },
@@ -50,13 +55,9 @@ test('a repeated creation, end or deletion has the result of the original', asyn
   const dir = join(scratchDir(), 'streams')
   const store = await openStore(dir)
   await store.stream('a').append(1)
-  const remove = (of: StreamStore<unknown>) => of.requested({ client: CLIENT, number: 7 }).stream('a').delete()
-  const end = (of: StreamStore<unknown>) => of.requested({ client: CLIENT, number: 8 }).stream('b').end()
-  const create = (of: StreamStore<unknown>) =>
-    of
-      .requested({ client: CLIENT, number: 9 })
-      .stream('c')
-      .create({ values: [1] })
+  const remove = (of: StreamStore<unknown>) => streamOf(of, CLIENT, 7, 'a').delete()
+  const end = (of: StreamStore<unknown>) => streamOf(of, CLIENT, 8, 'b').end()
+  const create = (of: StreamStore<unknown>) => streamOf(of, CLIENT, 9, 'c').create({ values: [1] })
   await store.stream('b').append(1)
   await end(store)
   expect([await remove(store), await create(store)]).toEqual([true, true])
@@ -73,7 +74,7 @@ test('a repeated creation, end or deletion has the result of the original', asyn
 
 test('a repeated append has the result of the original if a stream of another encoding now has the name', async () => {
   const store = await openStore(join(scratchDir(), 'streams'))
-  const append = () => store.requested({ client: CLIENT, number: 0 }).stream('a').append({ key: 1 })
+  const append = () => streamOf(store, CLIENT, 0, 'a').append({ key: 1 })
   expect(await append()).toEqual(stored(0))
   await store.stream('a').delete()
   await store.stream('a').create({ encoding: 'text' })
@@ -83,7 +84,7 @@ test('a repeated append has the result of the original if a stream of another en
 
 test('a repeated request that was refused is decided again', async () => {
   const store = await openStore(join(scratchDir(), 'streams'))
-  const append = () => store.requested({ client: CLIENT, number: 0 }).stream('a').append('second', { expectedSeq: 1 })
+  const append = () => streamOf(store, CLIENT, 0, 'a').append('second', { expectedSeq: 1 })
   await expect(append()).rejects.toMatchObject({ code: 'ERR_DURLOG_SEQ_CONFLICT', nextSeq: 0 })
   await store.stream('a').append('first')
   expect(await append()).toEqual(stored(1))
@@ -92,12 +93,8 @@ test('a repeated request that was refused is decided again', async () => {
 test('confirmed requests and the requests of a forgotten client are removed', async () => {
   const dir = join(scratchDir(), 'streams')
   const store = await openStore(dir)
-  for (let number = 0; number < 100; number++)
-    await store.requested({ client: CLIENT, number }).stream('a').append(number)
-  await store
-    .requested({ client: 'f'.repeat(16), number: 0 })
-    .stream('b')
-    .append(1)
+  for (let number = 0; number < 100; number++) await streamOf(store, CLIENT, number, 'a').append(number)
+  await streamOf(store, 'f'.repeat(16), 0, 'b').append(1)
   store.dedup.confirm(CLIENT, 98)
   store.dedup.forget('f'.repeat(16))
   expect(store.dedup.stored()).toEqual([

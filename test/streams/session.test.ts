@@ -11,7 +11,7 @@ import { type OwnerContext, Session } from '../../src/streams/processes/session.
 const STORE = {
   encoding: 'json',
   changes: [],
-  requested: () => ({ stream: () => ({ appendAll: () => new Promise(() => {}) }) }),
+  contextFor: () => ({ codec: { name: 'json' }, removeExpired() {}, submit: () => new Promise(() => {}) }),
 }
 
 interface Connected {

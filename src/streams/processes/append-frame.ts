@@ -1,6 +1,5 @@
 /** The frame of an append by `RemoteAccess`, the most frequent request. */
-import type { Group, StreamView } from '../access.js'
-import type { SentGroup } from '../requested.js'
+import type { AddressedGroup, Group, StreamView } from '../access.js'
 import { type Frame, type FrameMaker, FrameType, type MadeFrame } from './frames.js'
 import { checkBatchBytes } from './messages.js'
 
@@ -39,7 +38,7 @@ export function appendFrame(
 }
 
 /** Decodes a frame of `appendFrame`. Throws if it is malformed. */
-export function appendOf({ bytes, at: start, end: frameEnd }: Frame): SentGroup {
+export function appendOf({ bytes, at: start, end: frameEnd }: Frame): AddressedGroup {
   const nameAt = start + HEADER_BYTES
   const nameEnd = nameAt + bytes.readUInt16LE(start + 7)
   const valuesAt = nameEnd + bytes.readUInt32LE(start + 9)

@@ -18,9 +18,9 @@ import {
   submitFrame,
   type Welcome,
 } from './messages.js'
-import { OpenRequests, type Request } from './open-requests.js'
 import { LISTEN_WITHIN_MS, type OwnerHost } from './owner-host.js'
 import { FAILED_TICKS, OwnerWatch, stalledOwner } from './owner-watch.js'
+import { PendingRequests, type Request } from './pending-requests.js'
 import { RemoteRead } from './remote-read.js'
 
 /** After a longer silence, requests are not repeated: the owner forgets a disconnected client after twice this time. */
@@ -44,8 +44,8 @@ export class Link {
   readonly client: string = randomBytes(8).toString('hex')
   readonly #context: LinkContext
   readonly #maker = new FrameMaker()
-  readonly #submits = new OpenRequests()
-  readonly #calls = new OpenRequests()
+  readonly #submits = new PendingRequests()
+  readonly #calls = new PendingRequests()
   readonly #reads = new Map<number, RemoteRead>()
   #connection: Connection | undefined
   #connecting = false
@@ -152,7 +152,7 @@ export class Link {
     await this.#context.host.close(this.client)
   }
 
-  #add(requests: OpenRequests, request: Request): void {
+  #add(requests: PendingRequests, request: Request): void {
     requests.add(request)
     this.#connection?.send(request)
     if (requests.size === 1) this.#keepAlive()
@@ -240,7 +240,7 @@ export class Link {
     }
   }
 
-  #answered(requests: OpenRequests, frame: Frame): void {
+  #answered(requests: PendingRequests, frame: Frame): void {
     const request = requests.take(frame.id)
     if (request === undefined) return
     if (frame.type === FrameType.refused) request.reject(receivedError(jsonOf(frame)))

@@ -22,9 +22,9 @@ import {
   submissionOf,
   type Welcome,
 } from './messages.js'
+import { recordsOf } from './read-calls.js'
 import { ReadPump } from './read-pump.js'
-import { recordsOf } from './requested-records.js'
-import { submitted } from './submissions.js'
+import { answerSubmission } from './submit-calls.js'
 
 /** If the requests in progress have more bytes than this, the owner does not read from the socket. */
 const MAX_IN_FLIGHT_BYTES = 1 << 25
@@ -167,7 +167,7 @@ export class Session {
     const { id } = frame
     const submission = submissionOf(frame)
     const bytes = this.#begun(frame)
-    submitted(store.requested({ client: this.client, number: id }), submission).then(
+    answerSubmission(store.contextFor({ client: this.client, number: id }), submission).then(
       (results) => this.#stored(id, bytes, results),
       (error) => this.#refused(id, bytes, error),
     )

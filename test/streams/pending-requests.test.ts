@@ -1,14 +1,14 @@
 /** The requests of a client that the owner has not answered. */
 import { expect, test } from 'vitest'
 import { DurlogError } from '../../src/errors.js'
-import { OpenRequests } from '../../src/streams/processes/open-requests.js'
+import { PendingRequests } from '../../src/streams/processes/pending-requests.js'
 
 const BYTES = Buffer.alloc(0)
 const FAILURE = (): DurlogError => new DurlogError('ERR_DURLOG_STALLED', 'no answer')
 
-/** Creates OpenRequests with `count` requests. `rejected` gets the number of each rejected request. */
-function opened(count: number): { requests: OpenRequests; rejected: number[] } {
-  const requests = new OpenRequests()
+/** Creates PendingRequests with `count` requests. `rejected` gets the number of each rejected request. */
+function opened(count: number): { requests: PendingRequests; rejected: number[] } {
+  const requests = new PendingRequests()
   const rejected: number[] = []
   for (let number = 0; number < count; number++)
     requests.add({ bytes: BYTES, start: number, end: number, onAnswer: () => {}, reject: () => rejected.push(number) })

@@ -13,7 +13,7 @@ export interface Request extends MadeFrame {
 /** The places of answered requests are removed from the array in steps of this number. */
 const REMOVED_AT_ONCE = 1024
 
-export class OpenRequests {
+export class PendingRequests {
   /** The number of the next request. */
   next = 0
   /** The number of open requests. */

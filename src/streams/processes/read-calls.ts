@@ -1,4 +1,4 @@
-/** The records that a client has requested. */
+/** Carries out the read requests of clients in the owner. */
 import { DurlogError } from '../../errors.js'
 import { EncodedValue } from '../encoding.js'
 import type { StreamStore } from '../store.js'
