@@ -2,10 +2,11 @@
 import { describe, expect, onTestFinished, test } from 'vitest'
 import type { CommitOptions, DurableCursor, Log } from '../src/index.js'
 import type { WriterLog } from '../src/open.js'
-import { Keeper } from '../src/ship/keeper.js'
+import { Trimmer } from '../src/ship/trimmer.js'
+import { Backoff } from '../src/ship/backoff.js'
 import { resolveShipperOptions } from '../src/ship/options.js'
-import { Pauses } from '../src/ship/pauses.js'
 import { LogShipper } from '../src/ship/shipper.js'
+import { Trimmer } from '../src/ship/trimmer.js'
 import type { ShipperOptions, ShipRecord, ShipTarget } from '../src/ship/types.js'
 import { MemoryTarget } from './fixtures/memory-target.mjs'
 import { scratchLog } from './fixtures/scratch.js'
@@ -18,9 +19,9 @@ function shipInto(log: Log, target: ShipTarget, options: ShipperOptions = {}): L
 
 /** Trims the records before the position of the cursor "ship", as far as `keep` allows. */
 async function keptBy(log: Log, keep: { maxAgeMs?: number; maxBytes?: number }): Promise<void> {
-  const keeper = new Keeper(log as WriterLog, keep, 'ship')
-  keeper.acknowledged((error) => expect.unreachable(String(error)))
-  await keeper.settled()
+  const trimmer = new Trimmer(log as WriterLog, keep, 'ship')
+  trimmer.acknowledged((error) => expect.unreachable(String(error)))
+  await trimmer.settled()
 }
 
 async function filledLog(records: number): Promise<Log> {
@@ -140,10 +141,10 @@ describe('keepAfterAck', () => {
   })
 })
 
-describe('pauses between tries', () => {
+describe('pauses between attempts', () => {
   test('begin short, double, and are never much longer than two seconds', () => {
-    const pauses = new Pauses()
-    const made = Array.from({ length: 40 }, () => pauses.failed())
+    const backoff = new Backoff()
+    const made = Array.from({ length: 40 }, () => backoff.failed())
     expect(made[0]).toBeLessThan(70)
     expect(made.every((pause) => pause <= 2500)).toBe(true)
     expect(made.slice(10).every((pause) => pause >= 1500)).toBe(true)
@@ -151,9 +152,9 @@ describe('pauses between tries', () => {
       expect(pause).toBeGreaterThanOrEqual(Math.floor(50 * 2 ** i * 0.75))
       expect(pause).toBeLessThanOrEqual(Math.ceil(50 * 2 ** i * 1.25))
     }
-    pauses.succeeded()
-    expect(pauses.failures).toBe(0)
-    expect(pauses.failingMs).toBe(0)
-    expect(pauses.failed()).toBeLessThan(70)
+    backoff.succeeded()
+    expect(backoff.failures).toBe(0)
+    expect(backoff.failingMs).toBe(0)
+    expect(backoff.failed()).toBeLessThan(70)
   })
 })

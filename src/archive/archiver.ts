@@ -1,29 +1,29 @@
 /** Copies a log to a bucket while the log is written. */
 import { EventEmitter } from 'node:events'
 import type { ReadableLog } from '../index.js'
-import { Carrier } from '../ship/carrier.js'
+import { Replicator } from '../ship/replicator.js'
+import { ArchiveDestination } from './archive-destination.js'
 import { Bucket } from './bucket.js'
 import type { ResolvedArchiveOptions } from './options.js'
 import type { ArchiveEvents, Archiver, ArchiveStats } from './types.js'
-import { ArchiveWork } from './work.js'
 
 export class LogArchiver extends EventEmitter<ArchiveEvents> implements Archiver {
-  readonly #work: ArchiveWork
-  readonly #carrier: Carrier
+  readonly #destination: ArchiveDestination
+  readonly #replicator: Replicator
 
-  constructor(log: ReadableLog, { bucket, carrier, flushMs, flushBytes }: ResolvedArchiveOptions) {
+  constructor(log: ReadableLog, { bucket, replicator, flushMs, flushBytes }: ResolvedArchiveOptions) {
     super()
     const closing = new AbortController()
-    this.#work = new ArchiveWork(new Bucket(bucket, closing.signal), log.dir, closing, {
+    this.#destination = new ArchiveDestination(new Bucket(bucket, closing.signal), log.dir, closing, {
       flushMs,
       flushBytes,
       onForked: (generation, from) => this.#announce('forked', generation, from),
     })
-    this.#carrier = new Carrier(log, this.#work, carrier)
-    this.#carrier.on('shipped', (seq) => this.#announce('archived', seq))
-    this.#carrier.on('lagging', (lag) => this.#announce('lagging', lag))
-    this.#carrier.on('retry', (retry) => this.#announce('retry', retry))
-    this.#carrier.on('error', (error) => this.emit('error', error))
+    this.#replicator = new Replicator(log, this.#destination, replicator)
+    this.#replicator.on('shipped', (seq) => this.#announce('archived', seq))
+    this.#replicator.on('lagging', (lag) => this.#announce('lagging', lag))
+    this.#replicator.on('retry', (retry) => this.#announce('retry', retry))
+    this.#replicator.on('error', (error) => this.emit('error', error))
   }
 
   /** Emits in a microtask, so that an error of a listener is an uncaught exception and not taken for a failure of the store. */
@@ -32,17 +32,17 @@ export class LogArchiver extends EventEmitter<ArchiveEvents> implements Archiver
   }
 
   stats(): ArchiveStats {
-    const { shippedSeq, state, lag, records, bytes, rate, retries, lastError } = this.#carrier.stats()
-    const { objects } = this.#work
+    const { shippedSeq, state, lag, records, bytes, rate, retries, lastError } = this.#replicator.stats()
+    const { objects } = this.#destination
     return { archivedSeq: shippedSeq, state, lag, records, bytes, objects, rate, retries, lastError }
   }
 
   idle(): Promise<void> {
-    return this.#carrier.idle()
+    return this.#replicator.idle()
   }
 
   close(): Promise<void> {
-    return this.#carrier.close()
+    return this.#replicator.close()
   }
 
   [Symbol.asyncDispose](): Promise<void> {

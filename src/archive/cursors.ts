@@ -1,5 +1,5 @@
 /** The positions of a log's cursors, which are archived with its records. */
-import type { WorkSession } from '../ship/work.js'
+import type { ReplicationSession } from '../ship/destination.js'
 import type { Bucket } from './bucket.js'
 import { archiveRoot, cursorsName } from './layout.js'
 import { sha256Of } from './piece.js'
@@ -14,7 +14,7 @@ export interface ArchivedCursors {
 /** Stores the positions of all cursors except the archiver's if they differ from `known`. Returns the positions as JSON. */
 export async function archiveCursors(
   bucket: Bucket,
-  { log, cursor: own }: WorkSession,
+  { log, cursor: own }: ReplicationSession,
   seq: number,
   known: string,
 ): Promise<string> {

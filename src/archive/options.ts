@@ -3,7 +3,7 @@ import { invalidArgument } from '../errors.js'
 import type { ReadableLog } from '../index.js'
 import { bag, shown, whole } from '../options/checks.js'
 import { checkCursorName } from '../options/cursor-options.js'
-import { type ResolvedCarrierOptions, resolveShipperOptions } from '../ship/options.js'
+import { type ResolvedReplicatorOptions, resolveShipperOptions } from '../ship/options.js'
 import { BUCKET_OPTION_NAMES, type ResolvedBucket, resolveBucket } from './bucket-options.js'
 import type { ArchiveOptions } from './types.js'
 
@@ -27,7 +27,7 @@ const NAMES: readonly string[] = [
 
 export interface ResolvedArchiveOptions {
   bucket: ResolvedBucket
-  carrier: ResolvedCarrierOptions
+  replicator: ResolvedReplicatorOptions
   flushMs: number
   flushBytes: number
 }
@@ -43,7 +43,7 @@ export function resolveArchiveOptions(log: unknown, options: unknown): ResolvedA
   checkCursorName(cursor)
   return {
     bucket: resolveBucket(given),
-    carrier: resolveShipperOptions(log as ReadableLog, {
+    replicator: resolveShipperOptions(log as ReadableLog, {
       cursor,
       retryForMs,
       laggingMs,

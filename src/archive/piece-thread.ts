@@ -3,7 +3,7 @@
  * loop. Holds one piece at a time. Only one call may run at a time.
  */
 import { join } from 'node:path'
-import { RequestThread } from '../streams/request-thread.js'
+import { WorkerThread } from '../streams/worker-thread.js'
 import { HEADER_BYTES, sha256Of } from './piece.js'
 import { type PieceBytes, readPiece, send, type WireAnswer, type WireRequest } from './piece-io.js'
 import type { FromPieceThread, ToPieceThread } from './piece-worker.js'
@@ -14,7 +14,7 @@ const WORKER: string | undefined = typeof __dirname === 'string' ? join(__dirnam
 export class PieceThread {
   /** The length of the held piece in bytes. */
   length = 0
-  #thread: RequestThread<ToPieceThread, FromPieceThread> | undefined
+  #thread: WorkerThread<ToPieceThread, FromPieceThread> | undefined
   /** The held piece if there is no worker thread. */
   #held: Buffer | undefined
 
@@ -62,14 +62,14 @@ export class PieceThread {
       const reason = cause === undefined ? '' : `: ${(cause as Error).message}`
       return { kind: 'failed', error: { message: `the thread of the archiver has ended${reason}` } }
     }
-    const thread = RequestThread.start<ToPieceThread, FromPieceThread>(WORKER, 'durlog-archive', onEnded)
+    const thread = WorkerThread.start<ToPieceThread, FromPieceThread>(WORKER, 'durlog-archive', onEnded)
     this.#thread = thread
   }
 
   async #ask<Kind extends FromPieceThread['kind']>(
     message: ToPieceThread,
   ): Promise<Extract<FromPieceThread, { kind: Kind }>> {
-    const answered = await (this.#thread as RequestThread<ToPieceThread, FromPieceThread>).request(message)
+    const answered = await (this.#thread as WorkerThread<ToPieceThread, FromPieceThread>).request(message)
     if (answered.kind === 'failed') throw Object.assign(new Error(answered.error.message), answered.error)
     return answered as Extract<FromPieceThread, { kind: Kind }>
   }

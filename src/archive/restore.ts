@@ -7,7 +7,7 @@ import { DurlogError, ofFileSystem } from '../errors.js'
 import type { Log } from '../index.js'
 import { open, openRestored } from '../open.js'
 import { resolveDir } from '../options/call-options.js'
-import { Pauses } from '../ship/pauses.js'
+import { Backoff } from '../ship/backoff.js'
 import { enterFolder, markFolder, unmarkFolder } from '../ship/restore-folder.js'
 import { gapError } from '../ship/start.js'
 import { unreachableError } from '../ship/unreachable.js'
@@ -56,7 +56,7 @@ export class ArchiveRestore {
   #streams: string | undefined
   readonly #options: ResolvedRestore
   readonly #bucket: Bucket
-  readonly #pauses = new Pauses()
+  readonly #backoff = new Backoff()
   #files: RestoredFiles | undefined
   #chosen: ChosenArchive | undefined
   #cursors: ArchivedCursors['positions'] = {}
@@ -101,7 +101,7 @@ export class ArchiveRestore {
       const files = await this.#openFiles(chosen, before)
       await this.#readAll(files, chosen.manifest)
       if (!follow) this.#cursors = (await readCursors(this.#bucket, chosen.root)).positions
-      this.#pauses.succeeded()
+      this.#backoff.succeeded()
       if (!follow) return true
       this.#isReplica = true
       await files.sync()
@@ -115,9 +115,9 @@ export class ArchiveRestore {
         throw signal.reason
       }
       if (error instanceof DurlogError || !(error instanceof StoreFailure)) throw error
-      const { failingMs } = this.#pauses
+      const { failingMs } = this.#backoff
       if (failingMs > retryForMs) throw unreachableError(failingMs, error)
-      await wait(this.#pauses.failed(), undefined, { signal }).catch(() => {})
+      await wait(this.#backoff.failed(), undefined, { signal }).catch(() => {})
       return false
     }
   }
@@ -203,7 +203,7 @@ export class ArchiveRestore {
     await files.end(isLonger ? following : facts.lastSeq + 1, isLonger)
     this.#last = facts
     this.#doubts = 0
-    this.#pauses.succeeded()
+    this.#backoff.succeeded()
   }
 
   /** Checks a piece, then adds those of its records that are not restored yet. */

@@ -60,7 +60,7 @@ export interface Splitter {
 }
 
 /** Collects the bytes of a record that began in an earlier chunk, and joins them once its end has arrived. */
-class Carry {
+class Remainder {
   #pieces: Buffer[] = []
   bytes = 0
 
@@ -81,7 +81,7 @@ class Carry {
 /** Splits the input into lines without their newline, including blank lines. */
 export class LineSplitter implements Splitter {
   readonly lines = true
-  readonly #carry = new Carry()
+  readonly #remainder = new Remainder()
   readonly #maxBytes: number
   #count = 0
   problem: InputError | undefined
@@ -96,22 +96,22 @@ export class LineSplitter implements Splitter {
     let end = chunk.indexOf(NEWLINE)
     while (end >= 0) {
       let line = chunk.subarray(start, end)
-      if (this.#carry.bytes > 0) {
-        this.#carry.add(line)
-        line = this.#carry.take()
+      if (this.#remainder.bytes > 0) {
+        this.#remainder.add(line)
+        line = this.#remainder.take()
       }
       if (!this.#accept(line, records)) return records
       start = end + 1
       end = chunk.indexOf(NEWLINE, start)
     }
-    this.#carry.add(chunk.subarray(start))
-    if (this.#carry.bytes > this.#maxBytes) this.#tooLong()
+    this.#remainder.add(chunk.subarray(start))
+    if (this.#remainder.bytes > this.#maxBytes) this.#tooLong()
     return records
   }
 
   end(): Buffer[] {
     const records: Buffer[] = []
-    if (this.#carry.bytes > 0) this.#accept(this.#carry.take(), records)
+    if (this.#remainder.bytes > 0) this.#accept(this.#remainder.take(), records)
     return records
   }
 
@@ -135,7 +135,7 @@ export class LineSplitter implements Splitter {
 /** Splits an input in which a length (u32, little-endian) precedes each record. */
 export class PrefixSplitter implements Splitter {
   readonly lines = false
-  readonly #carry = new Carry()
+  readonly #remainder = new Remainder()
   readonly #maxBytes: number
   #records = 0
   /** The length of the current record with its prefix, as far as it is known. */
@@ -147,9 +147,9 @@ export class PrefixSplitter implements Splitter {
   }
 
   push(chunk: Buffer): Buffer[] {
-    this.#carry.add(chunk)
-    if (this.#carry.bytes < this.#wanted) return []
-    const bytes = this.#carry.take()
+    this.#remainder.add(chunk)
+    if (this.#remainder.bytes < this.#wanted) return []
+    const bytes = this.#remainder.take()
     const records: Buffer[] = []
     let start = 0
     while (bytes.length - start >= PREFIX_BYTES) {
@@ -167,12 +167,12 @@ export class PrefixSplitter implements Splitter {
       start += this.#wanted
       this.#wanted = PREFIX_BYTES
     }
-    this.#carry.add(bytes.subarray(start))
+    this.#remainder.add(bytes.subarray(start))
     return records
   }
 
   end(): Buffer[] {
-    if (this.#carry.bytes > 0) this.problem = new InputError(`the input ends within record ${this.#records + 1}`)
+    if (this.#remainder.bytes > 0) this.problem = new InputError(`the input ends within record ${this.#records + 1}`)
     return []
   }
 }

@@ -5,7 +5,7 @@ import { DurlogError } from '../errors.js'
 import type { Log, LogRecord } from '../index.js'
 import { openRestored, type RestoringLog } from '../open.js'
 import { resolveDir } from '../options/call-options.js'
-import { Pauses } from '../ship/pauses.js'
+import { Backoff } from '../ship/backoff.js'
 import { recordCrc } from '../ship/record-crc.js'
 import { enterFolder, markFolder, unmarkFolder } from '../ship/restore-folder.js'
 import { unreachableError } from '../ship/unreachable.js'
@@ -51,7 +51,7 @@ class Restore {
   readonly #dir: string
   readonly #options: ResolvedRestoreOptions
   readonly #link: Link
-  readonly #pauses = new Pauses()
+  readonly #backoff = new Backoff()
   readonly #ackTimeout: AckTimeout
   #subject = ''
   #log: RestoringLog | undefined
@@ -96,9 +96,9 @@ class Restore {
       }
       if (error instanceof DurlogError) throw error
       await this.#link.leaveAfter(error)
-      const { failingMs } = this.#pauses
+      const { failingMs } = this.#backoff
       if (failingMs > this.#options.retryForMs) throw unreachableError(failingMs, error as Error)
-      await wait(this.#pauses.failed(), undefined, { signal: this.#options.signal }).catch(() => {})
+      await wait(this.#backoff.failed(), undefined, { signal: this.#options.signal }).catch(() => {})
     }
   }
 
@@ -179,7 +179,7 @@ class Restore {
     void stopWithoutHeartbeat(messages)
     const forget = this.#link.onLost((error) => messages.stop(error))
     // The server has responded and the stream holds no more records, so this attempt has succeeded.
-    if (begin === undefined) this.#pauses.succeeded()
+    if (begin === undefined) this.#backoff.succeeded()
     try {
       for await (const message of messages) {
         const record = assembler.add(message.headers, message.data, message.seq)
@@ -227,7 +227,7 @@ class Restore {
     }
     await this.#storeVoid(log, seq, timestamp)
     await whenRoom(log, () => log.appendSync(data, { durability: 'memory', timestamp }))
-    this.#pauses.succeeded()
+    this.#backoff.succeeded()
     this.#records++
     if (this.#records % PROGRESS_EVERY === 0) this.#reportProgress(log)
     if (seq + 1 < this.#end) return true

@@ -26,7 +26,7 @@ export interface ResolvedKeep {
   maxBytes?: number
 }
 
-export interface ResolvedCarrierOptions {
+export interface ResolvedReplicatorOptions {
   cursor: string
   retryForMs: number
   laggingMs: number
@@ -34,7 +34,7 @@ export interface ResolvedCarrierOptions {
   signal: AbortSignal | undefined
 }
 
-export interface ResolvedShipperOptions extends ResolvedCarrierOptions {
+export interface ResolvedShipperOptions extends ResolvedReplicatorOptions {
   maxInFlight: number
   maxInFlightBytes: number
   skipGaps: boolean

@@ -6,7 +6,14 @@ import { ExitCode } from '../../terminal/exit-codes.js'
 import { InputError } from '../../terminal/input-error.js'
 import { toBytes, toWaitMs } from '../arguments.js'
 import { addBucket, type BucketFlags, isBucket, toBucketAccess } from '../bucket-flags.js'
-import { type CarryStats, type CarryWords, endingSignal, reporter, showStatus, watch } from '../carry.js'
+import {
+  endingSignal,
+  type ReplicationStats,
+  type ReplicationWords,
+  reporter,
+  showStatus,
+  watch,
+} from '../replicate.js'
 
 interface Flags extends BucketFlags {
   once?: boolean
@@ -18,7 +25,7 @@ interface Flags extends BucketFlags {
   json?: boolean
 }
 
-const WORDS: CarryWords = { command: 'archive', done: 'archived', agent: 'archiver' }
+const WORDS: ReplicationWords = { command: 'archive', done: 'archived', agent: 'archiver' }
 
 export function register(command: Command): void {
   command
@@ -55,7 +62,7 @@ async function run(dir: string, bucket: string | undefined, flags: Flags): Promi
       `the log was truncated: a new history of generation ${generation} begins with record ${from}`,
     ),
   )
-  const stats = (): CarryStats => {
+  const stats = (): ReplicationStats => {
     const { archivedSeq: seq, ...more } = archiver.stats()
     return { seq, ...more }
   }

@@ -9,8 +9,8 @@ import { startProgress } from '../../terminal/progress.js'
 import { toBytes, toTimeMs } from '../arguments.js'
 import { addBucket, isBucket } from '../bucket-flags.js'
 import { type BucketRestoreFlags, runBucketRestore } from '../bucket-restore.js'
-import { endingSignal } from '../carry.js'
 import { addNats, type NatsFlags, toAccess } from '../nats-flags.js'
+import { endingSignal } from '../replicate.js'
 import { runCopy } from './backup.js'
 
 interface Flags extends NatsFlags, BucketRestoreFlags {

@@ -4,8 +4,15 @@ import { ship } from '../../jetstream/index.js'
 import { addJson, parseWhole } from '../../terminal/arguments.js'
 import { ExitCode } from '../../terminal/exit-codes.js'
 import { InputError } from '../../terminal/input-error.js'
-import { type CarryStats, type CarryWords, endingSignal, reporter, showStatus, watch } from '../carry.js'
 import { addNats, type NatsFlags, toAccess } from '../nats-flags.js'
+import {
+  endingSignal,
+  type ReplicationStats,
+  type ReplicationWords,
+  reporter,
+  showStatus,
+  watch,
+} from '../replicate.js'
 
 interface Flags extends NatsFlags {
   once?: boolean
@@ -19,7 +26,7 @@ interface Flags extends NatsFlags {
   json?: boolean
 }
 
-const WORDS: CarryWords = { command: 'ship', done: 'shipped', agent: 'shipper' }
+const WORDS: ReplicationWords = { command: 'ship', done: 'shipped', agent: 'shipper' }
 
 export function register(command: Command): void {
   command
@@ -64,7 +71,7 @@ async function run(dir: string, url: string | undefined, flags: Flags): Promise<
       `skipped records ${first} to ${last}, which neither the log nor the stream holds`,
     ),
   )
-  const stats = (): CarryStats => {
+  const stats = (): ReplicationStats => {
     const { shippedSeq: seq, ...more } = shipper.stats()
     return { seq, ...more }
   }

@@ -5,8 +5,8 @@
 import { join } from 'node:path'
 import { DurlogError, isCode } from '../../errors.js'
 import type { Durability } from '../../index.js'
-import { RequestThread } from '../request-thread.js'
 import type { StreamsOptions } from '../types.js'
+import { WorkerThread } from '../worker-thread.js'
 import { isExclusive } from './address.js'
 import { receivedError } from './messages.js'
 import { type Owner, startOwner } from './owner.js'
@@ -21,7 +21,7 @@ export const LISTEN_WITHIN_MS = 30_000
 export class OwnerHost {
   readonly #dir: string
   #options: StreamsOptions
-  #thread: RequestThread<ToOwner, FromOwner> | undefined
+  #thread: WorkerThread<ToOwner, FromOwner> | undefined
   /** The owner, if it runs without a thread. */
   #owner: Owner | undefined
   #owns = false
@@ -53,7 +53,7 @@ export class OwnerHost {
       )
       return { kind: 'failed', error: { code: error.code, message: error.message } }
     }
-    const thread = RequestThread.start<ToOwner, FromOwner>(WORKER, 'durlog-streams', onEnded)
+    const thread = WorkerThread.start<ToOwner, FromOwner>(WORKER, 'durlog-streams', onEnded)
     this.#thread = thread
   }
 
@@ -96,7 +96,7 @@ export class OwnerHost {
   }
 
   async #ask(message: ToOwner): Promise<void> {
-    const answered = await (this.#thread as RequestThread<ToOwner, FromOwner>).request(message)
+    const answered = await (this.#thread as WorkerThread<ToOwner, FromOwner>).request(message)
     if (answered.kind === 'failed') throw receivedError(answered.error)
   }
 }

@@ -1,22 +1,22 @@
 /**
- * Carries a log to a destination in sessions. A session ends with its first failure, and the next session begins after a pause.
- * A `Work` implements the sessions for one kind of destination.
+ * Copies a log to a destination in sessions. A session ends with its first failure, and the next session begins after a pause.
+ * A `Destination` implements the sessions for one kind of destination.
  */
 import { EventEmitter } from 'node:events'
 import { setTimeout as wait } from 'node:timers/promises'
 import { DurlogError, type DurlogErrorCode } from '../errors.js'
 import type { DurableCursor, Log, ReadableLog, ReadOnlyLog } from '../index.js'
 import type { WriterLog } from '../open.js'
+import { Backoff } from './backoff.js'
 import { ShipConflict } from './conflict.js'
+import type { Destination, ReplicationSession } from './destination.js'
 import { IdleWaiters } from './idle-waiters.js'
-import { Keeper } from './keeper.js'
 import { LagWatch } from './lag-watch.js'
-import type { ResolvedCarrierOptions } from './options.js'
-import { Pauses } from './pauses.js'
+import type { ResolvedReplicatorOptions } from './options.js'
 import { Rate } from './rate.js'
+import { Trimmer } from './trimmer.js'
 import type { ShipEvents, Shipper, ShipStats } from './types.js'
 import { unreachableError } from './unreachable.js'
-import type { Work, WorkSession } from './work.js'
 
 /** The longest time that `close` waits for acknowledgements. */
 const CLOSE_WAIT_MS = 2000
@@ -33,12 +33,12 @@ const PASSING: readonly DurlogErrorCode[] = [
   'ERR_DURLOG_CURSOR_OVERRUN',
 ]
 
-export class Carrier extends EventEmitter<ShipEvents> implements Shipper {
+export class Replicator extends EventEmitter<ShipEvents> implements Shipper {
   readonly #log: Log | ReadOnlyLog
-  readonly #work: Work
-  readonly #options: ResolvedCarrierOptions
-  readonly #keeper: Keeper | undefined
-  readonly #pauses = new Pauses()
+  readonly #destination: Destination
+  readonly #options: ResolvedReplicatorOptions
+  readonly #trimmer: Trimmer | undefined
+  readonly #backoff = new Backoff()
   readonly #rate = new Rate()
   readonly #ending = new AbortController()
   readonly #running: Promise<void>
@@ -55,12 +55,12 @@ export class Carrier extends EventEmitter<ShipEvents> implements Shipper {
   #isFirst = false
   #closing: Promise<void> | undefined
 
-  constructor(log: ReadableLog, work: Work, options: ResolvedCarrierOptions) {
+  constructor(log: ReadableLog, destination: Destination, options: ResolvedReplicatorOptions) {
     super()
     this.#log = log as Log | ReadOnlyLog
-    this.#work = work
+    this.#destination = destination
     this.#options = options
-    if (options.keep !== undefined) this.#keeper = new Keeper(log as WriterLog, options.keep, options.cursor)
+    if (options.keep !== undefined) this.#trimmer = new Trimmer(log as WriterLog, options.keep, options.cursor)
     this.#idle = new IdleWaiters(log, (seq) => this.#cursor?.commit(seq).catch(() => {}))
     this.#lagWatch = new LagWatch(log, options.laggingMs, (lag) => this.emit('lagging', lag))
     this.#running = this.#run()
@@ -73,14 +73,14 @@ export class Carrier extends EventEmitter<ShipEvents> implements Shipper {
   stats(): ShipStats {
     return {
       state: this.#state,
-      mode: this.#work.mode,
+      mode: this.#destination.mode,
       shippedSeq: this.#shipped,
       lag: this.#lagWatch.lag,
       records: this.#records,
       bytes: this.#bytes,
       rate: this.#rate.perSecond,
-      inFlight: this.#work.inFlight,
-      reconnects: this.#work.reconnects,
+      inFlight: this.#destination.inFlight,
+      reconnects: this.#destination.reconnects,
       retries: this.#retries,
       lastError: this.#lastError,
     }
@@ -92,7 +92,7 @@ export class Carrier extends EventEmitter<ShipEvents> implements Shipper {
     if (this.#state === 'stopped') throw closedError()
     const idle = this.#idle.wait(seq)
     this.#settleIdle()
-    this.#work.flush()
+    this.#destination.flush()
     await idle
   }
 
@@ -107,9 +107,9 @@ export class Carrier extends EventEmitter<ShipEvents> implements Shipper {
 
   async #close(): Promise<void> {
     this.#ending.abort()
-    await this.#work.end(CLOSE_WAIT_MS)
+    await this.#destination.end(CLOSE_WAIT_MS)
     // Ends a request to a destination that does not respond.
-    await this.#work.close().catch(() => {})
+    await this.#destination.close().catch(() => {})
     await this.#running
     this.#idle.reject(closedError())
   }
@@ -136,9 +136,9 @@ export class Carrier extends EventEmitter<ShipEvents> implements Shipper {
     }
     this.#lagWatch.stop()
     this.#state = 'stopped'
-    await this.#keeper?.settled()
+    await this.#trimmer?.settled()
     await this.#closeCursor()
-    await this.#work.close().catch((error: Error) => this.#note(error))
+    await this.#destination.close().catch((error: Error) => this.#note(error))
   }
 
   async #openCursor(): Promise<void> {
@@ -163,28 +163,28 @@ export class Carrier extends EventEmitter<ShipEvents> implements Shipper {
 
   async #runSession(): Promise<void> {
     const cursor = this.#cursor as DurableCursor
-    const session: WorkSession = {
+    const session: ReplicationSession = {
       log: this.#log,
       cursor,
       isFirst: this.#isFirst,
       signal: this.#ending.signal,
       onStart: (seq) => this.#onStart(seq),
-      onCarried: (seq, records, bytes) => this.#onCarried(seq, records, bytes),
+      onReplicated: (seq, records, bytes) => this.#onReplicated(seq, records, bytes),
       onGap: (first, last) => void this.emit('gap', first, last),
     }
-    await this.#work.run(session)
+    await this.#destination.run(session)
   }
 
   #onStart(seq: number): void {
     this.#acknowledge(seq)
     this.#state = 'shipping'
     // The destination has responded and holds every record, so this attempt has succeeded.
-    if (seq >= this.#log.syncedSeq) this.#pauses.succeeded()
+    if (seq >= this.#log.syncedSeq) this.#backoff.succeeded()
     this.#settleIdle()
   }
 
-  #onCarried(seq: number, records: number, bytes: number): void {
-    this.#pauses.succeeded()
+  #onReplicated(seq: number, records: number, bytes: number): void {
+    this.#backoff.succeeded()
     this.#records += records
     this.#bytes += bytes
     this.#rate.add(records)
@@ -198,14 +198,14 @@ export class Carrier extends EventEmitter<ShipEvents> implements Shipper {
 
   #acknowledge(seq: number): void {
     this.#shipped = seq
-    this.#keeper?.acknowledged((error) => this.#note(error as Error))
+    this.#trimmer?.acknowledged((error) => this.#note(error as Error))
   }
 
   /** `records` is the number of records that were acknowledged just now, which `inFlight` still includes. */
   #settleIdle(records = 0): void {
     // Before the destination has responded, only the cursor's position is known, which is not proof that records are shipped.
-    if (this.#state !== 'shipping' || !this.#work.isCurrent) return
-    this.#idle.settle(this.#shipped, this.#work.inFlight === records)
+    if (this.#state !== 'shipping' || !this.#destination.isCurrent) return
+    this.#idle.settle(this.#shipped, this.#destination.inFlight === records)
   }
 
   /** Waits before the next session. Throws if the error ends the shipper. */
@@ -213,14 +213,14 @@ export class Carrier extends EventEmitter<ShipEvents> implements Shipper {
     if (this.#ending.signal.aborted) return
     this.#note(error)
     if (error instanceof DurlogError && !PASSING.includes(error.code)) throw error
-    this.#work.failed(error)
-    const { failingMs } = this.#pauses
+    this.#destination.failed(error)
+    const { failingMs } = this.#backoff
     if (failingMs > this.#options.retryForMs) throw unreachableError(failingMs, error)
-    const pauseMs = this.#pauses.failed()
-    if (error instanceof ShipConflict && this.#pauses.failures <= CONFLICTS_WITHOUT_PAUSE) return
+    const pauseMs = this.#backoff.failed()
+    if (error instanceof ShipConflict && this.#backoff.failures <= CONFLICTS_WITHOUT_PAUSE) return
     this.#retries++
     this.#state = 'waiting'
-    this.emit('retry', { error, attempt: this.#pauses.failures, pauseMs })
+    this.emit('retry', { error, attempt: this.#backoff.failures, pauseMs })
     await wait(pauseMs, undefined, { signal: this.#ending.signal, ref: true }).catch(() => {})
   }
 

@@ -3,8 +3,8 @@ import { clearTimeout, setTimeout } from 'node:timers'
 import { DurlogError } from '../errors.js'
 import type { Log, ReadableLog, ReadOnlyLog } from '../index.js'
 import { ShipConflict } from '../ship/conflict.js'
+import type { Destination, ReplicationSession } from '../ship/destination.js'
 import { gapError } from '../ship/start.js'
-import type { Work, WorkSession } from '../ship/work.js'
 import { ConditionFailed } from './answers.js'
 import { advanceBoundary, readBoundary } from './boundary.js'
 import type { Bucket } from './bucket.js'
@@ -22,18 +22,18 @@ const PART_BYTES = 64 * 2 ** 20
 /** The interval at which the waiting bytes are compared with `flushBytes`. */
 const LOOK_MS = 500
 
-export interface WorkOptions {
+export interface ArchiveDestinationOptions {
   flushMs: number
   flushBytes: number
   onForked: (generation: number, from: number) => void
 }
 
-export class ArchiveWork implements Work {
+export class ArchiveDestination implements Destination {
   readonly mode = 'segments'
   readonly reconnects = 0
   objects = 0
   readonly #bucket: Bucket
-  readonly #options: WorkOptions
+  readonly #options: ArchiveDestinationOptions
   readonly #segments: Segments
   /** `close` aborts it, which ends every request. */
   readonly #closing: AbortController
@@ -51,7 +51,7 @@ export class ArchiveWork implements Work {
   /** The positions of cursors that were archived last, as JSON. */
   #cursors = ''
 
-  constructor(bucket: Bucket, dir: string, closing: AbortController, options: WorkOptions) {
+  constructor(bucket: Bucket, dir: string, closing: AbortController, options: ArchiveDestinationOptions) {
     this.#bucket = bucket
     this.#options = options
     this.#segments = new Segments(dir)
@@ -66,7 +66,7 @@ export class ArchiveWork implements Work {
     return this.#inFlight
   }
 
-  async run(session: WorkSession): Promise<void> {
+  async run(session: ReplicationSession): Promise<void> {
     const running = this.#run(session)
     this.#running = running.catch(() => {})
     try {
@@ -102,7 +102,7 @@ export class ArchiveWork implements Work {
     await this.#segments.close()
   }
 
-  async #run(session: WorkSession): Promise<void> {
+  async #run(session: ReplicationSession): Promise<void> {
     const { cursor, signal } = session
     const log = session.log as Log | ReadOnlyLog
     if (!this.#isProbed && cursor.position === log.firstSeq)
@@ -133,7 +133,7 @@ export class ArchiveWork implements Work {
   }
 
   /** Waits until `flushMs` have passed, `flushBytes` wait, or `flush` or `end` is called. */
-  async #wait({ cursor }: WorkSession): Promise<void> {
+  async #wait({ cursor }: ReplicationSession): Promise<void> {
     const until = performance.now() + this.#options.flushMs
     while (!this.#flushes && !this.#ended) {
       const left = until - performance.now()
@@ -150,7 +150,7 @@ export class ArchiveWork implements Work {
   }
 
   /** Archives every record that was synced when this is called. */
-  async #archive(session: WorkSession, place: Place, generation: number): Promise<void> {
+  async #archive(session: ReplicationSession, place: Place, generation: number): Promise<void> {
     const { log } = session
     const end = log.syncedSeq + 1
     for (;;) {
@@ -172,7 +172,12 @@ export class ArchiveWork implements Work {
   }
 
   /** Archives a sealed segment from `place.unit` to its end, as one object. */
-  async #archiveSegment(session: WorkSession, place: Place, segment: LocalSegment, generation: number): Promise<void> {
+  async #archiveSegment(
+    session: ReplicationSession,
+    place: Place,
+    segment: LocalSegment,
+    generation: number,
+  ): Promise<void> {
     const endSeq = segment.endSeq as number
     const piece = await this.#read(session, segment, place.unit, endSeq, Number.MAX_SAFE_INTEGER, generation)
     if (piece.facts.lastSeq + 1 !== endSeq) throw damagedError(session, piece.facts.lastSeq + 1)
@@ -186,7 +191,7 @@ export class ArchiveWork implements Work {
   }
 
   /** Archives records of the active segment. */
-  async #archivePart(session: WorkSession, place: Place, end: number, generation: number): Promise<void> {
+  async #archivePart(session: ReplicationSession, place: Place, end: number, generation: number): Promise<void> {
     const segment = await this.#segments.find(place.next)
     if (segment === undefined) throw new SegmentGone(`the segment of record ${place.next} was removed`)
     const endSeq = Math.min(end, segment.endSeq ?? end)
@@ -197,7 +202,7 @@ export class ArchiveWork implements Work {
   }
 
   async #read(
-    { log }: WorkSession,
+    { log }: ReplicationSession,
     segment: LocalSegment,
     seq: number,
     endSeq: number,
@@ -214,7 +219,7 @@ export class ArchiveWork implements Work {
 
   /** Creates an object. Throws ConditionFailed if it exists: the next session then compares it with the log. */
   async #store(
-    session: WorkSession,
+    session: ReplicationSession,
     place: Place,
     key: string,
     body: LocalPiece['body'],
@@ -242,7 +247,7 @@ export class ArchiveWork implements Work {
     if (records === 0) return
     place.next = facts.lastSeq + 1
     place.previous = facts.sha256
-    session.onCarried(facts.lastSeq, records, body.length)
+    session.onReplicated(facts.lastSeq, records, body.length)
     this.#inFlight = 0
   }
 
@@ -264,7 +269,7 @@ function tooLateError(dir: string, next: number): DurlogError {
   )
 }
 
-function damagedError({ log }: Pick<WorkSession, 'log'>, seq: number): DurlogError {
+function damagedError({ log }: Pick<ReplicationSession, 'log'>, seq: number): DurlogError {
   return new DurlogError(
     'ERR_DURLOG_CORRUPT',
     `record ${seq} was synced, but its segment does not hold it: run "durlog verify ${log.dir}"`,
@@ -272,7 +277,7 @@ function damagedError({ log }: Pick<WorkSession, 'log'>, seq: number): DurlogErr
   )
 }
 
-function waitingBytes(cursor: WorkSession['cursor']): number {
+function waitingBytes(cursor: ReplicationSession['cursor']): number {
   try {
     return cursor.lag.bytes
   } catch {

@@ -1,8 +1,8 @@
-/** Pauses between attempts. Each is twice as long as the previous one, up to a limit, and varies randomly by a quarter. */
+/** Exponential backoff: the pauses between attempts. Each is twice as long as the previous one, up to a limit, and varies randomly by a quarter. */
 const FIRST_PAUSE_MS = 50
 const LONGEST_PAUSE_MS = 2000
 
-export class Pauses {
+export class Backoff {
   #failures = 0
   #since = 0
 

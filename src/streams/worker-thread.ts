@@ -5,7 +5,7 @@
 import { existsSync } from 'node:fs'
 import { Worker } from 'node:worker_threads'
 
-export class RequestThread<To, From> {
+export class WorkerThread<To, From> {
   readonly #worker: Worker
   #onAnswer: ((answer: From) => void) | undefined
 
@@ -30,9 +30,9 @@ export class RequestThread<To, From> {
     file: string | undefined,
     name: string,
     onEnded: (cause?: unknown) => From,
-  ): RequestThread<To, From> | undefined {
+  ): WorkerThread<To, From> | undefined {
     if (file === undefined || !existsSync(file)) return undefined
-    return new RequestThread(new Worker(file, { name, execArgv: [], stdin: false }), onEnded)
+    return new WorkerThread(new Worker(file, { name, execArgv: [], stdin: false }), onEnded)
   }
 
   /** Sends a message and waits for its answer. The next call must wait for it too. */

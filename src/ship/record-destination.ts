@@ -4,14 +4,14 @@
  */
 import { isCode } from '../errors.js'
 import type { Log, ReadableLog, ReadOnlyLog } from '../index.js'
+import type { Destination, ReplicationSession } from './destination.js'
 import type { ResolvedShipperOptions } from './options.js'
 import { recordCrc } from './record-crc.js'
 import { Session } from './session.js'
 import { gapError, type Start, whereToStart } from './start.js'
 import type { ShipTarget } from './types.js'
-import type { Work, WorkSession } from './work.js'
 
-export class RecordWork implements Work {
+export class RecordDestination implements Destination {
   /** Always true, because a cut of shipped records ends the shipper. */
   readonly isCurrent = true
   readonly #log: Log | ReadOnlyLog
@@ -41,7 +41,7 @@ export class RecordWork implements Work {
     return this.#target.reconnects
   }
 
-  async run(session: WorkSession): Promise<void> {
+  async run(session: ReplicationSession): Promise<void> {
     const { cursor, signal } = session
     const start = await this.#findStart(session)
     if (signal.aborted) return
@@ -54,7 +54,7 @@ export class RecordWork implements Work {
       start,
       onShipped: (seq, records, bytes) => {
         this.#gap = undefined
-        session.onCarried(seq, records, bytes)
+        session.onReplicated(seq, records, bytes)
       },
     })
     this.#session = running
@@ -81,7 +81,7 @@ export class RecordWork implements Work {
     return this.#target.close()
   }
 
-  async #findStart(session: WorkSession): Promise<Start> {
+  async #findStart(session: ReplicationSession): Promise<Start> {
     const { cursor } = session
     await this.#findCut(session)
     const last = await this.#target.last(session.isFirst)
@@ -102,13 +102,13 @@ export class RecordWork implements Work {
   }
 
   /** Finds a cut of shipped records, even if it was made while no shipper ran. */
-  async #findCut({ cursor }: WorkSession): Promise<void> {
+  async #findCut({ cursor }: ReplicationSession): Promise<void> {
     const reader = cursor.read({ durableOnly: true })
     await reader.next().catch((error: Error) => this.failed(error))
     await reader.return()
   }
 
-  #reportGap({ seq, lostFrom }: Start, session: WorkSession): void {
+  #reportGap({ seq, lostFrom }: Start, session: ReplicationSession): void {
     if (lostFrom >= seq) return
     if (!this.#options.skipGaps) throw gapError(lostFrom, seq - 1, 'skip them with skipGaps (--skip-gaps)')
     this.#gap = { seq, lostFrom }

@@ -1,4 +1,4 @@
-/** The common part of `ship` and `archive`, which carry a log to a destination until a signal and report their progress. */
+/** The common part of `ship` and `archive`, which copy a log to a destination until a signal and report their progress. */
 import { once } from 'node:events'
 import type { CursorSummary, ReadOnlyLog } from '../index.js'
 import type { ShipLag, ShipRetry } from '../ship/types.js'
@@ -17,15 +17,15 @@ import { type Progress, startProgress } from '../terminal/progress.js'
 const PROGRESS_MS = 200
 
 /** The words of a command for messages. */
-export interface CarryWords {
+export interface ReplicationWords {
   /** The name of the command. */
   command: 'ship' | 'archive'
   done: 'shipped' | 'archived'
   agent: 'shipper' | 'archiver'
 }
 
-export interface CarryStats {
-  /** The last seq that was carried. */
+export interface ReplicationStats {
+  /** The last seq that was shipped or archived. */
   seq: number
   records: number
   bytes: number
@@ -35,7 +35,7 @@ export interface CarryStats {
 }
 
 /** A shipper or an archiver. */
-export interface Carrying {
+export interface Replication {
   on(event: 'retry', listener: (retry: ShipRetry) => void): unknown
   on(event: 'lagging', listener: (lag: ShipLag) => void): unknown
   on(event: 'error', listener: (error: Error) => void): unknown
@@ -61,24 +61,24 @@ export function endingSignal(): AbortSignal {
 
 /** Reports the work and returns when it is complete. Throws if the work failed, or if a signal ended it before it was complete. */
 export async function watch(
-  words: CarryWords,
-  carrying: Carrying,
-  stats: () => CarryStats,
+  words: ReplicationWords,
+  replication: Replication,
+  stats: () => ReplicationStats,
   log: ReadOnlyLog,
   flags: { once?: boolean; json?: boolean },
   ending: AbortSignal,
 ): Promise<void> {
   const json = flags.json === true
-  const failed = new Promise<never>((_, reject) => carrying.on('error', reject))
-  reportEvents(carrying, reporter(json))
+  const failed = new Promise<never>((_, reject) => replication.on('error', reject))
+  reportEvents(replication, reporter(json))
   const progress = startProgress(words.command, flags.once ? log.syncedSeq + 1 : 0, json)
   const timer = setInterval(progressReporter(words, progress, stats, json), PROGRESS_MS)
   const signalled = ending.aborted ? Promise.resolve() : once(ending, 'abort')
-  const idle = flags.once ? [carrying.idle().then(() => true)] : []
+  const idle = flags.once ? [replication.idle().then(() => true)] : []
   let isDone: boolean
   try {
     isDone = await Promise.race([failed, signalled.then(() => flags.once !== true), ...idle])
-    await carrying.close()
+    await replication.close()
   } finally {
     clearInterval(timer)
     progress.stop()
@@ -92,9 +92,9 @@ export async function watch(
 
 /** Returns a function that reports the progress, to be called periodically. */
 function progressReporter(
-  { done }: CarryWords,
+  { done }: ReplicationWords,
   progress: Progress,
-  stats: () => CarryStats,
+  stats: () => ReplicationStats,
   json: boolean,
 ): () => void {
   let reported: number | undefined
@@ -108,22 +108,22 @@ function progressReporter(
   }
 }
 
-function reportEvents(carrying: Carrying, report: Report): void {
-  carrying.on('retry', ({ error, attempt, pauseMs }) =>
+function reportEvents(replication: Replication, report: Report): void {
+  replication.on('retry', ({ error, attempt, pauseMs }) =>
     report(
       'retry',
       { message: error.message, attempt, pauseMs },
       `${error.message}; attempt ${attempt + 1} follows in ${pauseMs} ms`,
     ),
   )
-  carrying.on('lagging', (lag) =>
+  replication.on('lagging', (lag) =>
     report('lagging', { lag }, `${lag.records} records wait, the oldest for ${lag.ms} ms`),
   )
 }
 
 /** Prints the position of the cursor `name`. */
 export async function showStatus(
-  { done, agent }: CarryWords,
+  { done, agent }: ReplicationWords,
   log: ReadOnlyLog,
   { cursor: name, json }: { cursor: string; json?: boolean },
 ): Promise<void> {

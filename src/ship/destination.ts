@@ -1,32 +1,32 @@
-/** The part of carrying a log to a destination that depends on the kind of the destination. */
+/** The part of the replication of a log that depends on the kind of the destination. */
 import type { DurableCursor, ReadableLog } from '../index.js'
 
 /** The arguments of one session, and the functions that it calls. */
-export interface WorkSession {
+export interface ReplicationSession {
   readonly log: ReadableLog
   readonly cursor: DurableCursor
-  /** Whether nothing was ever carried to the destination. */
+  /** Whether nothing was ever copied to the destination. */
   readonly isFirst: boolean
-  /** Aborts when the carrier closes. */
+  /** Aborts when the replicator closes. */
   readonly signal: AbortSignal
   /** The destination has responded. Of the records up to `seq`, it holds all that it will ever hold. */
   onStart(seq: number): void
   /** `records` more records, up to `seq`, were acknowledged. `inFlight` includes them until the call returns. */
-  onCarried(seq: number, records: number, bytes: number): void
+  onReplicated(seq: number, records: number, bytes: number): void
   /** Neither the log nor the destination holds the records `first` to `last`; they are skipped. */
   onGap(first: number, last: number): void
 }
 
 /**
- * Carries records to one kind of destination. Its methods throw a DurlogError if the failure is final, a ShipConflict if another
+ * Copies records to one kind of destination. Its methods throw a DurlogError if the failure is final, a ShipConflict if another
  * process has written to the destination, and any other error if another session may succeed.
  */
-export interface Work {
+export interface Destination {
   /** Runs a session until its first failure, or until `end`. When it settles, nothing is in flight. */
-  run(session: WorkSession): Promise<void>
+  run(session: ReplicationSession): Promise<void>
   /** A session failed with `error`. Another session may follow. */
   failed(error: Error): void
-  /** Carries the waiting records at once, instead of collecting more. */
+  /** Sends the waiting records at once, instead of collecting more. */
   flush(): void
   /** Ends the session: starts no more requests, and waits up to `waitMs` for acknowledgements. */
   end(waitMs: number): Promise<void>

@@ -6,7 +6,7 @@ import type { ResolvedKeep } from './options.js'
 /** The shortest interval between two trims. A trim removes only whole segments, so more frequent trims would rarely remove one. */
 const INTERVAL_MS = 1000
 
-export class Keeper {
+export class Trimmer {
   readonly #log: WriterLog
   readonly #keep: ResolvedKeep
   readonly #cursor: string
