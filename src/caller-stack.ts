@@ -20,8 +20,8 @@ export async function atCaller<T>(work: Promise<T>): Promise<T> {
   }
 }
 
-/** Calls that fail together. Call `rejection` once for each: it returns the result of that call. */
-export class JointFailure {
+/** The rejections of calls that fail together. Call `rejection` once for each call: it returns the result of that call. */
+export class GroupRejection {
   #own = 0
   #error: DurlogError | undefined
   #rejection: Promise<never> | undefined

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { JointFailure } from '../src/caller-stack.js'
+import { GroupRejection } from '../src/caller-stack.js'
 import { closedError } from '../src/errors.js'
 import { Waiters } from '../src/log/append/waiters.js'
 
@@ -79,9 +79,9 @@ test('ten thousand calls that fail together are rejected in order', async () => 
   const all = Promise.all(
     Array.from({ length: 10_000 }, (_, seq) => waiters.wait(seq).catch(() => void order.push(seq))),
   )
-  const joint = new JointFailure()
+  const group = new GroupRejection()
   const [unknown, notWritten] = [closedError('a'), closedError('b')]
-  waiters.rejectFrom(0, (seq) => joint.rejection(seq < 5000 ? unknown : notWritten))
+  waiters.rejectFrom(0, (seq) => group.rejection(seq < 5000 ? unknown : notWritten))
   await all
   expect(order).toEqual(Array.from({ length: 10_000 }, (_, seq) => seq))
 })

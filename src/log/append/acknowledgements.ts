@@ -1,6 +1,6 @@
 /** The promises of appends that are framed and have not reached their level, settled oldest first. */
 import { setImmediate } from 'node:timers'
-import { JointFailure } from '../../caller-stack.js'
+import { GroupRejection } from '../../caller-stack.js'
 import type { DurlogError } from '../../errors.js'
 import { Counter, type NativeFailure } from '../../native/log.js'
 import { type Resolve, Waiters } from './waiters.js'
@@ -110,15 +110,15 @@ export class Acknowledgements {
     for (const [level, waiters] of this.#waiters.entries()) waiters.settle(Math.min(end, this.end(level)))
     // A latched log reaches no further level.
     const firstSeq = failure.latched ? 0 : failure.firstSeq
-    const joint = new JointFailure()
-    for (const waiters of this.#waiters) waiters.rejectFrom(firstSeq, (seq) => joint.rejection(errorFor(seq)))
+    const group = new GroupRejection()
+    for (const waiters of this.#waiters) waiters.rejectFrom(firstSeq, (seq) => group.rejection(errorFor(seq)))
   }
 
   /** Settles the appends whose level is reached, and rejects all others. */
   giveUp(error: DurlogError): void {
     for (const [level, waiters] of this.#waiters.entries()) waiters.settle(this.end(level))
-    const joint = new JointFailure()
-    for (const waiters of this.#waiters) waiters.rejectFrom(0, () => joint.rejection(error))
+    const group = new GroupRejection()
+    for (const waiters of this.#waiters) waiters.rejectFrom(0, () => group.rejection(error))
   }
 
   #scheduleTurn(): void {

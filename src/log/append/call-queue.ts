@@ -1,6 +1,6 @@
 /** The queue of calls that cannot go to the core yet. */
 
-import { atCaller, JointFailure } from '../../caller-stack.js'
+import { atCaller, GroupRejection } from '../../caller-stack.js'
 import { type DurlogError, outcomeOfCall } from '../../errors.js'
 import { onAbort } from '../../options/abort-signal.js'
 import { LinkedQueue } from './linked-queue.js'
@@ -67,8 +67,8 @@ export class CallQueue {
   /** Empties the queue before the first call fails, because the caller's code may add to it. */
   #failAll(error: DurlogError): void {
     const failed = this.#calls.removeIf((call) => !call.outlivesFailure)
-    const joint = new JointFailure()
-    for (const call of failed) call.fail(() => joint.rejection(error))
+    const group = new GroupRejection()
+    for (const call of failed) call.fail(() => group.rejection(error))
   }
 
   /**
