@@ -33,7 +33,7 @@ bool LivePageReader::Map() {
   page_ = id.ok() ? std::optional<FileId>(*id) : std::nullopt;
   file_ = std::move(*file);
   mapping_ = std::move(*mapping);
-  counted_ = false;
+  is_valid_ = false;
   return true;
 }
 
@@ -65,13 +65,13 @@ std::optional<LiveView> LivePageReader::Look() {
       mapping_.reset();
       file_.reset();
       page_.reset();
-      counted_ = false;
+      is_valid_ = false;
       continue;
     }
     if (held == Held::kUnclear) continue;
     looked_ = true;
-    if (held == Held::kYes || (page_ && page_ == trusted_)) counted_ = true;
-    if (!counted_) return std::nullopt;
+    if (held == Held::kYes || (page_ && page_ == trusted_)) is_valid_ = true;
+    if (!is_valid_) return std::nullopt;
     return view;
   }
   looked_ = true;

@@ -38,7 +38,7 @@ class LivePageReader {
   // read at or above it may no longer be in the log. Each call resets it.
   uint64_t TakeCut();
   // The page, if it was valid for this reader at the last call of Look().
-  std::optional<FileId> counted_page() const { return counted_ ? page_ : std::nullopt; }
+  std::optional<FileId> valid_page() const { return is_valid_ ? page_ : std::nullopt; }
   // `page` was valid for another reader, so this reader treats it as valid too.
   void Trust(const std::optional<FileId>& page) { trusted_ = page; }
   // The file that the last call of Look() found; nullopt if there was none.
@@ -64,7 +64,7 @@ class LivePageReader {
   std::optional<FileId> trusted_;
   std::unique_ptr<ReadOnlyMapping> mapping_;
   const LiveAtomic* words_ = nullptr;
-  bool counted_ = false;          // this page has been valid
+  bool is_valid_ = false;         // once valid, a page stays valid
   uint64_t last_memory_end_ = 0;  // memory_end at the last call of Look()
 
   bool looked_ = false;

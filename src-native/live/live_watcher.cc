@@ -38,10 +38,10 @@ LiveWatcher::~LiveWatcher() {
 }
 
 void LiveWatcher::Watch(uint64_t memory_end, uint64_t synced_end,
-                        const std::optional<FileId>& counted) {
+                        const std::optional<FileId>& valid_page) {
   {
     const std::lock_guard<std::mutex> lock(mutex_);
-    watched_ = Ends{memory_end, synced_end, counted};
+    watched_ = Ends{memory_end, synced_end, valid_page};
     ++request_;
   }
   WakeThread();
@@ -94,7 +94,7 @@ void LiveWatcher::Run() {
 }
 
 bool LiveWatcher::HasChanged(const Ends& seen) {
-  page_->Trust(seen.counted);
+  page_->Trust(seen.valid_page);
   const std::optional<LiveView> view = page_->Look();
   if (page_->TakeCut() != kNoCut) cut_met_ = true;
   if (!view || cut_met_) return true;

@@ -38,18 +38,18 @@ class LiveWatcher {
 
   // Requests a call of `on_change` as soon as a valid page has a memory_end above `memory_end` or a
   // synced_end above `synced_end` (kNever: not waited for), the page is no longer valid, or there
-  // was a cut. `counted` is the page that was valid for the caller: the watcher treats it as valid
-  // too, even if its writer closed the log before the watcher read the page. Replaces the previous
-  // request. Callable from any thread.
+  // was a cut. `valid_page` is the page that was valid for the caller: the watcher treats it as
+  // valid too, even if its writer closed the log before the watcher read the page. Replaces the
+  // previous request. Callable from any thread.
   void Watch(uint64_t memory_end, uint64_t synced_end,
-             const std::optional<FileId>& counted = std::nullopt);
+             const std::optional<FileId>& valid_page = std::nullopt);
   void Unwatch();
 
  private:
   struct Ends {
     uint64_t memory;
     uint64_t synced;
-    std::optional<FileId> counted;
+    std::optional<FileId> valid_page;
   };
 
   LiveWatcher(std::unique_ptr<Directory> directory, std::unique_ptr<LivePageReader> page,

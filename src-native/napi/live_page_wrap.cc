@@ -18,7 +18,7 @@ constexpr double kMaxSeqs = 9007199254740992;
 
 // In the order of src/native/reading.ts.
 enum LiveField : size_t {
-  kCounts,
+  kIsValid,
   kFirstSeq,
   kMemoryEnd,
   kSyncedEnd,
@@ -54,7 +54,7 @@ class LivePageWrap final : public Wrapped<LivePageWrap, LivePage> {
     double* const fields = Napi::Float64Array(into).Data();
     const std::optional<LiveView> view = held_.reader ? held_.reader->Look() : std::nullopt;
     const uint64_t cut = held_.reader ? held_.reader->TakeCut() : kNoCut;
-    fields[kCounts] = view ? 1 : 0;
+    fields[kIsValid] = view ? 1 : 0;
     fields[kFirstSeq] = view ? static_cast<double>(view->first_seq) : 0;
     fields[kMemoryEnd] = view ? static_cast<double>(view->memory_end) : 0;
     fields[kSyncedEnd] = view ? static_cast<double>(view->synced_end) : 0;
@@ -75,7 +75,7 @@ class LivePageWrap final : public Wrapped<LivePageWrap, LivePage> {
       if (!watch.ok()) return Throw(env, watch.status());
       held_.watch = std::move(*watch);
     }
-    held_.watch->Watch(ToEnd(info[0]), ToEnd(info[1]), held_.reader->counted_page());
+    held_.watch->Watch(ToEnd(info[0]), ToEnd(info[1]), held_.reader->valid_page());
     return env.Undefined();
   }
 

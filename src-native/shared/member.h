@@ -52,7 +52,7 @@ class Member {
   Result<std::shared_ptr<SharedSegment>> SegmentOf(PageWord word);
 
   // Opens the file that becomes the next segment, if there is one, for SegmentAt(): a member that
-  // has a segment open before any record is stored there needs no DeviceProof.
+  // has a segment open before any record is stored there needs no ReadBack.
   void HoldSpare();
 
   // A thread holds syncing() while it has PageLock::kSync, and rotating() while it has kRotate: a

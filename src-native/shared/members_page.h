@@ -42,11 +42,12 @@ enum class PageWord : size_t {
   kNamesFirst = 19,       // first seq of a segment: its name and all earlier ones are synced
   kSyncedRotations = 20,  // the value of kRotations at the last sync
   kAsyncEnd = 21,         // every earlier record is synced, or its writeback has been started
-  kVouchedEnd = 22,       // end of the records that a member without need of DeviceProof has synced
-  kRecoveredEnd = 23,     // see RecoveredEnd()
-  kSyncBell = 24,         // its low half rises when a sync for all has ended
-  kPids = 32,             // processes of the members, by slot
-  kLockOwners = 288,      // processes, by PageLock: for messages and events only
+  kTrustedEnd =
+      22,  // end of the records synced by a member that trusts its own syncs: see ReadBack
+  kRecoveredEnd = 23,  // see RecoveredEnd()
+  kSyncBell = 24,      // its low half rises when a sync for all has ended
+  kPids = 32,          // processes of the members, by slot
+  kLockOwners = 288,   // processes, by PageLock: for messages and events only
 };
 
 // Bytes of the file that one member at a time locks; the file may be shorter.

@@ -22,8 +22,8 @@ constexpr uint64_t kBellMicros = 2000;
 // How long a job waits for another process on a thread that other work needs.
 constexpr uint64_t kBriefWaitMicros = 1000;
 
-bool NeedsNoProof(const std::shared_ptr<SharedSegment>& segment) {
-  return segment->proof() == nullptr;
+bool TrustsSyncs(const std::shared_ptr<SharedSegment>& segment) {
+  return segment->read_back() == nullptr;
 }
 
 PageWord EndWordOf(Level level) {
@@ -139,21 +139,21 @@ Status ReachJob::SyncSegments(const std::vector<std::shared_ptr<SharedSegment>>&
 }
 
 // Checks the segments after they were synced: if another process has received the report of a
-// failed writeback, no sync by this member reports it. See DeviceProof.
+// failed writeback, no sync by this member reports it. See ReadBack.
 Status ReachJob::CheckDevice(const std::vector<std::shared_ptr<SharedSegment>>& sealed,
                              const LogPoint& committed) {
   const uint32_t alignment = member_->direct_alignment();
   if (alignment == 0) return Status::Ok();  // see CheckShareable()
   const uint64_t synced_end = member_->page().Load(PageWord::kSyncedEnd);
-  const uint64_t vouched_end = member_->page().Load(PageWord::kVouchedEnd);
+  const uint64_t trusted_end = member_->page().Load(PageWord::kTrustedEnd);
   const auto check = [&](SharedSegment& segment, uint64_t end) {
-    DeviceProof* const proof = segment.proof();
-    if (proof == nullptr) return Status::Ok();
-    if (proof->IsVouchedFor(vouched_end)) {
+    ReadBack* const read_back = segment.read_back();
+    if (read_back == nullptr) return Status::Ok();
+    if (read_back->IsNoLongerNeeded(trusted_end)) {
       segment.TrustSyncs();
       return Status::Ok();
     }
-    return proof->Check(member_->directory(), segment, alignment, synced_end, end);
+    return read_back->Check(member_->directory(), segment, alignment, synced_end, end);
   };
   for (const std::shared_ptr<SharedSegment>& segment : sealed) {
     DURLOG_RETURN_IF_ERROR(check(*segment, segment->bytes()));
@@ -189,9 +189,9 @@ Status ReachJob::SyncForAll() {
   if (level_ == Level::kFull) page.Raise(PageWord::kFullEnd, committed.seq);
   page.Raise(PageWord::kSyncedFirst, committed.segment->first_seq());
   if (is_active) page.Raise(PageWord::kSyncedRotations, rotations);
-  // After kSyncedFirst, so that the segments before the committed point need no proof any more.
-  if (NeedsNoProof(committed.segment) && std::all_of(sealed.begin(), sealed.end(), NeedsNoProof)) {
-    page.Raise(PageWord::kVouchedEnd, committed.seq);
+  // After kSyncedFirst, so that the segments before the committed point need no ReadBack any more.
+  if (TrustsSyncs(committed.segment) && std::all_of(sealed.begin(), sealed.end(), TrustsSyncs)) {
+    page.Raise(PageWord::kTrustedEnd, committed.seq);
   }
   member_->live().RaiseSyncedEnd(committed.seq);
   syncs_anyway_ = false;

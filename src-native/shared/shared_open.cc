@@ -18,7 +18,7 @@ constexpr uint64_t kJoinStalls = 10;
 
 Status CheckShareable(const Capabilities& capabilities, const std::string& path) {
   // Without direct I/O, a member cannot check records that were stored before it opened the
-  // segment: see DeviceProof.
+  // segment: see ReadBack.
   // tmpfs has no device, and no direct I/O before Linux 6.6.
   const bool checks_device = capabilities.direct_io || capabilities.file_system == "tmpfs";
   if (capabilities.shares_maps && capabilities.overwrites_in_place &&

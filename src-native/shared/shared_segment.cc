@@ -31,7 +31,7 @@ Result<std::shared_ptr<SharedSegment>> SharedSegment::Open(Directory& directory,
                           opened.file->Map(0, static_cast<size_t>(opened.header.segment_bytes)));
   std::shared_ptr<SharedSegment> segment(
       new SharedSegment(first_seq, opened.header, std::move(opened.file), std::move(mapping)));
-  if (!opened_early) segment->proof_ = DeviceProof::Of(*segment, recovered_end);
+  if (!opened_early) segment->read_back_ = ReadBack::IfNeeded(*segment, recovered_end);
   return segment;
 }
 

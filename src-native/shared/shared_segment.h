@@ -15,7 +15,7 @@
 #include "platform/file_system.h"
 #include "record/segment_header.h"
 #include "segment/open_segment.h"
-#include "shared/device_proof.h"
+#include "shared/read_back.h"
 
 namespace durlog {
 
@@ -23,7 +23,7 @@ class SharedSegment {
  public:
   // The segment must have the version for several writers, belong to the log `uuid`, and have all
   // its blocks. If `held` is the same file, opened before any record was stored there, this open is
-  // used. `recovered_end` is as for DeviceProof::Of().
+  // used. `recovered_end` is as for ReadBack::IfNeeded().
   static Result<std::shared_ptr<SharedSegment>> Open(Directory& directory, uint64_t first_seq,
                                                      const LogUuid& uuid, uint64_t recovered_end,
                                                      OpenedSegment* held);
@@ -47,9 +47,9 @@ class SharedSegment {
   bool faulted() const { return mapping_->faulted(); }
   // The check that a sync by this member needs. Null if every failed writeback is reported to this
   // open of the file. Held with Member::syncing().
-  DeviceProof* proof() { return proof_.get(); }
+  ReadBack* read_back() { return read_back_.get(); }
   // Notes that another member's sync has shown that no writeback had failed before this open.
-  void TrustSyncs() { proof_.reset(); }
+  void TrustSyncs() { read_back_.reset(); }
   // Called before a sync; no member may store before `offset` any more. Callable from any thread.
   void DropBefore(uint64_t offset);
 
@@ -69,7 +69,7 @@ class SharedSegment {
   const std::unique_ptr<File> file_;
   const std::unique_ptr<Mapping> mapping_;
   uint8_t* const data_;
-  std::unique_ptr<DeviceProof> proof_;
+  std::unique_ptr<ReadBack> read_back_;
   std::atomic<uint64_t> dropped_to_{0};
 };
 

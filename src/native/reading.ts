@@ -68,7 +68,7 @@ export interface NativeBounds {
 /** Indices into the fields that `NativeLivePage.look` fills. Ends are exclusive. */
 export const LiveField = {
   /** 1 if the page is valid: a writer has held it at some time since this reader first read it. Otherwise 0. */
-  counts: 0,
+  isValid: 0,
   firstSeq: 1,
   /** Every record below it is acknowledged at `memory`. */
   memoryEnd: 2,

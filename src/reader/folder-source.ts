@@ -97,7 +97,7 @@ export class FolderSource implements ReadSource {
   /** Updates `bounds` if the page is valid; returns whether it is. */
   lookAtBounds(): boolean {
     this.look()
-    if (this.#ended || !this.#counts()) return false
+    if (this.#ended || !this.#isValid()) return false
     const [firstSeq, nextSeq] = [this.#field('firstSeq'), this.#field('memoryEnd')]
     this.bounds = { ...this.bounds, firstSeq, nextSeq, syncedEnd: this.#field('syncedEnd') }
     return true
@@ -113,27 +113,27 @@ export class FolderSource implements ReadSource {
 
   async range(durableOnly: boolean): Promise<{ first: number; limit: number; next: number }> {
     this.look()
-    if (this.#counts()) return { ...this.seqs(), limit: this.followLimit(durableOnly) }
+    if (this.#isValid()) return { ...this.seqs(), limit: this.followLimit(durableOnly) }
     await this.refresh()
     const { firstSeq, nextSeq, syncedEnd } = this.bounds
     return { first: firstSeq, limit: durableOnly ? syncedEnd : nextSeq, next: nextSeq }
   }
 
   seqs(): { first: number; next: number } {
-    if (this.#counts()) return { first: this.#field('firstSeq'), next: this.#field('memoryEnd') }
+    if (this.#isValid()) return { first: this.#field('firstSeq'), next: this.#field('memoryEnd') }
     return { first: this.bounds.firstSeq, next: this.bounds.nextSeq }
   }
 
   limitFor(seq: number): number {
     this.look()
-    if (!this.#counts()) return -1
+    if (!this.#isValid()) return -1
     const limit = this.#field('memoryEnd')
     checkHeld(seq, this.#field('firstSeq'), limit)
     return limit
   }
 
   followLimit(durableOnly: boolean): number {
-    if (this.#counts()) return this.#field(durableOnly ? 'syncedEnd' : 'memoryEnd')
+    if (this.#isValid()) return this.#field(durableOnly ? 'syncedEnd' : 'memoryEnd')
     return durableOnly ? this.bounds.syncedEnd : -1
   }
 
@@ -143,7 +143,7 @@ export class FolderSource implements ReadSource {
     durableOnly: boolean,
     done: (error?: unknown) => void,
   ): () => void {
-    if (!this.#counts()) return this.#pollFiles(reader, limit, durableOnly, done)
+    if (!this.#isValid()) return this.#pollFiles(reader, limit, durableOnly, done)
     const follower = { limit, durableOnly, seen: this.lastTruncation, done }
     this.#followers.add(follower)
     try {
@@ -165,7 +165,7 @@ export class FolderSource implements ReadSource {
     this.look()
     for (const follower of this.#followers) {
       const { limit, durableOnly, seen, done } = follower
-      const waits = this.#counts() && this.lastTruncation === seen && this.followLimit(durableOnly) <= limit
+      const waits = this.#isValid() && this.lastTruncation === seen && this.followLimit(durableOnly) <= limit
       if (waits) continue
       this.#followers.delete(follower)
       done()
@@ -205,7 +205,7 @@ export class FolderSource implements ReadSource {
     const arrived = async (): Promise<boolean> => {
       if (this.#ended) return true
       this.look()
-      if (this.lastTruncation !== lastTruncation || this.#counts()) return true
+      if (this.lastTruncation !== lastTruncation || this.#isValid()) return true
       if (!durableOnly) return reader.poll()
       const start = performance.now()
       await this.refresh()
@@ -229,8 +229,8 @@ export class FolderSource implements ReadSource {
     }
   }
 
-  #counts(): boolean {
-    return this.#field('counts') === 1
+  #isValid(): boolean {
+    return this.#field('isValid') === 1
   }
 
   #field(name: keyof typeof LiveField): number {

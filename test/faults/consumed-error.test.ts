@@ -168,7 +168,7 @@ describe('a log with several writers never acknowledges records lost by a failed
   }
 
   for (const type of TYPES) {
-    test(`${type}: a member that joined later and was vouched for`, async ({ skip }) => {
+    test(`${type}: a member that joined later, after a member that trusts its syncs has synced`, async ({ skip }) => {
       skip(diskProblem(type) !== '', diskProblem(type))
       const disk = diskOf(type)
       const dir = join(disk.dir, 'log')

@@ -107,16 +107,16 @@ TEST_F(LiveWatcherTest, ATrustedPageOutlivesItsWriter) {
   ASSERT_TRUE((*page)->Look().has_value());
   writer_ = std::nullopt;
   const std::unique_ptr<LiveWatcher> watcher = Start();
-  watcher->Watch(10, LiveWatcher::kNever, (*page)->counted_page());
+  watcher->Watch(10, LiveWatcher::kNever, (*page)->valid_page());
   // No follower was called in vain.
   Begin(&writer_.emplace());
   writer_->StoreEnds(0, 11, 11);
   AwaitCalls(1);
   // No reader has accepted the page that replaces it yet.
-  const std::optional<FileId> counted = (*page)->counted_page();
+  const std::optional<FileId> valid_page = (*page)->valid_page();
   ASSERT_TRUE(folder_->Remove(kLiveName).ok());
   writer_ = std::nullopt;
-  watcher->Watch(11, LiveWatcher::kNever, counted);
+  watcher->Watch(11, LiveWatcher::kNever, valid_page);
   AwaitCalls(2);
 }
 

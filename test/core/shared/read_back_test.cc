@@ -11,9 +11,9 @@
 namespace durlog {
 namespace {
 
-class DeviceProofTest : public SharedTestFolder {
+class ReadBackTest : public SharedTestFolder {
  protected:
-  DeviceProofTest()
+  ReadBackTest()
       : files_([this](const ObservedCall& call) {
           if (call.call == "read-direct") ++reads_;
           return Status::Ok();
@@ -47,7 +47,7 @@ class DeviceProofTest : public SharedTestFolder {
   ObservedFileSystem files_;
 };
 
-TEST_F(DeviceProofTest, AMemberThatJoinsReadsBackUntilAnEarlierMemberHasSynced) {
+TEST_F(ReadBackTest, AMemberThatJoinsReadsBackUntilAnEarlierMemberHasSynced) {
   std::unique_ptr<SharedLog> early = OpenMember();
   Write(*early, PayloadOf(0));
   std::unique_ptr<SharedLog> late = OpenCounted();
@@ -58,7 +58,7 @@ TEST_F(DeviceProofTest, AMemberThatJoinsReadsBackUntilAnEarlierMemberHasSynced) 
   EXPECT_FALSE(ReadsBack(*late));
 }
 
-TEST_F(DeviceProofTest, AMemberThatJoinsBeforeTheFirstRecordReadsNothingBack) {
+TEST_F(ReadBackTest, AMemberThatJoinsBeforeTheFirstRecordReadsNothingBack) {
   std::unique_ptr<SharedLog> early = OpenMember();
   std::unique_ptr<SharedLog> second = OpenCounted();
   Write(*early, PayloadOf(0));
@@ -71,7 +71,7 @@ TEST_F(DeviceProofTest, AMemberThatJoinsBeforeTheFirstRecordReadsNothingBack) {
   EXPECT_FALSE(ReadsBack(*second));
 }
 
-TEST_F(DeviceProofTest, AMemberThatAppendsHasTheNextSegmentOpenBeforeItsFirstRecord) {
+TEST_F(ReadBackTest, AMemberThatAppendsHasTheNextSegmentOpenBeforeItsFirstRecord) {
   std::unique_ptr<SharedLog> early = OpenMember();
   std::unique_ptr<SharedLog> other = OpenCounted();
   for (int i = 0; i < 20; ++i) {
@@ -82,7 +82,7 @@ TEST_F(DeviceProofTest, AMemberThatAppendsHasTheNextSegmentOpenBeforeItsFirstRec
   EXPECT_FALSE(ReadsBack(*other));
 }
 
-TEST_F(DeviceProofTest, ASyncBeforeAMemberJoinsDoesNotVouchForIt) {
+TEST_F(ReadBackTest, ASyncBeforeAMemberJoinsDoesNotEndItsReadBack) {
   std::unique_ptr<SharedLog> early = OpenMember();
   AppendSynced(*early);
   AppendSynced(*early);
@@ -90,7 +90,7 @@ TEST_F(DeviceProofTest, ASyncBeforeAMemberJoinsDoesNotVouchForIt) {
   EXPECT_TRUE(ReadsBack(*late));
 }
 
-TEST_F(DeviceProofTest, AMemberThatReadsBackDoesNotVouchForOthers) {
+TEST_F(ReadBackTest, ASyncOfAMemberThatReadsBackEndsNoOtherReadBack) {
   std::unique_ptr<SharedLog> early = OpenMember();
   Write(*early, PayloadOf(0));
   std::unique_ptr<SharedLog> late = OpenMember();
@@ -99,7 +99,7 @@ TEST_F(DeviceProofTest, AMemberThatReadsBackDoesNotVouchForOthers) {
   EXPECT_TRUE(ReadsBack(*later));
 }
 
-TEST_F(DeviceProofTest, AMemberThatNeedsNoProofAnyMoreVouchesForOthers) {
+TEST_F(ReadBackTest, ASyncOfAMemberThatReadsBackNoMoreEndsThatOfOthers) {
   std::unique_ptr<SharedLog> early = OpenMember();
   Write(*early, PayloadOf(0));
   std::unique_ptr<SharedLog> late = OpenMember();
@@ -112,7 +112,7 @@ TEST_F(DeviceProofTest, AMemberThatNeedsNoProofAnyMoreVouchesForOthers) {
   EXPECT_FALSE(ReadsBack(*later));
 }
 
-TEST_F(DeviceProofTest, EachSegmentIsVouchedForByItself) {
+TEST_F(ReadBackTest, EachSegmentIsReadBackByItself) {
   std::unique_ptr<SharedLog> early = OpenMember();
   std::unique_ptr<SharedLog> late = OpenCounted();
   EXPECT_FALSE(ReadsBack(*late));

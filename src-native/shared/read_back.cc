@@ -1,4 +1,4 @@
-#include "shared/device_proof.h"
+#include "shared/read_back.h"
 
 #include "record/segment_name.h"
 #include "segment/open_segment.h"
@@ -8,7 +8,7 @@
 
 namespace durlog {
 
-std::unique_ptr<DeviceProof> DeviceProof::Of(SharedSegment& segment, uint64_t recovered_end) {
+std::unique_ptr<ReadBack> ReadBack::IfNeeded(SharedSegment& segment, uint64_t recovered_end) {
   FrameStep step;
   uint64_t offset = kSegmentHeaderBytes;
   uint64_t end = segment.first_seq();
@@ -21,10 +21,10 @@ std::unique_ptr<DeviceProof> DeviceProof::Of(SharedSegment& segment, uint64_t re
   // No page of the map is dirty before a member reserves the first place.
   const bool untouched = offset == kSegmentHeaderBytes || end == recovered_end;
   if (step.kind == StepKind::kFree && untouched) return nullptr;
-  return std::unique_ptr<DeviceProof>(new DeviceProof(segment.first_seq(), end));
+  return std::unique_ptr<ReadBack>(new ReadBack(segment.first_seq(), end));
 }
 
-void DeviceProof::SkipSynced(SharedSegment& segment, uint64_t synced_end, uint64_t end) {
+void ReadBack::SkipSynced(SharedSegment& segment, uint64_t synced_end, uint64_t end) {
   FrameStep step;
   while (seq_ < synced_end && offset_ < end) {
     StepAt(segment, offset_, &step);
@@ -34,8 +34,8 @@ void DeviceProof::SkipSynced(SharedSegment& segment, uint64_t synced_end, uint64
   }
 }
 
-Status DeviceProof::Check(Directory& directory, SharedSegment& segment, uint32_t direct_alignment,
-                          uint64_t synced_end, uint64_t end) {
+Status ReadBack::Check(Directory& directory, SharedSegment& segment, uint32_t direct_alignment,
+                       uint64_t synced_end, uint64_t end) {
   SkipSynced(segment, synced_end, end);
   const std::string name = SegmentName(segment.first_seq());
   if (!direct_) {

@@ -1,11 +1,12 @@
-// Checks that the device holds the records if the success of a member's sync does not prove it.
+// Reads synced records back from the device if the success of a member's sync does not prove that
+// the device holds them.
 //
 // The system reports a failed writeback once to each open of a file that is older than the failure.
 // If another process has received that report, an open that came later is never informed: its sync
 // succeeds, and the record is only in the page cache. So a member that opened a segment after
 // records had been stored into it reads what it syncs back from the device, until a member that
-// needs no proof has synced the segment with success after that open. No writeback had failed by
-// then, and a later failure is reported to both.
+// trusts its own syncs has synced the segment with success after that open. No writeback had failed
+// by then, and a later failure is reported to both.
 #pragma once
 
 #include <cstdint>
@@ -18,17 +19,17 @@ namespace durlog {
 
 class SharedSegment;
 
-// The proof for one segment. Used by one thread at a time.
-class DeviceProof {
+// The check of one segment. Used by one thread at a time.
+class ReadBack {
  public:
-  // Makes the proof for a segment that has just been opened. Null if it needs none, because no
-  // record has been stored there since the log was recovered up to `recovered_end` from the device.
-  static std::unique_ptr<DeviceProof> Of(SharedSegment& segment, uint64_t recovered_end);
+  // Null if the member may trust its syncs of the segment, which it has just opened: no record has
+  // been stored there since the log was recovered up to `recovered_end` from the device.
+  static std::unique_ptr<ReadBack> IfNeeded(SharedSegment& segment, uint64_t recovered_end);
 
-  // Whether a member that needed no proof has synced the segment since it was opened. That member
-  // has synced every record before `vouched_end`: if one of them was stored after the open, the
+  // Whether a member that trusts its syncs has synced the segment since it was opened. That member
+  // has synced every record before `trusted_end`: if one of them was stored after the open, the
   // sync began after it too.
-  bool IsVouchedFor(uint64_t vouched_end) const { return vouched_end > end_at_open_; }
+  bool IsNoLongerNeeded(uint64_t trusted_end) const { return trusted_end > end_at_open_; }
 
   // Called after a successful sync. Reads every frame from the synced end to the offset `end`,
   // which is a boundary between frames, past the page cache. `synced_end` is published by the
@@ -43,8 +44,7 @@ class DeviceProof {
                uint64_t synced_end, uint64_t end);
 
  private:
-  DeviceProof(uint64_t first_seq, uint64_t end_at_open)
-      : end_at_open_(end_at_open), seq_(first_seq) {}
+  ReadBack(uint64_t first_seq, uint64_t end_at_open) : end_at_open_(end_at_open), seq_(first_seq) {}
   void SkipSynced(SharedSegment& segment, uint64_t synced_end, uint64_t end);
 
   const uint64_t end_at_open_;  // the first seq that was not stored yet
