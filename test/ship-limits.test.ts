@@ -2,7 +2,6 @@
 import { describe, expect, onTestFinished, test } from 'vitest'
 import type { CommitOptions, DurableCursor, Log } from '../src/index.js'
 import type { WriterLog } from '../src/open.js'
-import { Trimmer } from '../src/ship/trimmer.js'
 import { Backoff } from '../src/ship/backoff.js'
 import { resolveShipperOptions } from '../src/ship/options.js'
 import { LogShipper } from '../src/ship/shipper.js'

@@ -23,7 +23,11 @@ const TESTS = [
   ['src/jetstream/restore', ['ship-void'], ['jetstream-restore', 'jetstream-failover', 'jetstream-refused']],
   ['src/jetstream/stream-seqs.ts', ['ship-void'], ['jetstream-restore', 'jetstream-refused']],
   ['src/jetstream/assembler.ts', ['ship-void'], ['jetstream-restore', 'jetstream-refused']],
-  ['src/jetstream/', ['jetstream-flow-control'], ['jetstream', 'jetstream-refused', 'jetstream-truth', 'jetstream-failover']],
+  [
+    'src/jetstream/',
+    ['jetstream-flow-control'],
+    ['jetstream', 'jetstream-refused', 'jetstream-truth', 'jetstream-failover'],
+  ],
   ['src/ship/', ['ship-limits', 'ship-void'], ['jetstream-truth', 'jetstream', 'jetstream-failover']],
   ['src/cursor/', ['cursors'], ['ship-void']],
   [
