@@ -38,6 +38,8 @@ interface Outcome {
 /** Another process that has the log open. */
 class Writer {
   readonly child: ChildProcess
+  readonly #exited: Promise<undefined>
+  readonly #waiting = new Map<unknown, (answer: Outcome) => void>()
   #next = 0
 
   private constructor(dir: string, options: OpenOptions, env: NodeJS.ProcessEnv) {
@@ -45,6 +47,11 @@ class Writer {
       stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
       env: { ...process.env, ...env },
     })
+    this.child.on('message', (message) => {
+      const { id, answer } = message as { id: unknown; answer: Outcome }
+      this.#waiting.get(id)?.(answer)
+    })
+    this.#exited = once(this.child, 'exit').then(() => undefined)
     onTestFinished(() => void this.child.kill('SIGKILL'))
   }
 
@@ -56,16 +63,8 @@ class Writer {
 
   /** Undefined if the process ends instead. */
   #answer(id: number | 'open'): Promise<Outcome | undefined> {
-    return new Promise((resolve) => {
-      const listen = (message: unknown): void => {
-        const { id: answered, answer } = message as { id: unknown; answer: Outcome }
-        if (answered !== id) return
-        this.child.off('message', listen)
-        resolve(answer)
-      }
-      this.child.on('message', listen)
-      this.child.once('exit', () => resolve(undefined))
-    })
+    const answered = new Promise<Outcome>((resolve) => this.#waiting.set(id, resolve))
+    return Promise.race([answered, this.#exited])
   }
 
   append(count: number, durability: 'memory' | 'sync', bytes = RECORD_BYTES): Promise<Outcome | undefined> {
@@ -80,7 +79,7 @@ class Writer {
 
   async kill(): Promise<void> {
     this.child.kill('SIGKILL')
-    if (!this.ended) await once(this.child, 'exit')
+    await this.#exited
   }
 }
 
