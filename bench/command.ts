@@ -6,6 +6,7 @@ import { createInterface } from 'node:readline/promises'
 import { type Command, Option } from 'commander'
 import { addJson } from '#terminal/arguments.js'
 import { ExitCode } from '#terminal/exit-codes.js'
+import { addHelpSection } from '#terminal/help.js'
 import { InputError } from '#terminal/input-error.js'
 import { writeJson, writeOut } from '#terminal/output.js'
 import { type Progress, startProgress } from '#terminal/progress.js'
@@ -154,7 +155,6 @@ async function run(names: string[], given: BenchFlags): Promise<void> {
 }
 
 export function register(command: Command): void {
-  const list = suites.map(({ name, summary }) => `  ${name.padEnd(12)}${summary}`).join('\n')
   command
     .description(
       'Measure durlog on this disk and compare it with raw system calls made by C++ in the same run. Default suites: ' +
@@ -171,6 +171,10 @@ export function register(command: Command): void {
     )
     .option('--vs', 'compare with lmdb, better-sqlite3 and other alternatives that are installed')
     .option('--big', 'include measurements that write ten gigabytes')
-    .addHelpText('after', `\nSuites:\n${list}`)
   addJson(command).action(run)
+  addHelpSection(
+    command,
+    'Suites',
+    suites.map(({ name, summary }) => [name, summary] as const),
+  )
 }

@@ -268,6 +268,6 @@ test('durlog example lists every example with its purpose, and prints one by nam
     text(spawn(process.execPath, [cli, 'example', ...args], { stdio: 'pipe' }).stdout)
   const listed = (await durlog()).trimEnd().split('\n')
   expect(listed).toHaveLength(readdirSync(EXAMPLES).length)
-  for (const line of listed) expect(line).toMatch(/^[A-Za-z-]+ +[A-Za-z].{20,90}$/)
+  for (const line of listed) expect(line).toMatch(/^ {2}[A-Za-z-]+ {2,}[A-Za-z].{20,90}$/)
   expect(await durlog('outbox-consumer')).toBe(readFileSync(join(EXAMPLES, 'outbox-consumer.mjs'), 'utf8'))
 })

@@ -162,6 +162,7 @@ describe('the module', () => {
     const told = run(program, project, { DURLOG_BINARY: BINARY })
     expect(told).toContain('ERR_DURLOG_UNSUPPORTED')
     expect(told).toContain('npm install @nats-io/jetstream @nats-io/transport-node')
+    expect(told).not.toContain('Require stack')
   })
 
   test('leaves the settings of the diagnostic report unchanged', () => {

@@ -10,7 +10,7 @@ export async function loadSigning(): Promise<Signing> {
   } catch (cause) {
     throw new DurlogError(
       'ERR_DURLOG_UNSUPPORTED',
-      `durlog/archive needs the package aws4fetch, which signs requests: npm install aws4fetch (${(cause as Error).message})`,
+      `durlog/archive needs the package aws4fetch, which signs requests: npm install aws4fetch (${(cause as Error).message.split('\n', 1)[0]})`,
       { cause },
     )
   }

@@ -63,3 +63,8 @@ export function addTimes(command: Command, verb = 'print records'): Command {
     )
     .option('--until <time>', `${verb} before this time`, toTimeMs)
 }
+
+/** Adds the option --retry-for. */
+export function addRetryFor(command: Command): Command {
+  return command.option('--retry-for <ms>', 'stop after this time of failures in a row (default: never)', toWaitMs)
+}

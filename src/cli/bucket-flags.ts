@@ -19,7 +19,7 @@ export function addBucket(command: Command): Command {
     .addHelpText('after', BUCKET_HELP)
 }
 
-export function isBucket(text: string | undefined): text is string {
+export function isBucket(text: string | undefined): text is `s3://${string}` {
   return text?.startsWith('s3://') === true
 }
 

@@ -80,7 +80,12 @@ const ADVICE: Partial<Record<DurlogErrorCode, Advice>> = {
       : isOfStreams(has)
         ? 'check the names; "durlog streams DIR append NAME" creates a folder of streams, and a stream'
         : 'check the name of the folder; "durlog append DIR" creates a log',
-  ERR_DURLOG_NOT_A_LOG: () => 'the folder holds other files: name a new or empty folder',
+  ERR_DURLOG_NOT_A_LOG: (has) =>
+    has('--log')
+      ? 'name a new or empty folder, or a folder of streams; --log DIR serves a log'
+      : isOfStreams(has)
+        ? 'name a new or empty folder, or a folder of streams; "durlog stat DIR" describes a log'
+        : 'name a new or empty folder, or the folder of a log',
   ERR_DURLOG_LOCKED: (has) => {
     if (isOfStreams(has))
       return 'that process has opened the folder with "exclusive", or as "durlog serve" without --shared: wait until it closes it, or stop it'
@@ -108,7 +113,6 @@ const ADVICE: Partial<Record<DurlogErrorCode, Advice>> = {
   ERR_DURLOG_RECORD_EMPTY: () => 'a record has at least one byte',
   ERR_DURLOG_RECORD_TOO_LARGE: (has) =>
     has('--max-record-bytes') ? 'use a larger --max-record-bytes, and a larger --segment-bytes if necessary' : '',
-  ERR_DURLOG_UNSUPPORTED: () => 'leave --strategy and --preallocate at auto',
   ERR_DURLOG_OUT_OF_RANGE: (has) =>
     isOfStreams(has)
       ? '"durlog streams DIR stat NAME" prints the first seq and the number of records'

@@ -1,6 +1,7 @@
 /** Generates the manual page durlog(1) from the texts of --help. */
 import type { Command } from 'commander'
 import { EXIT_CODES_HELP } from '../terminal/exit-codes.js'
+import { helpSections } from '../terminal/help.js'
 
 /** Escapes `text` so that roff shows it literally. */
 function literal(text: string): string {
@@ -10,13 +11,17 @@ function literal(text: string): string {
     .replace(/^([.'])/gm, '\\&$1')
 }
 
+function item([term, description]: readonly [string, string]): string[] {
+  return ['.TP', `.B ${literal(term)}`, literal(description)]
+}
+
 function section(command: Command): string[] {
   const help = command.createHelp()
   const entries = [
-    ...help.visibleArguments(command).map((item) => [help.argumentTerm(item), help.argumentDescription(item)]),
-    ...help.visibleOptions(command).map((item) => [help.optionTerm(item), help.optionDescription(item)]),
+    ...help.visibleArguments(command).map((each) => [help.argumentTerm(each), help.argumentDescription(each)]),
+    ...help.visibleOptions(command).map((each) => [help.optionTerm(each), help.optionDescription(each)]),
   ] as [string, string][]
-  const args = command.registeredArguments.map((item) => help.argumentTerm(item))
+  const args = command.registeredArguments.map((each) => help.argumentTerm(each))
   const usage = [
     'durlog',
     command.name(),
@@ -26,7 +31,8 @@ function section(command: Command): string[] {
   return [
     `.SS ${literal(usage.join(' '))}`,
     literal(command.description()),
-    ...entries.flatMap(([term, description]) => ['.TP', `.B ${literal(term)}`, literal(description)]),
+    ...entries.flatMap(item),
+    ...helpSections(command).flatMap(({ title, items }) => ['.PP', literal(`${title}:`), ...items.flatMap(item)]),
   ]
 }
 

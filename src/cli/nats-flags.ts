@@ -15,7 +15,6 @@ export interface NatsFlags {
   tlsFirst?: boolean
   domain?: string
   timeout?: number
-  retryFor?: number
 }
 
 export const NATS_HELP = `
@@ -38,7 +37,6 @@ export function addNats(command: Command): Command {
     .option('--tls-first', 'start TLS before the greeting of the server, for servers with handshake_first')
     .option('--domain <name>', 'the JetStream domain')
     .option('--timeout <ms>', 'the longest time for a response', toWaitMs, 10_000)
-    .option('--retry-for <ms>', 'stop after this time of failures in a row (default: never)', toWaitMs)
     .addHelpText('after', NATS_HELP)
 }
 

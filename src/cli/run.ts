@@ -7,14 +7,21 @@ import { packageVersion } from '../terminal/version.js'
 import { addCommands } from './command-list.js'
 import { reportFailure } from './failure.js'
 
+const START_HELP = `
+Start:
+  echo hello | durlog append ./log   create a log and append a record to it
+  durlog cat ./log                   print the records
+  durlog example                     list programs for common tasks
+`
+
 /** Runs one command and returns its exit status. */
 export async function run(args: readonly string[]): Promise<number> {
   const json = args.includes('--json')
   let help = ''
   const program = new Command('durlog')
-    .description('An append log that says, for each record, how safe it is.')
+    .description('A durable append log. Each append has a durability level, which says how safe its record is.')
     .version(packageVersion(), '-V, --version', 'print the version')
-    .addHelpText('after', EXIT_CODES_HELP)
+    .addHelpText('after', START_HELP + EXIT_CODES_HELP)
     .exitOverride()
     .configureOutput({
       writeOut: (text) => {
@@ -27,7 +34,10 @@ export async function run(args: readonly string[]): Promise<number> {
   const chosen = named[0] === 'help' ? named[1] : named[0]
   try {
     await addCommands(program, (name) => name === chosen)
-    for (const command of program.commands) command.addHelpText('after', EXIT_CODES_HINT)
+    for (const command of program.commands) {
+      command.addHelpText('after', EXIT_CODES_HINT)
+      command.showHelpAfterError(`  usage: durlog ${command.name()} ${command.usage()}`)
+    }
     await program.parseAsync([...args], { from: 'user' })
     return Number(process.exitCode ?? ExitCode.ok)
   } catch (error) {

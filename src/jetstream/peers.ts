@@ -11,7 +11,7 @@ export async function loadPeers(): Promise<{ transport: Transport; jetStream: Je
   } catch (cause) {
     throw new DurlogError(
       'ERR_DURLOG_UNSUPPORTED',
-      `durlog/jetstream needs the NATS client: npm install @nats-io/jetstream @nats-io/transport-node (${(cause as Error).message})`,
+      `durlog/jetstream needs the NATS client: npm install @nats-io/jetstream @nats-io/transport-node (${(cause as Error).message.split('\n', 1)[0]})`,
       { cause },
     )
   }

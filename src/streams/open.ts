@@ -187,7 +187,7 @@ async function refuseLog(dir: string): Promise<void> {
   if (names.includes('catalog') || !names.some((name) => name.endsWith('.seg'))) return
   throw new DurlogError(
     'ERR_DURLOG_NOT_A_LOG',
-    `${dir} contains a log, not streams: open it with open(), or choose another folder`,
+    `${dir} contains a log, not streams: open it with open() of durlog, or choose another folder`,
     {
       path: dir,
     },

@@ -64,7 +64,13 @@ test.skipIf(!has('man'))('man formats the manual page without a warning', async 
   expect(stdout.toString()).toContain('durlog')
 })
 
+test('the manual page has every action of streams', async () => {
+  const page = (await durlog(['man'])).stdout.toString()
+  for (const action of ['ls', 'stat [NAME]', 'fork NAME NEW', 'import FILE...', 'verify'])
+    expect(page).toContain(`.TP\n.B ${action}\n`)
+})
+
 test('each --help fits 80 columns', () => {
-  for (const { name } of COMMANDS.filter((command) => command.name !== 'bench'))
+  for (const { name } of COMMANDS)
     expect((helps.get(name) as string).split('\n').filter((line) => line.length > 80)).toEqual([])
 })

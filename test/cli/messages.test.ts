@@ -97,6 +97,40 @@ test.each([
   expect(judgeFlush({ writeUs: 3, syncUs: micros, quickSyncUs: micros }).found).toContain(`${text} for an fdatasync`)
 })
 
+test('a missing package: there is no advice about options for the disk', () => {
+  expect(advice('ERR_DURLOG_UNSUPPORTED', '--strategy')).toBe('')
+})
+
+test('serve of a folder with a log names --log', async () => {
+  const dir = join(scratchDir(), 'log')
+  await durlog(['append', dir], 'x\n')
+  const { code, stderr } = await durlog(['serve', dir])
+  expect([code, stderr]).toEqual([66, expect.stringContaining('--log DIR serves a log')])
+})
+
+test('a missing argument and an unknown option: the message has the usage of the command', async () => {
+  for (const args of [['append'], ['append', 'log', '--fast']]) {
+    const { code, stderr } = await durlog(args)
+    expect([code, stderr]).toEqual([64, expect.stringContaining('\n  usage: durlog append [options] <dir> [file]\n')])
+  }
+})
+
+test('restore refuses options that its source does not have, and names the folder that does not exist', async () => {
+  const dir = join(scratchDir(), 'log')
+  const copy = join(scratchDir(), 'copy')
+  await durlog(['append', dir], 'a\nb\n')
+  await durlog(['backup', dir, copy])
+  for (const [source, flags, message] of [
+    [copy, ['--to', '1'], '--to does not apply to a backup'],
+    ['s3://bucket', ['--from', '1'], '--from does not apply to a bucket'],
+    ['nats://127.0.0.1', ['--list'], '--list does not apply to a server'],
+    ['none', [], 'there is no folder none'],
+  ] as const) {
+    const { code, stderr } = await durlog(['restore', join(scratchDir(), 'back'), source, ...flags])
+    expect([code, stderr]).toEqual([64, expect.stringContaining(message)])
+  }
+})
+
 test('ship --status of an empty log says that there are no records', async () => {
   const dir = join(scratchDir(), 'log')
   await durlog(['append', dir])

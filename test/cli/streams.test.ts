@@ -123,7 +123,7 @@ test('import makes intact lines records once, and lists the others with file and
   expect([dry.code, readdirSync(folder)]).toEqual([65, ['session-7.jsonl']])
   for (const stored of [3, 0]) {
     const { stdout, code } = await durlog(['streams', dir, 'import', '--time-field', 'at', '--prefix', 'old/', file])
-    expect(stdout.toString()).toContain(`3 intact lines, ${stored} are new in the stream old/session-7; 3 damaged`)
+    expect(stdout.toString()).toContain(`3 intact lines, ${stored} new in the stream old/session-7; 3 damaged`)
     expect(code).toBe(65)
   }
   const records = (await text(['streams', dir, 'export', 'old/session-7']))

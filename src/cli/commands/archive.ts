@@ -4,7 +4,7 @@ import { open } from '../../index.js'
 import { addJson } from '../../terminal/arguments.js'
 import { ExitCode } from '../../terminal/exit-codes.js'
 import { InputError } from '../../terminal/input-error.js'
-import { toBytes, toWaitMs } from '../arguments.js'
+import { addRetryFor, toBytes, toWaitMs } from '../arguments.js'
 import { addBucket, type BucketFlags, isBucket, toBucketAccess } from '../bucket-flags.js'
 import {
   endingSignal,
@@ -39,8 +39,7 @@ export function register(command: Command): void {
     .option('--cursor <name>', 'the cursor of the log for this archive', 'archive')
     .option('--flush <ms>', 'the longest time between two uploads (default: 10s)', toWaitMs)
     .option('--flush-bytes <bytes>', 'upload earlier if this many bytes wait (default: 64MiB)', toBytes)
-    .option('--retry-for <ms>', 'stop after this time of failures in a row (default: never)', toWaitMs)
-  addJson(addBucket(command)).action(run)
+  addJson(addBucket(addRetryFor(command))).action(run)
 }
 
 async function run(dir: string, bucket: string | undefined, flags: Flags): Promise<void> {

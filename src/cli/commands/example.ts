@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import type { Command } from 'commander'
 import { ExitCode } from '../../terminal/exit-codes.js'
+import { formatItems } from '../../terminal/help.js'
 import { InputError } from '../../terminal/input-error.js'
 import { writeOut } from '../../terminal/output.js'
 
@@ -16,21 +17,19 @@ export function register(command: Command): void {
 /** Returns the first sentence of the comment at the beginning of an example. */
 function summaryOf(file: string): string {
   const comment = /^(?:(?:\/\/|#) ?.*\n)+/.exec(readFileSync(new URL(file, FOLDER), 'utf8'))?.[0] ?? ''
-  return `${
-    comment
-      .replaceAll(/^(?:\/\/|#) ?/gm, '')
-      .replaceAll('\n', ' ')
-      .split('. ')[0]
-  }`
+  const [sentence = ''] = comment
+    .replaceAll(/^(?:\/\/|#) ?/gm, '')
+    .replaceAll('\n', ' ')
+    .split('. ')
+  return sentence.trim()
 }
 
-async function run(name: string | undefined): Promise<void> {
+async function run(name: string | undefined, _: unknown, command: Command): Promise<void> {
   const files = readdirSync(FOLDER).sort()
   const nameOf = (file: string): string => file.replace(/\.(?:[cm]js|py|service)$/, '')
   if (name === undefined) {
-    const lines = files.map((file) => `${nameOf(file).padEnd(20)}${summaryOf(file)}\n`)
-    await writeOut(lines.join(''))
-    return
+    const items = files.map((file) => [nameOf(file), summaryOf(file)] as const)
+    return await writeOut(`${formatItems(command, items, process.stdout.columns ?? Number.POSITIVE_INFINITY)}\n`)
   }
   const file = files.find((each) => each === name || nameOf(each) === name)
   if (file === undefined) {

@@ -6,7 +6,7 @@ import { ExitCode } from '../../terminal/exit-codes.js'
 import { InputError } from '../../terminal/input-error.js'
 import { formatCounted, formatSeqs, writeSummary } from '../../terminal/output.js'
 import { startProgress } from '../../terminal/progress.js'
-import { toBytes, toTimeMs } from '../arguments.js'
+import { addRetryFor, toBytes, toTimeMs } from '../arguments.js'
 import { addBucket, isBucket } from '../bucket-flags.js'
 import { type BucketRestoreFlags, runBucketRestore } from '../bucket-restore.js'
 import { addNats, type NatsFlags, toAccess } from '../nats-flags.js'
@@ -18,36 +18,69 @@ interface Flags extends NatsFlags, BucketRestoreFlags {
   segmentBytes?: number
 }
 
+/** The headings of the options in --help. `SOURCES` has those whose options a source accepts. */
+const FOR_BOTH = 'Options for a bucket or a server:'
+const FOR_BUCKETS = 'Options for a bucket:'
+const FOR_SERVERS = 'Options for a server:'
+const SOURCES = {
+  'a backup, which is copied whole': [],
+  'a bucket': [FOR_BOTH, FOR_BUCKETS],
+  'a server': [FOR_BOTH, FOR_SERVERS],
+} as const
+
 export function register(command: Command): void {
   command
     .description(
-      'Restore a log into DIR, a new or empty folder, with the same seqs, times, bytes and UUID. SOURCE is the folder of a backup ("durlog backup"), the bucket of an archive ("durlog archive"), or a server with the stream to which the log was shipped ("durlog ship"). If it was interrupted, run it again to continue. A server needs --stream, and the packages @nats-io/jetstream and @nats-io/transport-node; a bucket needs aws4fetch. A backup is copied whole. --list, --uuid and --generation apply only to buckets; --to, --until, --follow and --retry-for apply to buckets and servers.',
+      'Restore a log into DIR, a new or empty folder, with the same seqs, times, bytes and UUID. SOURCE is the folder of a backup ("durlog backup"), the bucket of an archive ("durlog archive"), or a server with the stream to which the log was shipped ("durlog ship"). If it was interrupted, run it again to continue. A server needs --stream, and the packages @nats-io/jetstream and @nats-io/transport-node; a bucket needs aws4fetch.',
     )
     .argument('<dir>', 'the folder of the log')
     .argument(
       '[source]',
       'a folder, s3://bucket/prefix, or nats://host:port (default: NATS_URL, or nats://127.0.0.1:4222)',
     )
-    .option('--from <seq>', 'the first record (default: the oldest)', parseWhole)
+  addJson(command)
+    .optionsGroup(FOR_BOTH)
     .option('--to <seq>', 'end before this record (default: restore all)', parseWhole)
     .option('--until <time>', 'end before this time: ISO 8601, or how long ago (90s, 15m, 2h, 7d)', toTimeMs)
     .option('--follow', 'keep the restored log up to date for readers, until SIGINT or SIGTERM')
-    .option('--segment-bytes <bytes>', 'size of segment files', toBytes)
+  addRetryFor(command)
+    .optionsGroup(FOR_BUCKETS)
     .option('--list', 'only list the contents of the bucket')
     .option('--uuid <uuid>', 'the UUID of the log, if the bucket holds several')
     .option('--generation <number>', 'the history of a log that was truncated (default: the newest)', parseWhole)
-  addJson(addBucket(addNats(command))).action(run)
+  addBucket(command)
+    .optionsGroup(FOR_SERVERS)
+    .option('--from <seq>', 'the first record (default: the oldest)', parseWhole)
+    .option('--segment-bytes <bytes>', 'size of segment files', toBytes)
+  addNats(command).action(run)
 }
 
-async function run(dir: string, url: string | undefined, flags: Flags): Promise<void> {
-  if (url !== undefined && statSync(url, { throwIfNoEntry: false })?.isDirectory())
+function refuseOthers(source: keyof typeof SOURCES, command: Command): void {
+  const groups: readonly string[] = SOURCES[source]
+  const wrong = command.options.find(
+    (option) =>
+      option.helpGroupHeading !== undefined &&
+      !groups.includes(option.helpGroupHeading) &&
+      command.getOptionValueSource(option.attributeName()) === 'cli',
+  )
+  if (wrong !== undefined) throw new InputError(`${wrong.long} does not apply to ${source}`, ExitCode.usage)
+}
+
+async function run(dir: string, url: string | undefined, flags: Flags, command: Command): Promise<void> {
+  if (url !== undefined && statSync(url, { throwIfNoEntry: false })?.isDirectory()) {
+    refuseOthers('a backup, which is copied whole', command)
     return runCopy('restore', url, dir, { json: flags.json === true })
+  }
   const ending = endingSignal()
-  if (isBucket(url)) return runBucketRestore(dir, url, flags, ending)
+  if (isBucket(url)) {
+    refuseOthers('a bucket', command)
+    return runBucketRestore(dir, url, flags, ending)
+  }
+  refuseOthers('a server', command)
   const { stream, subject, from, to, until, follow, segmentBytes, json } = flags
   if (stream === undefined)
     throw new InputError(
-      '--stream is missing: it is the name of the stream on the server; to restore a backup, name its folder',
+      `${url === undefined || url.includes('://') ? '' : `there is no folder ${url}; `}to restore a backup, name its folder; to restore from a server, name its stream with --stream`,
       ExitCode.usage,
     )
   const progress = startProgress('restore', 0, json === true)

@@ -4,6 +4,7 @@ import { ship } from '../../jetstream/index.js'
 import { addJson, parseWhole } from '../../terminal/arguments.js'
 import { ExitCode } from '../../terminal/exit-codes.js'
 import { InputError } from '../../terminal/input-error.js'
+import { addRetryFor } from '../arguments.js'
 import { addNats, type NatsFlags, toAccess } from '../nats-flags.js'
 import {
   endingSignal,
@@ -23,6 +24,7 @@ interface Flags extends NatsFlags {
   skipGaps?: boolean
   split: boolean
   maxInFlight: number
+  retryFor?: number
   json?: boolean
 }
 
@@ -43,7 +45,7 @@ export function register(command: Command): void {
     .option('--skip-gaps', 'continue after records that neither the log nor the stream holds')
     .option('--no-split', 'stop at a record that is longer than a message may be')
     .option('--max-in-flight <count>', 'the largest number of unacknowledged records', parseWhole, 2000)
-  addJson(addNats(command)).action(run)
+  addJson(addNats(addRetryFor(command))).action(run)
 }
 
 async function run(dir: string, url: string | undefined, flags: Flags): Promise<void> {

@@ -2,6 +2,7 @@ import { Argument, type Command } from 'commander'
 import { joinStreams } from '../../streams/open-streams.js'
 import { addJson, parseWhole } from '../../terminal/arguments.js'
 import { ExitCode } from '../../terminal/exit-codes.js'
+import { addHelpSection } from '../../terminal/help.js'
 import { InputError } from '../../terminal/input-error.js'
 import { ACTIONS, type Action } from '../streams/actions.js'
 import { importFiles } from '../streams/import.js'
@@ -21,36 +22,65 @@ export interface StreamsFlags {
 
 type Flag = Exclude<keyof StreamsFlags, 'json'>
 
-/** The number and names of the arguments of each action, and the options that it accepts. */
-const USAGES: Record<string, { min: number; max: number; names: string; flags: readonly Flag[] }> = {
-  ls: { min: 0, max: 0, names: '', flags: ['prefix'] },
-  stat: { min: 0, max: 1, names: ' [NAME]', flags: [] },
-  cat: { min: 1, max: 1, names: ' NAME', flags: ['from', 'times'] },
-  tail: { min: 1, max: 1, names: ' NAME', flags: ['lines', 'follow', 'times'] },
-  export: { min: 1, max: 1, names: ' NAME', flags: ['from'] },
-  append: { min: 1, max: 2, names: ' NAME [FILE]', flags: ['timeField'] },
-  rm: { min: 1, max: Number.POSITIVE_INFINITY, names: ' NAME...', flags: [] },
-  fork: { min: 2, max: 2, names: ' NAME NEW', flags: ['from'] },
+interface Usage {
+  /** The number of arguments after the action, and their names. */
+  min: number
+  max: number
+  names: string
+  /** The options that the action accepts. */
+  flags: readonly Flag[]
+  summary: string
+}
+
+const USAGES: Record<string, Usage> = {
+  ls: { min: 0, max: 0, names: '', flags: ['prefix'], summary: 'list the streams' },
+  stat: { min: 0, max: 1, names: ' [NAME]', flags: [], summary: 'describe the stream NAME, or the folder' },
+  cat: { min: 1, max: 1, names: ' NAME', flags: ['from', 'times'], summary: 'print the values, each on a line' },
+  tail: {
+    min: 1,
+    max: 1,
+    names: ' NAME',
+    flags: ['lines', 'follow', 'times'],
+    summary: 'print the last values, each on a line',
+  },
+  export: {
+    min: 1,
+    max: 1,
+    names: ' NAME',
+    flags: ['from'],
+    summary: 'print each record as JSON, with its seq and timestamp',
+  },
+  append: {
+    min: 1,
+    max: 2,
+    names: ' NAME [FILE]',
+    flags: ['timeField'],
+    summary: 'append each line of FILE (default: stdin) as a value',
+  },
+  rm: { min: 1, max: Number.POSITIVE_INFINITY, names: ' NAME...', flags: [], summary: 'delete the streams' },
+  fork: {
+    min: 2,
+    max: 2,
+    names: ' NAME NEW',
+    flags: ['from'],
+    summary: 'create the stream NEW from the records of NAME',
+  },
   import: {
     min: 1,
     max: Number.POSITIVE_INFINITY,
     names: ' FILE...',
     flags: ['name', 'prefix', 'timeField', 'dryRun', 'watch'],
+    summary:
+      'append each intact line of the .jsonl files FILE to the stream with the name of the file, only once even if it is repeated; list torn, fused and invalid lines',
   },
-  verify: { min: 0, max: 0, names: '', flags: ['prefix'] },
+  verify: { min: 0, max: 0, names: '', flags: ['prefix'], summary: 'read every record; exit with 2 if one is damaged' },
 }
 
 export function register(command: Command): void {
   command
-    .description(
-      `Work with a folder of streams, even while other processes have it open. Actions: ${Object.entries(USAGES)
-        .map(([action, { names }]) => action + names)
-        .join(
-          ', ',
-        )}. "cat" and "tail" print each value on a line; "append" reads one value per line of FILE or stdin; "import" appends each intact line of the .jsonl files FILE to the stream with the name of the file, only once even if it is repeated, and lists torn, fused and invalid lines; "fork" creates the stream NEW from the records of NAME; "verify" reads every record.`,
-    )
+    .description('Work with a folder of streams, even while other processes have it open.')
     .argument('<dir>', 'the folder of the streams')
-    .addArgument(new Argument('<action>', 'the action').choices(Object.keys(USAGES)))
+    .addArgument(new Argument('<action>', 'one of the actions below').choices(Object.keys(USAGES)))
     .argument('[names...]', 'streams or files')
     .option('--prefix <text>', 'ls, verify: only streams whose names begin with it; import: prepend it to stream names')
     .option('-n, --lines <count>', 'tail: the number of records (default: 10)', parseWhole)
@@ -65,17 +95,22 @@ export function register(command: Command): void {
     .option('--dry-run', 'import: only report')
     .option('--watch', 'import: also import lines that programs append to the files, until interrupted')
   addJson(command).action(run)
+  addHelpSection(
+    command,
+    'Actions',
+    Object.entries(USAGES).map(([action, { names, summary }]) => [action + names, summary] as const),
+  )
 }
 
 function check(action: string, names: readonly string[], flags: StreamsFlags): void {
-  const usage = USAGES[action] as (typeof USAGES)[string]
+  const usage = USAGES[action] as Usage
   const given = (Object.keys(flags) as (keyof StreamsFlags)[]).filter((flag): flag is Flag => flag !== 'json')
   const wrong = given.find((flag) => !usage.flags.includes(flag))
   const problem =
     wrong !== undefined
       ? `"${action}" has no option --${wrong.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`
       : names.length < usage.min || names.length > usage.max
-        ? `usage: durlog streams DIR ${action}${usage.names}`
+        ? `"${action}" is called as: durlog streams DIR ${action}${usage.names}`
         : flags.name !== undefined && names.length > 1
           ? '--name is the name of a single stream: name one file'
           : flags.dryRun && flags.watch

@@ -116,7 +116,7 @@ class FileImport {
     if (!isNew || (watch && !json && this.#records === 0)) return
     const [file, stream] = [this.#path, this.#name]
     if (json) return writeJson({ file, stream, intact: this.#records, stored: this.#stored, damaged: this.#bad.length })
-    const stored = this.#streams === undefined ? 'nothing is stored' : `${this.#stored} are new in the stream ${stream}`
+    const stored = this.#streams === undefined ? 'nothing is stored' : `${this.#stored} new in the stream ${stream}`
     await writeOut(`${file}: ${formatCounted(this.#records, 'intact line')}, ${stored}; ${this.#bad.length} damaged\n`)
   }
 
