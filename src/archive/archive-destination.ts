@@ -5,16 +5,16 @@ import type { Log, ReadableLog, ReadOnlyLog } from '../index.js'
 import { ShipConflict } from '../ship/conflict.js'
 import type { Destination, ReplicationSession } from '../ship/destination.js'
 import { gapError } from '../ship/start.js'
-import { ConditionFailed } from './answers.js'
 import { advanceBoundary, readBoundary } from './boundary.js'
 import type { Bucket } from './bucket.js'
 import { archiveCursors } from './cursors.js'
 import { archiveRoot, digitsOf, seqOfKey } from './layout.js'
 import { addHistory } from './manifest.js'
 import { type PieceFacts, toMetadata } from './piece.js'
-import { findPlace, type Place } from './place.js'
+import { type ArchivePosition, findPosition } from './position.js'
 import { checkStore } from './probe.js'
-import { type LocalPiece, type LocalSegment, SegmentGone, Segments } from './segments.js'
+import { type LocalPiece, type LocalSegment, SegmentRemoved, Segments } from './segments.js'
+import { ConditionFailed } from './store-errors.js'
 import { encodingOfStreams } from './streams-folder.js'
 
 /** The longest part of the active segment in bytes. A piece is in memory while it is sent. */
@@ -72,7 +72,7 @@ export class ArchiveDestination implements Destination {
     try {
       await running
     } catch (error) {
-      if (error instanceof ConditionFailed || error instanceof SegmentGone) throw new ShipConflict(error.message)
+      if (error instanceof ConditionFailed || error instanceof SegmentRemoved) throw new ShipConflict(error.message)
       throw error
     } finally {
       this.#inFlight = 0
@@ -109,24 +109,24 @@ export class ArchiveDestination implements Destination {
       await checkStore(this.#bucket, archiveRoot(this.#bucket.prefix, log.uuid))
     this.#isProbed = true
     this.#streams = await encodingOfStreams(log.dir)
-    const place = await findPlace(this.#bucket, log, this.#segments, cursor.position)
+    const position = await findPosition(this.#bucket, log, this.#segments, cursor.position)
     if (signal.aborted) return
     const { generation } = log
     this.#log = log
     this.#generation = generation
-    if (place.next < log.firstSeq) throw gapError(place.next, log.firstSeq - 1)
-    if (this.#streams !== undefined && place.isEmpty && place.next > 0) throw tooLateError(log.dir, place.next)
-    if (place.next !== cursor.position || cursor.generation < generation) await cursor.seek(place.next)
-    session.onStart(place.next - 1)
-    if (place.isNew) this.#options.onForked(place.history.generation, place.history.from)
-    await this.#removeParts(place)
+    if (position.next < log.firstSeq) throw gapError(position.next, log.firstSeq - 1)
+    if (this.#streams !== undefined && position.isEmpty && position.next > 0) throw tooLateError(log.dir, position.next)
+    if (position.next !== cursor.position || cursor.generation < generation) await cursor.seek(position.next)
+    session.onStart(position.next - 1)
+    if (position.isNew) this.#options.onForked(position.history.generation, position.history.from)
+    await this.#removeParts(position)
     for (;;) {
       const isLast = this.#ended
       this.#flushes = false
       if (log.readOnly) await log.refresh()
       if (log.generation !== generation) throw new ShipConflict('the log was truncated')
-      await this.#archive(session, place, generation)
-      this.#cursors = await archiveCursors(this.#bucket, session, place.next - 1, this.#cursors)
+      await this.#archive(session, position, generation)
+      this.#cursors = await archiveCursors(this.#bucket, session, position.next - 1, this.#cursors)
       if (isLast) return
       await this.#wait(session)
     }
@@ -150,55 +150,66 @@ export class ArchiveDestination implements Destination {
   }
 
   /** Archives every record that was synced when this is called. */
-  async #archive(session: ReplicationSession, place: Place, generation: number): Promise<void> {
+  async #archive(session: ReplicationSession, position: ArchivePosition, generation: number): Promise<void> {
     const { log } = session
     const end = log.syncedSeq + 1
     for (;;) {
-      if (place.next < log.firstSeq) throw gapError(place.next, log.firstSeq - 1)
-      const segment = await this.#segments.find(place.unit)
+      if (position.next < log.firstSeq) throw gapError(position.next, log.firstSeq - 1)
+      const segment = await this.#segments.find(position.segmentsEnd)
       if (segment === undefined) {
         // The segment was trimmed after all of its records were archived in parts, before it was archived whole.
-        place.unit = place.next
-        place.unitPrevious = place.previous
-        if (place.next >= end) return
+        position.segmentsEnd = position.next
+        position.segmentsPrevious = position.previous
+        if (position.next >= end) return
         continue
       }
       const { endSeq } = segment
       const isSealed = endSeq !== undefined && endSeq <= end
-      if (isSealed && place.unit < endSeq) await this.#archiveSegment(session, place, segment, generation)
-      else if (place.next < end) await this.#archivePart(session, place, end, generation)
+      if (isSealed && position.segmentsEnd < endSeq) await this.#archiveSegment(session, position, segment, generation)
+      else if (position.next < end) await this.#archivePart(session, position, end, generation)
       else return
     }
   }
 
-  /** Archives a sealed segment from `place.unit` to its end, as one object. */
+  /** Archives a sealed segment from `position.segmentsEnd` to its end, as one object. */
   async #archiveSegment(
     session: ReplicationSession,
-    place: Place,
+    position: ArchivePosition,
     segment: LocalSegment,
     generation: number,
   ): Promise<void> {
     const endSeq = segment.endSeq as number
-    const piece = await this.#read(session, segment, place.unit, endSeq, Number.MAX_SAFE_INTEGER, generation)
+    const piece = await this.#read(session, segment, position.segmentsEnd, endSeq, Number.MAX_SAFE_INTEGER, generation)
     if (piece.facts.lastSeq + 1 !== endSeq) throw damagedError(session, piece.facts.lastSeq + 1)
-    const facts = { ...piece.facts, generation, previous: place.unitPrevious, streams: this.#streams }
-    await this.#store(session, place, `${place.history.names.log}${digitsOf(place.unit)}`, piece.body, facts)
-    place.unit = endSeq
-    place.unitPrevious = facts.sha256
+    const facts = { ...piece.facts, generation, previous: position.segmentsPrevious, streams: this.#streams }
+    await this.#store(
+      session,
+      position,
+      `${position.history.names.log}${digitsOf(position.segmentsEnd)}`,
+      piece.body,
+      facts,
+    )
+    position.segmentsEnd = endSeq
+    position.segmentsPrevious = facts.sha256
     // The next piece follows the whole segment, and no longer its last part.
-    if (place.next === endSeq) place.previous = facts.sha256
-    await this.#removeParts(place)
+    if (position.next === endSeq) position.previous = facts.sha256
+    await this.#removeParts(position)
   }
 
   /** Archives records of the active segment. */
-  async #archivePart(session: ReplicationSession, place: Place, end: number, generation: number): Promise<void> {
-    const segment = await this.#segments.find(place.next)
-    if (segment === undefined) throw new SegmentGone(`the segment of record ${place.next} was removed`)
+  async #archivePart(
+    session: ReplicationSession,
+    position: ArchivePosition,
+    end: number,
+    generation: number,
+  ): Promise<void> {
+    const segment = await this.#segments.find(position.next)
+    if (segment === undefined) throw new SegmentRemoved(`the segment of record ${position.next} was removed`)
     const endSeq = Math.min(end, segment.endSeq ?? end)
-    const piece = await this.#read(session, segment, place.next, endSeq, PART_BYTES, generation)
-    const facts = { ...piece.facts, generation, previous: place.previous, streams: this.#streams }
-    const key = `${place.history.names.tail}${digitsOf(place.next)}`
-    await this.#store(session, place, key, piece.body, facts)
+    const piece = await this.#read(session, segment, position.next, endSeq, PART_BYTES, generation)
+    const facts = { ...piece.facts, generation, previous: position.previous, streams: this.#streams }
+    const key = `${position.history.names.tail}${digitsOf(position.next)}`
+    await this.#store(session, position, key, piece.body, facts)
   }
 
   async #read(
@@ -220,13 +231,13 @@ export class ArchiveDestination implements Destination {
   /** Creates an object. Throws ConditionFailed if it exists: the next session then compares it with the log. */
   async #store(
     session: ReplicationSession,
-    place: Place,
+    position: ArchivePosition,
     key: string,
     body: LocalPiece['body'],
     facts: PieceFacts,
   ): Promise<void> {
-    const { names } = place.history
-    const records = Math.max(0, facts.lastSeq + 1 - place.next)
+    const { names } = position.history
+    const records = Math.max(0, facts.lastSeq + 1 - position.next)
     this.#inFlight = records
     await this.#bucket.put(key, body, {
       sha256: facts.sha256,
@@ -240,20 +251,22 @@ export class ArchiveDestination implements Destination {
         `the records from ${facts.firstSeq} were already archived in a whole segment by another archiver`,
       )
     }
-    if (place.isNew) {
-      await addHistory(this.#bucket, archiveRoot(this.#bucket.prefix, session.log.uuid), place.history)
-      place.isNew = false
+    if (position.isNew) {
+      await addHistory(this.#bucket, archiveRoot(this.#bucket.prefix, session.log.uuid), position.history)
+      position.isNew = false
     }
     if (records === 0) return
-    place.next = facts.lastSeq + 1
-    place.previous = facts.sha256
+    position.next = facts.lastSeq + 1
+    position.previous = facts.sha256
     session.onReplicated(facts.lastSeq, records, body.length)
     this.#inFlight = 0
   }
 
   /** Removes the parts of segments that are now archived whole. */
-  async #removeParts({ history: { names }, unit }: Place): Promise<void> {
-    const parts = (await this.#bucket.list(names.tail)).filter(({ key }) => (seqOfKey(key) ?? unit) < unit)
+  async #removeParts({ history: { names }, segmentsEnd }: ArchivePosition): Promise<void> {
+    const parts = (await this.#bucket.list(names.tail)).filter(
+      ({ key }) => (seqOfKey(key) ?? segmentsEnd) < segmentsEnd,
+    )
     const last = parts.at(-1)
     if (last === undefined) return
     await advanceBoundary(this.#bucket, names.boundary, seqOfKey(last.key) as number)

@@ -4,9 +4,9 @@
  * boundary before it deletes objects, and reads it after it has created one.
  */
 
-import { ConditionFailed } from './answers.js'
 import type { Bucket } from './bucket.js'
 import { sha256Of } from './piece.js'
+import { ConditionFailed } from './store-errors.js'
 
 /** Reads the boundary; -1 if nothing was deleted. */
 export async function readBoundary(bucket: Bucket, key: string): Promise<number> {

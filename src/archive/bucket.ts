@@ -1,11 +1,11 @@
 /** A bucket of an S3-compatible store. */
 import type { Buffer } from 'node:buffer'
 import { DurlogError } from '../errors.js'
-import { ConditionFailed, refusalError, StoreFailure, textOf } from './answers.js'
 import type { ResolvedBucket } from './bucket-options.js'
 import { loadSigning } from './peers.js'
 import { send, type WireAnswer, type WireRequest } from './piece-io.js'
 import { PieceThread } from './piece-thread.js'
+import { ConditionFailed, StoreFailure, textOf, toStoreError } from './store-errors.js'
 
 /** A transfer that is slower than this times out. */
 const SLOWEST_BYTES_PER_SECOND = 256 * 1024
@@ -170,7 +170,7 @@ export class Bucket {
     const xml = answer.toString('utf8')
     const code = textOf(xml, 'Code') ?? ''
     if (status === 404 && code !== 'NoSuchBucket' && key !== '') return response
-    throw refusalError(
+    throw toStoreError(
       {
         status,
         code,

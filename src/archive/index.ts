@@ -1,7 +1,6 @@
 /** durlog/archive: copies a log to an S3-compatible bucket while the log is written, and restores it up to any record or time. */
 import type { ReadableLog } from '../index.js'
 import { bag } from '../options/checks.js'
-import { withoutRetry } from './answers.js'
 import { LogArchiver } from './archiver.js'
 import { Bucket } from './bucket.js'
 import { BUCKET_OPTION_NAMES, resolveBucket } from './bucket-options.js'
@@ -9,6 +8,7 @@ import { summarize } from './choose.js'
 import { resolveArchiveOptions } from './options.js'
 import { probeStore } from './probe.js'
 import { CHOICE_NAMES, resolveChoice } from './restore-options.js'
+import { withoutRetry } from './store-errors.js'
 import type { ArchiveChoice, ArchiveOptions, Archiver, ArchiveSummary, BucketAccess, ProbeFinding } from './types.js'
 
 export { readArchive } from './read.js'

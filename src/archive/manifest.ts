@@ -1,9 +1,9 @@
 /** The histories of an archive, and the pieces of one of them in order. */
 import { DurlogError } from '../errors.js'
-import { StoreFailure } from './answers.js'
 import type { Bucket, ListedObject } from './bucket.js'
 import { digitsOf, HistoryNames, historyFolder, seqOfKey } from './layout.js'
 import { factsOf, type PieceFacts, sha256Of } from './piece.js'
+import { StoreFailure } from './store-errors.js'
 
 export interface History {
   /** The log's generation when the history began; 0 for the first history. */

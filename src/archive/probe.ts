@@ -1,9 +1,9 @@
 /** Checks that a store has the properties that the archive depends on, above all conditional writes. */
 import { randomUUID } from 'node:crypto'
 import { DurlogError } from '../errors.js'
-import { ConditionFailed, StoreFailure } from './answers.js'
 import type { Bucket, Condition } from './bucket.js'
 import { sha256Of } from './piece.js'
+import { ConditionFailed, StoreFailure } from './store-errors.js'
 import type { ProbeFinding } from './types.js'
 
 const RACERS = 32

@@ -2,7 +2,6 @@
 import { DurlogError } from '../errors.js'
 import { type LogRecord, open, type ReadableLog } from '../index.js'
 import { gapError } from '../ship/start.js'
-import { withoutRetry } from './answers.js'
 import { Bucket } from './bucket.js'
 import { chooseArchive } from './choose.js'
 import type { Manifest, PieceEntry } from './manifest.js'
@@ -10,6 +9,7 @@ import { factsOf, type PieceFacts, sha256Of } from './piece.js'
 import { PieceCache } from './piece-cache.js'
 import { type ResolvedRead, resolveRead } from './restore-options.js'
 import { damaged } from './restore-plan.js'
+import { withoutRetry } from './store-errors.js'
 import type { ReadArchiveOptions } from './types.js'
 
 /**

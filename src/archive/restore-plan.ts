@@ -1,11 +1,11 @@
 /** Determines the pieces that a restore reads, checks that they follow each other, and finds the end of the restored log. */
 import { DurlogError } from '../errors.js'
 import { findExtent } from '../extent.js'
-import { StoreFailure } from './answers.js'
 import { digitsOf } from './layout.js'
 import type { Manifest, PieceEntry } from './manifest.js'
 import type { PieceFacts } from './piece.js'
 import type { ResolvedRestore } from './restore-options.js'
+import { StoreFailure } from './store-errors.js'
 
 /** Returns the pieces that hold the records from `next` on, up to the end of the restore. */
 export async function wantedPieces(

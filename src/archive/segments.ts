@@ -24,7 +24,7 @@ export interface LocalPiece {
 }
 
 /** The segment was removed while it was read. */
-export class SegmentGone extends Error {}
+export class SegmentRemoved extends Error {}
 
 export class Segments {
   readonly #dir: string
@@ -49,7 +49,7 @@ export class Segments {
 
   /**
    * Reads the piece of a segment from `seq` to below `endSeq`, with at most `maxBytes` of frames unless its first batch is longer.
-   * Checks every frame. Undefined if there is no whole frame at `seq`. Throws SegmentGone if the segment was removed.
+   * Checks every frame. Undefined if there is no whole frame at `seq`. Throws SegmentRemoved if the segment was removed.
    */
   async read(
     { firstSeq }: LocalSegment,
@@ -73,7 +73,7 @@ export class Segments {
     } catch (error) {
       const { code } = error as NodeJS.ErrnoException
       if (code === 'ENOENT' || code === 'ESTALE' || code === 'ERR_DURLOG_NOT_FOUND')
-        throw new SegmentGone(`${path} was removed`)
+        throw new SegmentRemoved(`${path} was removed`)
       throw ofFileSystem(error)
     }
   }

@@ -24,7 +24,7 @@ export function withoutRetry(error: unknown): unknown {
 /** S3's codes for an outdated token, which a `credentials` function may replace. */
 const EXPIRED = ['ExpiredToken', 'TokenRefreshRequired']
 
-export interface Refusal {
+export interface ErrorResponse {
   status: number
   /** The code of the error in the response's body; '' if there is none. */
   code: string
@@ -51,16 +51,16 @@ function characterOf(entity: string): string | undefined {
   return Number.isInteger(number) && number <= 0x10ffff ? String.fromCodePoint(number) : undefined
 }
 
-export function refusalError(refusal: Refusal, renewable: boolean): Error {
-  const { status, code, message, request } = refusal
+export function toStoreError(response: ErrorResponse, renewable: boolean): Error {
+  const { status, code, message, request } = response
   const text = `${request}: ${status}${code === '' ? '' : ` ${code}`}${message === '' ? '' : `: ${message}`}`
   if (status === 412) return new ConditionFailed(text)
   if (renewable && EXPIRED.includes(code)) return new StoreFailure(text, status)
-  const final = finalCode(refusal)
-  return final === undefined ? new StoreFailure(text, status) : new DurlogError(final, `${text}${remedyOf(refusal)}`)
+  const final = finalCode(response)
+  return final === undefined ? new StoreFailure(text, status) : new DurlogError(final, `${text}${remedyOf(response)}`)
 }
 
-function finalCode({ status, code }: Refusal): DurlogErrorCode | undefined {
+function finalCode({ status, code }: ErrorResponse): DurlogErrorCode | undefined {
   if (code === 'NoSuchBucket') return 'ERR_DURLOG_DESTINATION_MISSING'
   // 409: another write of the same name is in progress. 408, 425 and 429: the store asks the client to repeat the request later.
   // 404 for a write or a list: the bucket exists, but the view of a proxy or of the store is outdated.
@@ -70,7 +70,7 @@ function finalCode({ status, code }: Refusal): DurlogErrorCode | undefined {
   return undefined
 }
 
-function remedyOf({ status, code, region }: Refusal): string {
+function remedyOf({ status, code, region }: ErrorResponse): string {
   if (code === 'NoSuchBucket') return '. Create the bucket, or correct its name'
   if (region !== undefined && (status === 301 || status === 307 || status === 400)) return `. Use the region ${region}`
   if (status === 403) return '. Check the credentials, their permissions and the clock'

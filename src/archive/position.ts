@@ -6,16 +6,16 @@ import type { Bucket } from './bucket.js'
 import { archiveRoot, HistoryNames } from './layout.js'
 import { addHistory, type History, listHistories, listPieces, type Manifest } from './manifest.js'
 import { HEADER_BYTES, offsetOfSeq, type PieceFacts } from './piece.js'
-import { SegmentGone, type Segments } from './segments.js'
+import { SegmentRemoved, type Segments } from './segments.js'
 
-export interface Place {
+export interface ArchivePosition {
   history: History
   /** The first seq that is not archived. */
   next: number
   /** The first seq that is not in a whole segment of the archive. */
-  unit: number
-  /** The SHA-256 of the last piece before `unit`. */
-  unitPrevious: string
+  segmentsEnd: number
+  /** The SHA-256 of the last piece before `segmentsEnd`. */
+  segmentsPrevious: string
   /** The SHA-256 of the last piece. */
   previous: string
   /** Whether the archive holds no piece. */
@@ -25,11 +25,11 @@ export interface Place {
 }
 
 /**
- * Finds the place at which archiving continues:
+ * Finds the position at which archiving continues:
  *
  * | the archive's last piece | result |
  * |---|---|
- * | there is none, and the cursor's `position` is after the log's first record | ERR_DURLOG_DESTINATION_MISSING |
+ * | there is none, and the cursor is after the log's first record | ERR_DURLOG_DESTINATION_MISSING |
  * | there is none, and the cursor is at the log's first record | begin with the log's first record |
  * | the log holds it with the same bytes, or it ends directly before the log's first record | continue after it |
  * | it ends further before the log's first record | ERR_DURLOG_DESTINATION_GAP |
@@ -37,12 +37,12 @@ export interface Place {
  * | otherwise, if the piece ends at or after the log's end | ERR_DURLOG_DESTINATION_AHEAD |
  * | otherwise | ERR_DURLOG_DESTINATION_OTHER |
  */
-export async function findPlace(
+export async function findPosition(
   bucket: Bucket,
   log: Log | ReadOnlyLog,
   segments: Segments,
-  position: number,
-): Promise<Place> {
+  cursorPosition: number,
+): Promise<ArchivePosition> {
   const root = archiveRoot(bucket.prefix, log.uuid)
   const histories = await listHistories(bucket, root)
   const history = histories.at(-1) as History
@@ -51,30 +51,30 @@ export async function findPlace(
   // Refresh after reading `last`: another archiver of the same log may have just stored a record that `log` does not know yet.
   if (log.readOnly) await log.refresh()
   if (last === undefined) {
-    if (position > log.firstSeq) throw missingError(bucket.urlOf(root))
+    if (cursorPosition > log.firstSeq) throw missingError(bucket.urlOf(root))
     const first = log.firstSeq
-    return { history, next: first, unit: first, unitPrevious: '', previous: '', isEmpty: true, isNew: false }
+    return { history, next: first, segmentsEnd: first, segmentsPrevious: '', previous: '', isEmpty: true, isNew: false }
   }
   if (last.lastSeq + 1 < log.firstSeq) throw gapError(last.lastSeq + 1, log.firstSeq - 1)
-  if (last.lastSeq + 1 === log.firstSeq && position > last.lastSeq) return placeAfter(manifest, last, history)
+  if (last.lastSeq + 1 === log.firstSeq && cursorPosition > last.lastSeq) return positionAfter(manifest, last, history)
   if (await isSame(bucket, log, segments, manifest, manifest.entries.length - 1, last))
-    return placeAfter(manifest, last, history)
+    return positionAfter(manifest, last, history)
   if (log.generation <= Math.max(last.generation, history.generation)) throw differs(log, last)
   return fork(bucket, log, segments, manifest, root)
 }
 
-async function placeAfter(manifest: Manifest, last: PieceFacts, history: History): Promise<Place> {
+async function positionAfter(manifest: Manifest, last: PieceFacts, history: History): Promise<ArchivePosition> {
   const { entries } = manifest
   const own = entries.findLastIndex(({ key }) => key.startsWith(history.names.log))
   const segment = own === entries.length - 1 ? last : own === -1 ? undefined : await manifest.facts(own)
-  const unit = segment === undefined ? firstOwn(manifest, last) : segment.lastSeq + 1
-  const before = entries.findLastIndex(({ firstSeq }) => firstSeq < unit)
+  const segmentsEnd = segment === undefined ? firstOwn(manifest, last) : segment.lastSeq + 1
+  const before = entries.findLastIndex(({ firstSeq }) => firstSeq < segmentsEnd)
   const previous = before === -1 ? undefined : before === own ? segment : await manifest.facts(before)
   return {
     history,
     next: last.lastSeq + 1,
-    unit,
-    unitPrevious: previous?.sha256 ?? '',
+    segmentsEnd,
+    segmentsPrevious: previous?.sha256 ?? '',
     previous: last.sha256,
     isEmpty: false,
     isNew: false,
@@ -94,14 +94,14 @@ async function fork(
   segments: Segments,
   manifest: Manifest,
   root: string,
-): Promise<Place> {
+): Promise<ArchivePosition> {
   // A binary search is possible, because all pieces after a piece that differs also differ.
   let low = 0
   let high = manifest.entries.length - 1
   while (low < high) {
     const middle = (low + high) >> 1
     const facts = await manifest.facts(middle)
-    if (facts === undefined) throw new SegmentGone('the archive has changed')
+    if (facts === undefined) throw new SegmentRemoved('the archive has changed')
     if (await isSame(bucket, log, segments, manifest, middle, facts)) low = middle + 1
     else high = middle
   }
@@ -113,10 +113,18 @@ async function fork(
   // An archiver may have stored pieces of this history and died before it added the history to the archive.
   const own = await listPieces(bucket, [manifest.history], { ...history, parent: undefined })
   const sha256 = before?.sha256 ?? ''
-  const place = { history, next: from, unit: from, unitPrevious: sha256, previous: sha256, isEmpty: false, isNew: true }
-  if (own.isEmpty) return place
+  const position = {
+    history,
+    next: from,
+    segmentsEnd: from,
+    segmentsPrevious: sha256,
+    previous: sha256,
+    isEmpty: false,
+    isNew: true,
+  }
+  if (own.isEmpty) return position
   await addHistory(bucket, root, history)
-  throw new SegmentGone('an archiver that was interrupted had already begun this history')
+  throw new SegmentRemoved('an archiver that was interrupted had already begun this history')
 }
 
 /** Whether the log holds the same bytes as the piece at `index`, apart from records that were trimmed. */
@@ -134,7 +142,7 @@ async function isSame(
   if (lastSeq >= log.nextSeq) return false
   const seq = Math.max(firstSeq, log.firstSeq)
   const local = await segments.find(seq)
-  if (local === undefined) throw new SegmentGone(`the segment of record ${seq} was removed`)
+  if (local === undefined) throw new SegmentRemoved(`the segment of record ${seq} was removed`)
   const found = await segments
     .read(local, { seq, endSeq: lastSeq + 1, maxBytes: Number.MAX_SAFE_INTEGER })
     .catch((error: unknown) => {
@@ -146,7 +154,7 @@ async function isSame(
   if (seq === firstSeq) return found.facts.sha256 === sha256
   // The log's records at the beginning of the piece were trimmed: compare the rest.
   const stored = await bucket.get((manifest.entries[index] as { key: string }).key)
-  if (stored === undefined) throw new SegmentGone('the archive has changed')
+  if (stored === undefined) throw new SegmentRemoved('the archive has changed')
   const offset = offsetOfSeq(stored.body, firstSeq, seq)
   if (offset === undefined) return false
   const bytes = await found.body.bytes()
