@@ -59,7 +59,7 @@ std::shared_ptr<ReachJob> SharedLog::MakeReach(uint64_t end, Level level) {
   return std::make_shared<ReachJob>(member_, committed_->point(), end, level, options_.stall_ms);
 }
 
-void SharedLog::FinishReach(std::shared_ptr<ReachJob>* job, StallRow* row) {
+void SharedLog::FinishReach(std::shared_ptr<ReachJob>* job, StallStreak* row) {
   const std::shared_ptr<ReachJob> done = std::exchange(*job, nullptr);
   committed_->MoveTo(done->point());
   if (done->level() != Level::kMemory) {
@@ -76,7 +76,7 @@ void SharedLog::FinishReach(std::shared_ptr<ReachJob>* job, StallRow* row) {
   listener_->OnClosedUnsynced(StallError(*done->stall()));
 }
 
-void SharedLog::NoteStall(const std::optional<Stall>& stall, StallRow* row) {
+void SharedLog::NoteStall(const std::optional<Stall>& stall, StallStreak* row) {
   row->Note(stall);
   if (!stall || latched_) return;
   listener_->OnStalled(stall->pid, stall->seq, row->lasts());

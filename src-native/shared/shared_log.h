@@ -150,8 +150,8 @@ class SharedLog final : public LogWriter {
   void SyncEagerly();
   std::shared_ptr<ReachJob> MakeReach(uint64_t end, Level level);
   std::shared_ptr<ReachJob> MakeSync();
-  void FinishReach(std::shared_ptr<ReachJob>* job, StallRow* row);
-  void NoteStall(const std::optional<Stall>& stall, StallRow* row);
+  void FinishReach(std::shared_ptr<ReachJob>* job, StallStreak* row);
+  void NoteStall(const std::optional<Stall>& stall, StallStreak* row);
   bool WantsSync() const;
   void NoteFailure(Status status);
   void NoteRoom();
@@ -186,9 +186,9 @@ class SharedLog final : public LogWriter {
   std::shared_ptr<SharedSpareJob> spare_job_;
   std::shared_ptr<PopulateJob> populate_job_;
   JobList trims_;
-  StallRow memory_stalls_;
-  StallRow sync_stalls_;
-  StallRow room_stalls_;
+  StallStreak memory_stalls_;
+  StallStreak sync_stalls_;
+  StallStreak room_stalls_;
   bool spare_failure_seen_ = false;           // Harvest() has seen that spare_job_ failed
   uint64_t spare_requested_in_ = UINT64_MAX;  // the segment of the last request, by its first seq
   bool spare_request_made_ = false;           // the spare existed at the last request

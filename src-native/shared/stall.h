@@ -21,7 +21,7 @@ inline Status StallError(const Stall& stall) {
 }
 
 // Counts consecutive waits that have ended with a stall at the same seq.
-class StallRow {
+class StallStreak {
  public:
   void Note(const std::optional<Stall>& stall) {
     const bool again = stall && count_ > 0 && stall->seq == seq_;
