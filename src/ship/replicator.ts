@@ -24,7 +24,7 @@ const CLOSE_WAIT_MS = 2000
 const CONFLICTS_WITHOUT_PAUSE = 3
 
 /** Errors of the log that do not end the shipper: the next session reads the log's bounds again, and may succeed. */
-const PASSING: readonly DurlogErrorCode[] = [
+const TRANSIENT: readonly DurlogErrorCode[] = [
   'ERR_DURLOG_BACKPRESSURE',
   'ERR_DURLOG_TOO_MANY_FILES',
   'ERR_DURLOG_OUT_OF_MEMORY',
@@ -212,7 +212,7 @@ export class Replicator extends EventEmitter<ShipEvents> implements Shipper {
   async #afterFailure(error: Error): Promise<void> {
     if (this.#ending.signal.aborted) return
     this.#note(error)
-    if (error instanceof DurlogError && !PASSING.includes(error.code)) throw error
+    if (error instanceof DurlogError && !TRANSIENT.includes(error.code)) throw error
     this.#destination.failed(error)
     const { failingMs } = this.#backoff
     if (failingMs > this.#options.retryForMs) throw unreachableError(failingMs, error)

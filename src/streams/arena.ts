@@ -4,7 +4,7 @@ export const SLAB_BYTES: number = 1 << 19
 /** Longer entries get an ArrayBuffer each. */
 const SHARED_MAX_BYTES = SLAB_BYTES / 16
 
-export class FrameMemory {
+export class Arena {
   bytes: Buffer = Buffer.allocUnsafeSlow(0)
   /** The next entry begins at `start`. When it is encoded, its value is from `valueAt` to `end`. */
   start = 0

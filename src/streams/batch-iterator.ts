@@ -1,7 +1,7 @@
 /** Iterates over the items of arrays that a generator yields. A generator that yields each item takes more time. */
 import { Turns } from '../turns.js'
 
-export class EachOfBatches<T> implements AsyncGenerator<T, void, undefined> {
+export class BatchIterator<T> implements AsyncGenerator<T, void, undefined> {
   readonly #batches: AsyncGenerator<T[], void, undefined>
   readonly #signal: AbortSignal | undefined
   /** Calls that wait for a batch are served in the order of the calls. */

@@ -5,18 +5,18 @@
 import { DurlogError } from '../errors.js'
 import type { Durability } from '../index.js'
 import type { FramingLog } from '../open.js'
-import { checkForkStart, decide, decideBatch, type Wanted } from './decide.js'
+import type { Arena } from './arena.js'
+import { checkForkStart, decide, decideBatch, type ProposedChange } from './decide.js'
 import type { RequestId } from './dedup-table.js'
 import { complete, type Draft, hold } from './draft.js'
 import { type EntryKind, encodeEntry } from './entry.js'
-import type { FrameMemory } from './frame-memory.js'
 import type { ValueSlice } from './mem-table.js'
 import type { StreamState } from './state.js'
 import { resultSeq, type StreamTable } from './table.js'
 import type { StreamAppendResult } from './types.js'
 
 /** A change of a stream that a caller requests. */
-export interface Item extends Wanted {
+export interface Item extends ProposedChange {
   /** A string is stored as UTF-8. */
   value: Buffer | string
   /** The data with which the decision completes the item; undefined if it is complete already. */
@@ -29,7 +29,7 @@ export interface Item extends Wanted {
 export interface Framing {
   log: FramingLog
   durability: Durability
-  memory: FrameMemory
+  memory: Arena
   onSettled: Parameters<FramingLog['frame']>[4]
 }
 
@@ -175,7 +175,7 @@ export class BatchCall implements Call {
     return true
   }
 
-  #encode(memory: FrameMemory, nowMs: number): Framed[] {
+  #encode(memory: Arena, nowMs: number): Framed[] {
     return this.#items.map((item, at) => {
       const request = at === 0 ? this.#request : undefined
       const timeMs = timeOf(item, nowMs)

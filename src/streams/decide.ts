@@ -11,7 +11,7 @@ import type { Producer, StreamEncoding } from './types.js'
 export const MAX_PRODUCERS = 4096
 
 /** A change that a caller requests, or that a replay finds in the log. */
-export interface Wanted {
+export interface ProposedChange {
   kind: EntryKind
   stream: string
   expectedSeq: number | undefined
@@ -21,7 +21,7 @@ export interface Wanted {
   /** Of a creation: the options of the stream. */
   meta: StreamMeta | undefined
   /** Refuse the change if the stream does not exist. */
-  existing: boolean
+  mustExist: boolean
   /** Refuse the change unless the entry at this position created the stream. Not checked in a replay. */
   created?: number | undefined
   /**
@@ -35,7 +35,7 @@ export interface Wanted {
  * `stored`: the change is stored and gets `seq`. `duplicate`: it is already stored, with `seq`, or with -1 if its seq
  * is not known.
  */
-export interface Verdict {
+export interface Decision {
   outcome: 'stored' | 'duplicate'
   seq: number
 }
@@ -57,12 +57,12 @@ type Find = (name: string) => StreamState | undefined
  * DurlogError with one of these codes after ERR_DURLOG_: SEQ_CONFLICT, STREAM_ENDED, STREAM_EXISTS, STREAM_DELETED,
  * PRODUCER_FENCED, PRODUCER_GAP, NOT_FOUND, INVALID_ARGUMENT, OUT_OF_RANGE.
  */
-export function decide(wanted: Wanted, view: View | undefined, find: Find): Verdict {
+export function decide(wanted: ProposedChange, view: View | undefined, find: Find): Decision {
   const { stream, producer, expectedSeq, kind, encoding } = wanted
   if (view?.softDeleted === true) throw deletedStream(stream)
   if (kind === EntryKind.create) return decideCreation(stream, wanted.meta as StreamMeta, view, find)
   const next = view?.next ?? 0
-  if (view === undefined && (kind !== EntryKind.append || wanted.existing)) throw noSuchStream(stream)
+  if (view === undefined && (kind !== EntryKind.append || wanted.mustExist)) throw noSuchStream(stream)
   if (wanted.created !== undefined && find(stream)?.created !== wanted.created) throw noSuchStream(stream)
   if (producer !== undefined) {
     const previous = view?.producers.get(producer.id)
@@ -90,10 +90,10 @@ export function decide(wanted: Wanted, view: View | undefined, find: Find): Verd
  * Decides the changes of a batch. In a group the first change decides for all. In other batches each change is decided
  * as if the earlier ones were stored. Throws the first refusal.
  */
-export function decideBatch(batch: readonly Wanted[], find: Find): Verdict[] {
-  const first = batch[0] as Wanted
+export function decideBatch(batch: readonly ProposedChange[], find: Find): Decision[] {
+  const first = batch[0] as ProposedChange
   if (batch.length === 1) return [decide(first, find(first.stream), find)]
-  if ((batch[1] as Wanted).follows) return decideGroup(batch, decide(first, find(first.stream), find))
+  if ((batch[1] as ProposedChange).follows) return decideGroup(batch, decide(first, find(first.stream), find))
   const copies = new Map<string, StreamSnapshot>()
   return batch.map((wanted) => {
     const state = find(wanted.stream)
@@ -110,10 +110,10 @@ export function decideBatch(batch: readonly Wanted[], find: Find): Verdict[] {
   })
 }
 
-function decideGroup(group: readonly Wanted[], { outcome, seq: first }: Verdict): Verdict[] {
+function decideGroup(group: readonly ProposedChange[], { outcome, seq: first }: Decision): Decision[] {
   let seq = first
   return group.map(({ kind }) => {
-    const verdict: Verdict = { outcome, seq }
+    const verdict: Decision = { outcome, seq }
     if (kind === EntryKind.append && seq !== -1) seq++
     return verdict
   })
@@ -124,7 +124,7 @@ function emptySnapshot(): StreamSnapshot {
 }
 
 /** Decides a creation. If the stream exists with the same options, it is a duplicate. */
-function decideCreation(name: string, meta: StreamMeta, view: View | undefined, find: Find): Verdict {
+function decideCreation(name: string, meta: StreamMeta, view: View | undefined, find: Find): Decision {
   if (view !== undefined) {
     if (sameMeta(meta, view.meta)) return { outcome: 'duplicate', seq: view.next }
     throw new DurlogError(
@@ -152,7 +152,7 @@ function decideCreation(name: string, meta: StreamMeta, view: View | undefined, 
  * Throws ERR_DURLOG_OUT_OF_RANGE if `wanted` creates a fork at a seq that its source does not keep any more. A replay
  * must not check this: the source may have dropped the records after the fork was deleted.
  */
-export function checkForkStart({ meta }: Wanted, find: Find): void {
+export function checkForkStart({ meta }: ProposedChange, find: Find): void {
   if (meta?.fork === undefined) return
   const { stream, seq } = meta.fork
   const source = find(stream)
@@ -164,7 +164,7 @@ export function checkForkStart({ meta }: Wanted, find: Find): void {
     )
 }
 
-function checkWriterSeq({ stream, writerSeq }: Wanted, greatest: string | undefined): void {
+function checkWriterSeq({ stream, writerSeq }: ProposedChange, greatest: string | undefined): void {
   if (writerSeq === undefined || greatest === undefined) return
   if (Buffer.compare(Buffer.from(writerSeq), Buffer.from(greatest)) > 0) return
   throw new DurlogError(
@@ -212,7 +212,7 @@ function originalSeq({ epoch, seq }: Producer, previous: ProducerState | undefin
   return previous.recent[previous.recent.length - 1 - (previous.seq - seq)] ?? -1
 }
 
-function conflict({ stream, expectedSeq }: Wanted, nextSeq: number): DurlogError {
+function conflict({ stream, expectedSeq }: ProposedChange, nextSeq: number): DurlogError {
   return new DurlogError(
     'ERR_DURLOG_SEQ_CONFLICT',
     `expectedSeq is ${expectedSeq}, but the next record of the stream "${stream}" gets seq ${nextSeq}: read the records before it, then decide again`,

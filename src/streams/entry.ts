@@ -2,9 +2,9 @@
  * An entry, which is a record of the main log: encodes and decodes it. See docs/FORMAT.md, "Records of the main log".
  */
 import { DurlogError } from '../errors.js'
+import type { Arena } from './arena.js'
 import type { RequestId } from './dedup-table.js'
 import { ENCODING_NUMBERS, ENCODINGS } from './encoding.js'
-import type { FrameMemory } from './frame-memory.js'
 import { loadedMeta, type StoredMeta, type StreamMeta } from './meta.js'
 import type { Producer, StreamEncoding } from './types.js'
 
@@ -28,7 +28,7 @@ export interface Entry {
   /** Of a creation: the options of the stream. */
   meta: StreamMeta | undefined
   /** The entry counts only if the stream exists. */
-  existing: boolean
+  mustExist: boolean
   /** The entry belongs to a group but is not its first entry: it counts if the first one does. */
   follows: boolean
   /** The next entry of the log belongs to the same batch. */
@@ -39,7 +39,7 @@ export interface Entry {
   end: number
 }
 
-const Flag = { producer: 1, continues: 2, request: 4, existing: 8, writerSeq: 16, follows: 32 } as const
+const Flag = { producer: 1, continues: 2, request: 4, mustExist: 8, writerSeq: 16, follows: 32 } as const
 /** The encoding takes the two highest bits of the flags. */
 const ENCODING_SHIFT = 6
 const HEADER_BYTES = 16
@@ -54,7 +54,7 @@ export const EMPTY: Buffer = Buffer.alloc(0)
 /** The members of an entry that its caller chooses. */
 export type EntryFields = Pick<
   Entry,
-  'kind' | 'stream' | 'producer' | 'writerSeq' | 'encoding' | 'existing' | 'follows'
+  'kind' | 'stream' | 'producer' | 'writerSeq' | 'encoding' | 'mustExist' | 'follows'
 > & {
   /** A string is stored as UTF-8. */
   readonly value: Buffer | string
@@ -65,8 +65,8 @@ export type EntryFields = Pick<
  * is called.
  */
 export function encodeEntry(
-  memory: FrameMemory,
-  { kind, stream, producer, writerSeq, encoding, existing, follows, value }: EntryFields,
+  memory: Arena,
+  { kind, stream, producer, writerSeq, encoding, mustExist, follows, value }: EntryFields,
   seq: number,
   timeMs: number,
   continues = false,
@@ -81,7 +81,7 @@ export function encodeEntry(
     (producer === undefined ? 0 : Flag.producer) |
     (continues ? Flag.continues : 0) |
     (request === undefined ? 0 : Flag.request) |
-    (existing ? Flag.existing : 0) |
+    (mustExist ? Flag.mustExist : 0) |
     (writerSeq === undefined ? 0 : Flag.writerSeq) |
     (follows ? Flag.follows : 0) |
     (ENCODING_NUMBERS[encoding] << ENCODING_SHIFT)
@@ -174,7 +174,7 @@ export function decodeEntry(bytes: Buffer, position: number): Entry {
     writerSeq,
     encoding,
     meta: kind === EntryKind.create ? metaOf(bytes.subarray(at), position) : undefined,
-    existing: (flags & Flag.existing) !== 0,
+    mustExist: (flags & Flag.mustExist) !== 0,
     follows: (flags & Flag.follows) !== 0,
     continues: (flags & Flag.continues) !== 0,
     bytes,

@@ -24,7 +24,7 @@ export function appendItem(
   { codec }: ReadContext,
   stream: string,
   value: unknown,
-  { expectedSeq, producer, writerSeq, existing, timestamp }: AppendConditions,
+  { expectedSeq, producer, writerSeq, mustExist, timestamp }: AppendConditions,
 ): Item {
   const item = bareItem(EntryKind.append, stream)
   item.draft = { value }
@@ -32,7 +32,7 @@ export function appendItem(
   item.expectedSeq = expectedSeq
   item.producer = producer
   item.writerSeq = writerSeq
-  item.existing = existing
+  item.mustExist = mustExist
   item.timestamp = timestamp
   return item
 }
@@ -65,7 +65,7 @@ export function bareItem(kind: EntryKind, stream: string): Item {
     writerSeq: undefined,
     encoding: 'json',
     meta: undefined,
-    existing: false,
+    mustExist: false,
     created: undefined,
     follows: false,
     value: EMPTY,
@@ -105,7 +105,7 @@ export function groupItems(
   first.created = created
   if (values.length === 0) return [first]
   first.encoding = encoding
-  first.existing = true
+  first.mustExist = true
   first.writerSeq = writerSeq
   first.value = values[0] as Buffer | string
   const items = [first]

@@ -8,7 +8,7 @@ import type { FolderFiles } from './folder-files.js'
 import type { StreamTable } from './table.js'
 import type { StreamEncoding } from './types.js'
 
-export interface Opened {
+export interface OpenFolder {
   log: FramingLog
   catalog: Catalog
   cursor: DurableCursor

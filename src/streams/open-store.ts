@@ -5,6 +5,7 @@ import { DurlogError, invalidArgument, isCode, ofFileSystem } from '../errors.js
 import { native } from '../native/native.js'
 import { type FramingLog as Log, openFraming } from '../open.js'
 import { resolveDir } from '../options/call-options.js'
+import { Arena } from './arena.js'
 import { CATALOG_SEGMENT_BYTES, Catalog } from './catalog.js'
 import type { CatalogHead } from './catalog-records.js'
 import { DedupTable } from './dedup-table.js'
@@ -12,9 +13,8 @@ import { codecOf, storedCodecOf } from './encoding.js'
 import { decodeEntry, type Entry } from './entry.js'
 import type { StepHook } from './file-repair.js'
 import { FolderFiles } from './folder-files.js'
-import { FrameMemory } from './frame-memory.js'
 import { RECORD_MAX_BYTES } from './items.js'
-import type { Opened } from './opened.js'
+import type { OpenFolder } from './open-folder.js'
 import { type ResolvedStreamsOptions, resolveStreamsOptions } from './options.js'
 import { OWN_CURSOR, StreamStore } from './store.js'
 import { StreamTable } from './table.js'
@@ -46,7 +46,7 @@ export interface Internals {
 }
 
 /** Like `openStreams` with `exclusive: true`. */
-export async function openWithInternals(
+export async function openStore(
   dir: string | URL,
   options: StreamsOptions | undefined,
   internals: Internals,
@@ -100,7 +100,7 @@ async function openOwned(
     const { encoding, position } = head as CatalogHead
     const fitting = withEncoding(files.dir, options, encoding)
     const cursor = await log.cursor(OWN_CURSOR)
-    const opened: Opened = {
+    const opened: OpenFolder = {
       log,
       catalog,
       cursor,
@@ -158,7 +158,7 @@ async function load(log: Log, catalog: Catalog): Promise<{ head: CatalogHead | u
 
 async function replay(log: Log, table: StreamTable, from: number): Promise<void> {
   if (from === log.nextSeq) return
-  const memory = new FrameMemory()
+  const memory = new Arena()
   const slice = new TimeSlice()
   let entries: Entry[] = []
   for await (const records of log.read({ from }).batches(REPLAYED_AT_ONCE)) {

@@ -1,7 +1,7 @@
 /** Opens a folder of streams: only for this process, or shared with other processes through the folder's owner. */
 import { resolve } from 'node:path'
 import { resolveDir } from '../options/call-options.js'
-import { openWithInternals } from './open.js'
+import { openStore } from './open-store.js'
 import { resolveStreamsOptions } from './options.js'
 import { markExclusive } from './processes/address.js'
 import { RemoteStreams } from './processes/remote-streams.js'
@@ -29,7 +29,7 @@ export function openStreams(
 export async function openStreams(dir: string | URL, options?: StreamsOptions): Promise<unknown> {
   const resolved = resolveStreamsOptions(options)
   const path = resolve(resolveDir(dir))
-  if (resolved.exclusive) return openWithInternals(path, options, { onLocked: () => markExclusive(path) })
+  if (resolved.exclusive) return openStore(path, options, { onLocked: () => markExclusive(path) })
   const streams = new RemoteStreams<unknown>(path, resolved)
   await streams.open(resolved.waitMs)
   return streams

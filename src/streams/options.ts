@@ -101,7 +101,7 @@ export interface AppendConditions {
   producer: Producer | undefined
   writerSeq: string | undefined
   /** Refuse the append if the stream does not exist. */
-  existing: boolean
+  mustExist: boolean
   end: boolean
   timestamp: number | undefined
 }
@@ -110,7 +110,7 @@ const NO_CONDITIONS: AppendConditions = {
   expectedSeq: undefined,
   producer: undefined,
   writerSeq: undefined,
-  existing: false,
+  mustExist: false,
   end: false,
   timestamp: undefined,
 }
@@ -126,7 +126,7 @@ export function resolveAppendOptions(options: unknown): AppendConditions {
     expectedSeq: expectedSeq === undefined ? undefined : whole('expectedSeq', expectedSeq, SEQ_RANGE, 0),
     producer: producer === undefined ? undefined : resolveProducer(producer),
     writerSeq: writerSeq === undefined ? undefined : text('writerSeq', writerSeq, WRITER_SEQ_MAX_BYTES),
-    existing: !flag('create', create, true),
+    mustExist: !flag('create', create, true),
     end: flag('end', end, false),
     timestamp: timestamp === undefined ? undefined : whole('timestamp', timestamp, TIMESTAMP_RANGE, 0),
   }

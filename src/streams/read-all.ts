@@ -6,7 +6,7 @@ import { decodeEntry, EntryKind } from './entry.js'
 import { checkCursorReadOptions } from './options.js'
 import type { CommittedRecord, StreamEncoding, StreamsCursor, StreamsReadOptions } from './types.js'
 
-export interface AllContext {
+export interface ReadAllContext {
   log: Log
   codecOf(encoding: StreamEncoding): StreamCodec
   /** Whether the entry at `position` does not count. */
@@ -16,18 +16,18 @@ export interface AllContext {
 }
 
 export function readAll<V>(
-  context: AllContext,
+  context: ReadAllContext,
   { from, follow, signal }: StreamsReadOptions,
 ): AsyncGenerator<CommittedRecord<V>, void, undefined> {
   return committed(context, () => context.log.read({ from, follow, signal, durableOnly: context.durableOnly }))
 }
 
 /** A cursor of the main log that delivers records of streams. */
-export class AllCursor<V> implements StreamsCursor<V> {
-  readonly #context: AllContext
+export class ReadAllCursor<V> implements StreamsCursor<V> {
+  readonly #context: ReadAllContext
   readonly #cursor: DurableCursor
 
-  constructor(context: AllContext, cursor: DurableCursor) {
+  constructor(context: ReadAllContext, cursor: DurableCursor) {
     this.#context = context
     this.#cursor = cursor
   }
@@ -60,7 +60,7 @@ export class AllCursor<V> implements StreamsCursor<V> {
 }
 
 async function* committed<V>(
-  context: AllContext,
+  context: ReadAllContext,
   read: () => LogReader,
 ): AsyncGenerator<CommittedRecord<V>, void, undefined> {
   for await (const { seq: position, data } of read()) {

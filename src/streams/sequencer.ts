@@ -7,9 +7,9 @@ import { setImmediate } from 'node:timers'
 import type { DurlogError } from '../errors.js'
 import type { Durability } from '../index.js'
 import type { FramingLog } from '../open.js'
+import { Arena } from './arena.js'
 import { BatchCall, type Call, type Framing, type Item, type Settle, SingleCall } from './call.js'
 import type { RequestId } from './dedup-table.js'
-import { FrameMemory } from './frame-memory.js'
 import type { StreamTable } from './table.js'
 import type { StreamAppendResult } from './types.js'
 
@@ -66,7 +66,7 @@ export class Sequencer {
     this.table = table
     this.position = context.log.nextSeq
     const { log, durability } = context
-    this.#framing = { log, durability, memory: new FrameMemory(), onSettled: this.#onSettled }
+    this.#framing = { log, durability, memory: new Arena(), onSettled: this.#onSettled }
   }
 
   /** Whether the table is being replaced, because it may contain records that the log does not have. */

@@ -5,7 +5,6 @@ import { clearTimeout, setTimeout } from 'node:timers'
 import { closedError, DurlogError, ofFileSystem } from '../errors.js'
 import type { CursorOptions } from '../index.js'
 import { type AddressedGroup, provideAccess } from './access.js'
-import { type AllContext, AllCursor, readAll } from './all-streams.js'
 import type { Settle } from './call.js'
 import { type CheckpointContext, Checkpointer, dueBytes } from './checkpoint.js'
 import type { DedupTable, RequestId } from './dedup-table.js'
@@ -13,9 +12,10 @@ import { codecOf as plainCodecOf } from './encoding.js'
 import { Expiry } from './expiry.js'
 import { checkStreamName } from './file-name.js'
 import { groupItems, type StreamContext } from './items.js'
-import type { Opened } from './opened.js'
+import type { OpenFolder } from './open-folder.js'
 import { checkReadOptions, type ResolvedStreamsOptions, resolvePrefix } from './options.js'
 import { OwnedAccess } from './owned-access.js'
+import { type ReadAllContext, ReadAllCursor, readAll } from './read-all.js'
 import { RecordSource } from './record-source.js'
 import { Sequencer } from './sequencer.js'
 import { appendBatch, infoOf, NamedStream } from './stream.js'
@@ -48,13 +48,13 @@ export class StreamStore<V> extends EventEmitter<StreamsEvents> implements Strea
   readonly dir: string
   readonly changes: StreamChange[] = []
   readonly access: OwnedAccess
-  readonly #opened: Opened
+  readonly #folder: OpenFolder
   readonly #options: ResolvedStreamsOptions
   readonly #sequencer: Sequencer
   readonly #expiry: Expiry
   readonly #checkpointer: Checkpointer
   readonly #context: StreamContext
-  readonly #all: AllContext
+  readonly #all: ReadAllContext
   #running: Promise<void> | undefined
   #timer: NodeJS.Timeout | undefined
   /** The duration of the last checkpoint. */
@@ -65,11 +65,11 @@ export class StreamStore<V> extends EventEmitter<StreamsEvents> implements Strea
   /** Every append has settled. Checkpoints are no longer begun automatically. */
   #isDrained = false
 
-  constructor(opened: Opened, options: ResolvedStreamsOptions, hooks: StepHooks) {
+  constructor(opened: OpenFolder, options: ResolvedStreamsOptions, hooks: StepHooks) {
     super()
     const { log, files, table, position, codecOf } = opened
     this.dir = files.dir
-    this.#opened = opened
+    this.#folder = opened
     this.#options = options
     const level = options.durability === 'full' ? 'full' : 'sync'
     const onChanged = (change: StreamChange): void => {
@@ -176,11 +176,11 @@ export class StreamStore<V> extends EventEmitter<StreamsEvents> implements Strea
   }
 
   async cursor(name: string, options?: CursorOptions): Promise<StreamsCursor<V>> {
-    return new AllCursor<V>(this.#all, await this.#opened.log.cursor(name, options))
+    return new ReadAllCursor<V>(this.#all, await this.#folder.log.cursor(name, options))
   }
 
   removeCursor(name: string): Promise<void> {
-    return this.#opened.log.removeCursor(name)
+    return this.#folder.log.removeCursor(name)
   }
 
   /** If a checkpoint is in progress, waits for the next one: the current one may not include the latest appends. */
@@ -207,7 +207,7 @@ export class StreamStore<V> extends EventEmitter<StreamsEvents> implements Strea
 
   async #close(checkpoint: boolean): Promise<void> {
     this.#expiry.close()
-    const { log, catalog, cursor } = this.#opened
+    const { log, catalog, cursor } = this.#folder
     try {
       // First, because checkpoints must still make room for the appends that wait for it.
       await this.#sequencer.close(closedError(this.dir))
@@ -219,7 +219,7 @@ export class StreamStore<V> extends EventEmitter<StreamsEvents> implements Strea
       if (checkpoint && isDirty && this.#checkpointer.latched === undefined) await this.#run()
     } finally {
       this.#sequencer.table.wakeAll()
-      this.#opened.storage.close()
+      this.#folder.storage.close()
       await cursor.close()
       await catalog.close().finally(() => log.close())
     }
@@ -266,7 +266,7 @@ export class StreamStore<V> extends EventEmitter<StreamsEvents> implements Strea
     this.#timer = undefined
     const sequencer = this.#sequencer
     const { rollbacks } = sequencer
-    const { log } = this.#opened
+    const { log } = this.#folder
     const isCurrent = (): boolean =>
       !sequencer.isLoading && sequencer.rollbacks === rollbacks && log.nextSeq >= sequencer.position
     try {
@@ -294,6 +294,6 @@ export class StreamStore<V> extends EventEmitter<StreamsEvents> implements Strea
    */
   async #reload(): Promise<StreamTable> {
     await this.#running?.catch(() => {})
-    return this.#opened.load()
+    return this.#folder.load()
   }
 }

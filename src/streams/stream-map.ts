@@ -3,8 +3,9 @@
  * opened is kept as its JSON from the catalog, and becomes an object at its first use. Objects need more memory and
  * more time of the garbage collector.
  */
+
+import { Arena, SLAB_BYTES } from './arena.js'
 import { loadedStream, type StoredStream } from './catalog-records.js'
-import { FrameMemory, SLAB_BYTES } from './frame-memory.js'
 import type { StreamState } from './state.js'
 
 const NEWLINE = 0x0a
@@ -45,7 +46,7 @@ export class StreamMap {
 
 /** JSON texts in a few large blocks of memory. */
 export class StoredBytes {
-  readonly #memory = new FrameMemory()
+  readonly #memory = new Arena()
   readonly #slabs: Buffer[] = []
 
   /** Adds a text and returns its place. */

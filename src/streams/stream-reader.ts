@@ -1,8 +1,8 @@
 /** Iterates over the records of one stream: from its files up to the last checkpoint, then from memory. */
 import { DurlogError } from '../errors.js'
 import { onAbort } from '../options/abort-signal.js'
+import { BatchIterator } from './batch-iterator.js'
 import { noSuchStream } from './decide.js'
-import { EachOfBatches } from './each-of-batches.js'
 import type { StreamCodec } from './encoding.js'
 import type { FolderFiles } from './folder-files.js'
 import { RecordSource } from './record-source.js'
@@ -29,7 +29,7 @@ export function readStream<V>(
   name: string,
   options: StreamReadOptions,
 ): AsyncGenerator<StreamRecord<V>, void, undefined> {
-  return new EachOfBatches(batches<V>(context, name, options), options.signal)
+  return new BatchIterator(batches<V>(context, name, options), options.signal)
 }
 
 async function* batches<V>(

@@ -50,7 +50,7 @@ export class StreamTable {
 
   /** Applies the entries of one batch of the log if they count. Returns whether they do. */
   replay(batch: readonly Entry[], position: number): boolean {
-    if (!this.#counts(batch)) {
+    if (!this.#isAccepted(batch)) {
       for (const at of batch.keys()) this.voids.add(position + at)
       return false
     }
@@ -67,7 +67,7 @@ export class StreamTable {
     return true
   }
 
-  #counts(batch: readonly Entry[]): boolean {
+  #isAccepted(batch: readonly Entry[]): boolean {
     const wanted = batch.map((entry) => ({ ...entry, expectedSeq: entry.seq }))
     try {
       return decideBatch(wanted, this.find).every(({ outcome }) => outcome === 'stored')

@@ -1,7 +1,7 @@
 /** Simulates power cuts during a checkpoint, and during the checkpoint that then repairs the files. */
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { openWithInternals } from '../../src/streams/open.js'
+import { openStore } from '../../src/streams/open-store.js'
 import type { StreamStore } from '../../src/streams/store.js'
 import { randomFrom } from '../crash/payload.mjs'
 import { scratchDir } from '../fixtures/scratch.js'
@@ -48,7 +48,7 @@ class Trial {
   }
 
   async open(): Promise<StreamStore<unknown>> {
-    return openWithInternals(this.dir, OPTIONS, this.steps.hooks)
+    return openStore(this.dir, OPTIONS, this.steps.hooks)
   }
 
   async append(streams: StreamStore<unknown>): Promise<void> {

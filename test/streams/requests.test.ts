@@ -1,7 +1,7 @@
 /** Repeated requests of clients: docs/STREAMS.md, "Repeated requests". */
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
-import { openWithInternals } from '../../src/streams/open.js'
+import { openStore } from '../../src/streams/open-store.js'
 import type { StreamStore } from '../../src/streams/store.js'
 import { appendBatch, NamedStream } from '../../src/streams/stream.js'
 import { scratchDir } from '../fixtures/scratch.js'
@@ -10,8 +10,8 @@ import { values } from '../fixtures/streams.js'
 const CLIENT = '0123456789abcdef'
 const stored = (seq: number) => ({ seq, duplicate: false })
 
-async function openStore(dir: string, onStep: (step: string) => void = () => {}): Promise<StreamStore<unknown>> {
-  const store = await openWithInternals(dir, { checkpointMs: 3_600_000 }, { onStep })
+async function openForTest(dir: string, onStep: (step: string) => void = () => {}): Promise<StreamStore<unknown>> {
+  const store = await openStore(dir, { checkpointMs: 3_600_000 }, { onStep })
   onTestFinished(() => store.close().catch(() => {}))
   return store
 }
@@ -23,7 +23,7 @@ function streamOf(store: StreamStore<unknown>, client: string, number: number, n
 
 /** Opens a store whose last checkpoint ends before the catalog's group, as after a kill. */
 async function openUnfinished(dir: string): Promise<{ store: StreamStore<unknown>; end(): Promise<void> }> {
-  const store = await openStore(dir, (step) => {
+  const store = await openForTest(dir, (step) => {
     if (step === 'catalog') throw new Error('the end of this process')
   })
   return { store, end: () => store.close().catch(() => {}) }
@@ -44,7 +44,7 @@ test('a repeated request gets the seqs of the original and is stored once, befor
   await end()
   // First from the log, then from the catalog.
   for (let time = 0; time < 3; time++) {
-    const again = await openStore(dir)
+    const again = await openForTest(dir)
     expect([await append(again), await batch(again)]).toEqual(expected)
     expect([await values(again.stream('a').read()), await values(again.stream('b').read())]).toEqual([[1, 2, 4], [3]])
     await again.close()
@@ -53,7 +53,7 @@ test('a repeated request gets the seqs of the original and is stored once, befor
 
 test('a repeated creation, end or deletion has the result of the original', async () => {
   const dir = join(scratchDir(), 'streams')
-  const store = await openStore(dir)
+  const store = await openForTest(dir)
   await store.stream('a').append(1)
   const remove = (of: StreamStore<unknown>) => streamOf(of, CLIENT, 7, 'a').delete()
   const end = (of: StreamStore<unknown>) => streamOf(of, CLIENT, 8, 'b').end()
@@ -66,14 +66,14 @@ test('a repeated creation, end or deletion has the result of the original', asyn
   expect([await remove(store), await create(store)]).toEqual([true, true])
   await end(store)
   await store.close()
-  const again = await openStore(dir)
+  const again = await openForTest(dir)
   expect([await remove(again), await create(again)]).toEqual([true, true])
   await end(again)
   expect(await values(again.stream('a').read())).toEqual([2])
 })
 
 test('a repeated append has the result of the original if a stream of another encoding now has the name', async () => {
-  const store = await openStore(join(scratchDir(), 'streams'))
+  const store = await openForTest(join(scratchDir(), 'streams'))
   const append = () => streamOf(store, CLIENT, 0, 'a').append({ key: 1 })
   expect(await append()).toEqual(stored(0))
   await store.stream('a').delete()
@@ -83,7 +83,7 @@ test('a repeated append has the result of the original if a stream of another en
 })
 
 test('a repeated request that was refused is decided again', async () => {
-  const store = await openStore(join(scratchDir(), 'streams'))
+  const store = await openForTest(join(scratchDir(), 'streams'))
   const append = () => streamOf(store, CLIENT, 0, 'a').append('second', { expectedSeq: 1 })
   await expect(append()).rejects.toMatchObject({ code: 'ERR_DURLOG_SEQ_CONFLICT', nextSeq: 0 })
   await store.stream('a').append('first')
@@ -92,7 +92,7 @@ test('a repeated request that was refused is decided again', async () => {
 
 test('confirmed requests and the requests of a forgotten client are removed', async () => {
   const dir = join(scratchDir(), 'streams')
-  const store = await openStore(dir)
+  const store = await openForTest(dir)
   for (let number = 0; number < 100; number++) await streamOf(store, CLIENT, number, 'a').append(number)
   await streamOf(store, 'f'.repeat(16), 0, 'b').append(1)
   store.dedup.confirm(CLIENT, 98)
@@ -107,7 +107,7 @@ test('confirmed requests and the requests of a forgotten client are removed', as
     ],
   ])
   await store.close()
-  const again = await openStore(dir)
+  const again = await openForTest(dir)
   expect([...again.dedup.clients]).toEqual([CLIENT])
   expect(again.dedup.find({ client: CLIENT, number: 99 })).toEqual([99])
 })

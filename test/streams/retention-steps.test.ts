@@ -3,7 +3,7 @@ import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import type { Stream, Streams } from '../../src/streams/index.js'
-import { openWithInternals } from '../../src/streams/open.js'
+import { openStore } from '../../src/streams/open-store.js'
 import type { StreamStore } from '../../src/streams/store.js'
 import { scratchDir } from '../fixtures/scratch.js'
 import { linesOf, values } from '../fixtures/streams.js'
@@ -44,7 +44,7 @@ interface Life {
 
 async function open(dir: string): Promise<Life> {
   const steps = new Steps()
-  return { streams: await openWithInternals(dir, OPTIONS, steps.hooks), steps }
+  return { streams: await openStore(dir, OPTIONS, steps.hooks), steps }
 }
 
 /**

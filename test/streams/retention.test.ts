@@ -5,7 +5,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import type { Stream, Streams } from '../../src/streams/index.js'
 import { MemTable } from '../../src/streams/mem-table.js'
 import { defaultMeta } from '../../src/streams/meta.js'
-import { openWithInternals } from '../../src/streams/open.js'
+import { openStore } from '../../src/streams/open-store.js'
 import { planFiles } from '../../src/streams/retention.js'
 import { NO_DISK, NO_FILES, StreamState } from '../../src/streams/state.js'
 import type { StreamStore } from '../../src/streams/store.js'
@@ -107,7 +107,7 @@ test('with maxAgeMs, older records are removed, also if all records are older', 
 
 test('with maxAgeMs, records of a stream without appends are removed', async () => {
   const dir = join(scratchDir(), 'streams')
-  const streams = await openWithInternals(dir, { checkpointMs: 10 }, {})
+  const streams = await openStore(dir, { checkpointMs: 10 }, {})
   onTestFinished(() => streams.close())
   const stream = streams.stream('s')
   await stream.create({ retention: { maxAgeMs: 1000 } })
@@ -253,7 +253,7 @@ test('a fork that was created and deleted before a crash does not change which e
   const dir = join(scratchDir(), 'streams')
   let onStep = (_: string): void => {}
   const open = async (): Promise<StreamStore<unknown>> => {
-    const streams = await openWithInternals(dir, { checkpointMs: 3_600_000 }, { onStep: (step) => onStep(step) })
+    const streams = await openStore(dir, { checkpointMs: 3_600_000 }, { onStep: (step) => onStep(step) })
     onTestFinished(() => streams.close())
     return streams
   }
@@ -285,7 +285,7 @@ test('a fork that was created and deleted before a crash does not change which e
 test('a fork that is created while a checkpoint drops records is refused, or has all of its records', async () => {
   const dir = join(scratchDir(), 'streams')
   let onStep = (_: string): void => {}
-  const streams = await openWithInternals(dir, { checkpointMs: 3_600_000 }, { onStep: (step) => onStep(step) })
+  const streams = await openStore(dir, { checkpointMs: 3_600_000 }, { onStep: (step) => onStep(step) })
   onTestFinished(() => streams.close())
   for (const at of ['sync log', 'store', 'catalog', 'trim']) {
     const [source, fork] = [streams.stream(`source ${at}`), streams.stream(`fork ${at}`)]
@@ -323,7 +323,7 @@ test('a stream with retention whose newest file was removed continues after the 
 test('if a checkpoint fails after it has found that a file is missing, the next one stores the records', async () => {
   const dir = join(scratchDir(), 'streams')
   let onStep = (_: string): void => {}
-  const streams = await openWithInternals(dir, { checkpointMs: 3_600_000 }, { onStep: (step) => onStep(step) })
+  const streams = await openStore(dir, { checkpointMs: 3_600_000 }, { onStep: (step) => onStep(step) })
   onTestFinished(() => streams.close())
   const stream = streams.stream('s')
   await stream.create({ retention: { maxRecords: 100 } })

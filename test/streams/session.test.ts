@@ -51,23 +51,23 @@ const VALUE = new EncodedValue('text', JSON.stringify('x'.repeat(8_000_000)))
 const submission = (number: number) =>
   submitFrame(new FrameMaker(), number, { op: SubmitOp.appendAll, stream: 's', options: undefined, values: [VALUE] })
 
-test('the owner gives signs to a client whose requests in progress are too many to read more', async () => {
+test('the owner sends heartbeats to a client whose requests in progress are too many to read more', async () => {
   const { writer, next } = await connected()
   for (let number = 0; number < 5; number++) writer.send(submission(number))
   writer.json(FrameType.ping, 0)
-  for (let signs = 0; signs < 3; signs++) await next(FrameType.pong)
+  for (let beats = 0; beats < 3; beats++) await next(FrameType.pong)
 })
 
-test('the owner gives signs to a client that is sending a long request', async () => {
+test('the owner sends heartbeats to a client that is sending a long request', async () => {
   const { socket, next } = await connected()
   const { bytes, start, end } = submission(0)
   socket.write(bytes.subarray(start, end - 1))
-  for (let signs = 0; signs < 3; signs++) await next(FrameType.pong)
+  for (let beats = 0; beats < 3; beats++) await next(FrameType.pong)
 })
 
-test('the owner gives signs to a client while it closes the folder', async () => {
+test('the owner sends heartbeats to a client while it closes the folder', async () => {
   const { session, writer, next } = await connected()
   session.stop()
   writer.json(FrameType.ping, 0)
-  for (let signs = 0; signs < 3; signs++) await next(FrameType.pong)
+  for (let beats = 0; beats < 3; beats++) await next(FrameType.pong)
 })

@@ -3,7 +3,7 @@ import { createServer, type Server } from 'node:net'
 import { clearInterval, setInterval } from 'node:timers'
 import type { Durability } from '../../index.js'
 import type { EncodedValue } from '../encoding.js'
-import { openWithInternals } from '../open.js'
+import { openStore } from '../open-store.js'
 import type { StreamStore } from '../store.js'
 import type { StreamsEvents, StreamsOptions } from '../types.js'
 import { type Address, folderIdOf, newAddress } from './address.js'
@@ -103,7 +103,7 @@ export async function startOwner(dir: string, options: StreamsOptions): Promise<
   const locked = new Promise<void>((resolve) => {
     onLocked = resolve
   })
-  const store = openWithInternals(dir, options, { forClients: true, onLocked }) as Promise<StreamStore<EncodedValue>>
+  const store = openStore(dir, options, { forClients: true, onLocked }) as Promise<StreamStore<EncodedValue>>
   await Promise.race([locked, store])
   const owner = new Owner(store, options.durability ?? 'sync')
   try {

@@ -31,7 +31,7 @@ const MAX_IN_FLIGHT_BYTES = 1 << 25
 /** The approximate memory of a request without its payload. */
 const REQUEST_OVERHEAD_BYTES = 512
 /** Less than the time after which a client takes the owner for stalled. */
-const SIGN_MS = 250
+const HEARTBEAT_MS = 250
 
 export interface OwnerContext {
   /** Settles when the folder is open. */
@@ -61,7 +61,7 @@ export class Session {
   #inFlightBytes = 0
   /** The owner is closing: no further requests are read. */
   #closing = false
-  #signs: NodeJS.Timeout | undefined
+  #heartbeat: NodeJS.Timeout | undefined
 
   constructor(socket: Socket, context: OwnerContext) {
     this.#socket = socket
@@ -75,9 +75,9 @@ export class Session {
         // The peer does not follow the protocol.
         socket.destroy()
       }
-      this.#pace()
+      this.#throttle()
     })
-    socket.on('drain', () => this.#pace())
+    socket.on('drain', () => this.#throttle())
     socket.on('error', () => {})
     socket.on('close', () => this.#closed())
   }
@@ -89,7 +89,7 @@ export class Session {
   /** Stops reading requests. Those in progress are still answered. */
   stop(): void {
     this.#closing = true
-    this.#pace()
+    this.#throttle()
   }
 
   /** Closes the connection after sending all answers. */
@@ -193,7 +193,7 @@ export class Session {
 
   #done(bytes: number): void {
     this.#inFlightBytes -= bytes
-    this.#pace()
+    this.#throttle()
   }
 
   async #call(store: StreamStore<EncodedValue>, id: number, call: Call): Promise<void> {
@@ -252,11 +252,11 @@ export class Session {
   }
 
   /** Pauses or resumes reading, so that requests in progress and unread answers take limited memory. */
-  #pace(): void {
+  #throttle(): void {
     const busy = this.#inFlightBytes > MAX_IN_FLIGHT_BYTES || this.#socket.writableLength > MAX_IN_FLIGHT_BYTES
     if (busy || this.#closing) this.#socket.pause()
     else if (this.#socket.isPaused()) this.#socket.resume()
-    if (this.#pingsWait) this.#signs ??= setInterval(() => this.#sign(), SIGN_MS).unref()
+    if (this.#pingsWait) this.#heartbeat ??= setInterval(() => this.#beat(), HEARTBEAT_MS).unref()
   }
 
   /** Pings of the client may wait in the socket: it is not read, or they follow a frame that is not complete. */
@@ -265,17 +265,17 @@ export class Session {
   }
 
   /** Informs the client that the owner works, as the answer to a ping would. */
-  #sign(): void {
+  #beat(): void {
     if (this.#pingsWait) {
       this.#writer.json(FrameType.pong, 0)
       return
     }
-    clearInterval(this.#signs)
-    this.#signs = undefined
+    clearInterval(this.#heartbeat)
+    this.#heartbeat = undefined
   }
 
   #closed(): void {
-    clearInterval(this.#signs)
+    clearInterval(this.#heartbeat)
     for (const id of this.#reads.keys()) this.#endRead(id)
     for (const cursor of this.#cursors.values()) cursor.then((open) => open.close()).catch(() => {})
     this.#cursors.clear()
