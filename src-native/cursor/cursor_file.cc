@@ -109,7 +109,10 @@ Result<std::vector<CursorPlace>> ListCursorPlaces(Directory& directory, const Bo
     if (read.ok()) {
       if (read->unfinished) continue;
       if (read->newest && read->newest->uuid != log.uuid) continue;
-      if (read->newest) place.position = PositionIn(boot, *read->newest, log.first_seq);
+      if (read->newest) {
+        place.position = PositionIn(boot, *read->newest, log.first_seq);
+        place.generation = read->newest->generation;
+      }
     }
     place.name = std::move(name);
     places.push_back(std::move(place));

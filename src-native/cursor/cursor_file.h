@@ -47,6 +47,7 @@ Result<LogOfCursors> FindLog(Directory& directory);
 struct CursorPlace {
   std::string name;
   std::optional<uint64_t> position;  // nullopt if the file cannot be read or is damaged
+  uint64_t generation = 0;           // the log's when the position was stored
 };
 // The places of the cursors of `log`, by name.
 Result<std::vector<CursorPlace>> ListCursorPlaces(Directory& directory, const BootId& boot,

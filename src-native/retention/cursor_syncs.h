@@ -14,7 +14,9 @@ namespace durlog {
 // the records in between have been removed. Used by one thread at a time.
 class CursorSyncs {
  public:
-  // As ListCursorPlaces(), but without the positions of cursors for which Sync() has failed.
+  // As ListCursorPlaces(), but without the positions of cursors for which Sync() has failed, and
+  // with the cut as the position if committed records were cut: the cursor has not read the records
+  // that replaced them.
   Result<std::vector<CursorPlace>> List(Directory& directory, const BootId& boot,
                                         const LogOfCursors& log) const;
   // Syncs the positions. Returns false if a sync fails. The position of that cursor is then

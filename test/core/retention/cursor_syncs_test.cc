@@ -19,17 +19,21 @@ class CursorSyncsTest : public LogTestFolder {
     log_ = Open(SmallOptions(Strategy::kPwrite), file_system_);
     policy_.max_age_ms = 1000;
     // The first rotation replaces a segment that is too young for them.
-    const uint64_t old_ms = file_system_.NowMs() - 5000;
-    while (listener_.rotated.size() < 4) {
-      const Result<uint64_t> seq =
-          log_->AppendSync(AsBytes(std::string(1000, 'x')), Level::kSync, old_ms);
-      EXPECT_TRUE(seq.ok()) << seq.status().message();
-    }
+    Fill(4);
     Result<std::unique_ptr<DurableCursor>> cursor =
         DurableCursor::Open(DefaultFileSystem(), PathOf("log"), "mailer");
     EXPECT_TRUE(cursor.ok()) << cursor.status().message();
     cursor_ = std::move(*cursor);
     EXPECT_TRUE(cursor_->Place(0, 0, 0).ok());
+  }
+  // Appends old records until `rotations` segments were begun.
+  void Fill(size_t rotations) {
+    const uint64_t old_ms = file_system_.NowMs() - 5000;
+    while (listener_.rotated.size() < rotations) {
+      const Result<uint64_t> seq =
+          log_->AppendSync(AsBytes(std::string(1000, 'x')), Level::kSync, old_ms);
+      EXPECT_TRUE(seq.ok()) << seq.status().message();
+    }
   }
   RetentionPlan Planned() {
     const std::shared_ptr<RetentionJob> job = log_->BeginRetention(policy_);
@@ -60,6 +64,18 @@ TEST_F(CursorSyncsTest, APositionIsOnTheDeviceBeforeWhatItHasPassedGoes) {
   PassAll();
   EXPECT_EQ(Planned().segments, 3u);
   EXPECT_EQ(syncs_, 1);
+}
+
+TEST_F(CursorSyncsTest, RecordsThatReplacedCutRecordsAreKeptUntilTheCursorHasReadThem) {
+  PassAll();
+  const Result<std::shared_ptr<TruncateJob>> cut = log_->BeginTruncate(9);
+  ASSERT_TRUE(cut.ok());
+  (*cut)->RunOnce();
+  ASSERT_TRUE(log_->FinishTruncate(**cut).ok());
+  Fill(listener_.rotated.size() + 4);
+  EXPECT_EQ(Planned().segments, 0u);
+  EXPECT_TRUE(cursor_->Place(log_->next_seq(), log_->next_seq(), 1).ok());
+  EXPECT_GE(Planned().segments, 3u);
 }
 
 TEST_F(CursorSyncsTest, ALimitOfBytesWaitsForThePositionToo) {
