@@ -15,6 +15,7 @@ input{width:100%}button{cursor:pointer;min-height:36px}button[aria-pressed=true]
 nav li button[aria-current=true]{border-color:var(--accent);background:var(--row)}nav small,.dim{color:var(--dim)}form{display:flex;gap:8px;flex-wrap:wrap;align-items:end}form>div{flex:1 1 150px}
 #status{display:flex;gap:4px 16px;flex-wrap:wrap;margin:0}#status div{display:flex;gap:6px}dt{color:var(--dim)}dd{margin:0;font-variant-numeric:tabular-nums}
 #records{flex:1;overflow:auto;border:1px solid var(--line);border-radius:6px;min-height:120px}#records li{padding:4px 10px;border-bottom:1px solid var(--line);font:13px/1.45 ui-monospace,monospace;overflow-wrap:anywhere}
+#records li[data-seq]{display:flex;gap:10px}#records li[data-seq]::before{content:attr(data-seq);color:var(--dim)}#records details{min-width:0}
 #records li:nth-child(even){background:var(--row)}pre{margin:4px 0;white-space:pre-wrap}summary{cursor:pointer}.error{color:var(--bad);margin:0}
 .skip{position:absolute;left:-999px}.skip:focus{left:8px;top:8px;background:var(--bg);padding:8px}
 @media(max-width:700px){body{display:flex;flex-direction:column}nav{border-right:0;border-bottom:1px solid var(--line);max-height:38vh;flex:none}main{flex:1}}
@@ -26,10 +27,12 @@ const SCRIPT = `
 const $ = (id) => document.getElementById(id)
 const MAX_ROWS = 500
 const enc = encodeURIComponent
-let token = '', current, stop, paused = false, held = [], seen = 0, marks = []
+let token = '', current, stop, paused = false, held = [], marks = []
 const ask = async (path, init = {}) => {
   const headers = token ? { authorization: 'Bearer ' + token } : {}
-  const answer = await fetch(path, { ...init, headers, cache: 'no-store' })
+  const answer = await fetch(path, { ...init, headers, cache: 'no-store' }).catch(() => {
+    throw new Error('the server cannot be reached')
+  })
   if (answer.ok) return answer
   const text = await answer.text()
   let message = text
@@ -65,8 +68,9 @@ const list = async () => {
     show(error)
   }
 }
-const row = (text, isJson) => {
+const row = (text, isJson, seq) => {
   const item = document.createElement('li')
+  if (isJson) item.dataset.seq = seq
   if (isJson && text.length > 120) {
     const details = document.createElement('details')
     const summary = document.createElement('summary')
@@ -82,17 +86,15 @@ const row = (text, isJson) => {
   } else item.textContent = text
   return item
 }
-const add = (texts, isJson) => {
-  if (paused) {
-    held.push(...texts.slice(-MAX_ROWS))
-    held = held.slice(-MAX_ROWS)
-    return
-  }
+const add = (texts, isJson, next) => {
+  const rows = texts.map((text, at) => [text, isJson, next - texts.length + at]).slice(-MAX_ROWS).map((each) => row(...each))
+  if (paused) held = [...held, ...rows].slice(-MAX_ROWS)
+  else append(rows)
+}
+const append = (rows) => {
   const box = $('records')
   const atEnd = box.scrollHeight - box.scrollTop - box.clientHeight < 40
-  const rows = document.createDocumentFragment()
-  for (const text of texts.slice(-MAX_ROWS)) rows.append(row(text, isJson))
-  box.append(rows)
+  box.append(...rows)
   while (box.children.length > MAX_ROWS) box.firstChild.remove()
   if (atEnd) box.scrollTop = box.scrollHeight
 }
@@ -135,7 +137,7 @@ const open = async (name, offset) => {
       const parts = text === '' ? [] : isJson ? JSON.parse(text).map((value) => JSON.stringify(value)) : [text]
       const next = answer.headers.get('stream-next-offset')
       wait = answer.headers.get('stream-up-to-date') === 'true'
-      add(parts, isJson)
+      add(parts, isJson, seqOf(next))
       rate(parts.length, text.length)
       offset = next
       $('offset').textContent = String(seqOf(next))
@@ -158,12 +160,13 @@ $('pause').addEventListener('click', () => {
   paused = !paused
   $('pause').setAttribute('aria-pressed', String(paused))
   $('pause').textContent = paused ? 'Continue' : 'Pause'
-  if (!paused) add(held.splice(0), true)
+  if (!paused) append(held.splice(0))
 })
 $('jump').addEventListener('submit', async (event) => {
   event.preventDefault()
   const text = $('target').value.trim()
   try {
+    if (current === undefined) throw new Error('choose a stream first')
     if (text === '' || text === '-1') return open(current, '-1')
     if (text === 'now') return open(current, 'now')
     if (/^[0-9]{1,15}$/.test(text)) return open(current, '0'.repeat(16) + '_' + text.padStart(16, '0'))

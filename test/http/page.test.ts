@@ -78,6 +78,8 @@ test.skipIf(missingChromium !== '')(
     await page.type('chat/')
     await page.press('Enter')
     await expect.poll(() => page.value(text('#count'))).toBe('1 stream')
+    await page.value("document.getElementById('jump').requestSubmit()")
+    expect(await page.value(text('#error'))).toBe('choose a stream first')
     await reach('chat/7')
     await page.press('Enter')
     await expect.poll(() => page.value(text('#state'))).toBe('live')
@@ -86,6 +88,7 @@ test.skipIf(missingChromium !== '')(
     await page.type('41')
     await page.press('Enter')
     await expect.poll(() => page.value(text('#records'))).toBe('{"n":1}')
+    expect(await page.value("document.querySelector('#records li').dataset.seq")).toBe('41')
     await reach('pause')
     await page.press(' ')
     const post = { method: 'POST', headers: JSON_TYPE, body: '"<i>held back</i>"' }
