@@ -15,7 +15,7 @@ const LEVELS: readonly { level: Durability; survives: string; records: number }[
   { level: 'memory', survives: 'kill -9', records: 200_000 },
   { level: 'async', survives: 'kill -9; writing back has begun', records: 100_000 },
   { level: 'sync', survives: 'kill -9, kernel panic, power cut', records: 100_000 },
-  { level: 'full', survives: 'as sync, the strongest there is', records: 50_000 },
+  { level: 'full', survives: 'as sync; the strongest level', records: 50_000 },
 ]
 const IN_FLIGHT = 1024
 /** The longest time for the appends of a level. On a slow disk fewer records are appended. */

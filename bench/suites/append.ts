@@ -181,7 +181,7 @@ function toRow(outcome: Outcome, load: Load, baselineMs: number): Row {
   row.extras = [ms, (ms * 1000 * PROCESSES) / calls, (calls * load.recordBytes) / ms / 1e6]
   row.ratio = ms / baselineMs
   const complete = outcome.lost === 0 && outcome.damaged === 0
-  row.extras.push(complete ? 'every record is there' : `LOST ${outcome.lost}, damaged ${outcome.damaged}`)
+  row.extras.push(complete ? 'all records' : `LOST ${outcome.lost}, damaged ${outcome.damaged}`)
   return row
 }
 
@@ -191,7 +191,7 @@ function toTable(load: Load, outcomes: readonly Outcome[], unsafe: boolean): Tab
   const chosen = outcomes.filter(({ method }) => (method.unsafe ?? false) === unsafe)
   const size = formatSize(load.recordBytes)
   return {
-    title: `${PROCESSES} processes × ${load.operations.toLocaleString('en-US')} × ${size}${unsafe ? ', not handed over' : ''}`,
+    title: `${PROCESSES} processes × ${load.operations.toLocaleString('en-US')} × ${size}${unsafe ? ', buffered in the process' : ''}`,
     durability: unsafe
       ? "in the process's own buffer: kill -9 loses it"
       : 'in the page cache or beyond, never synced: survives kill -9',

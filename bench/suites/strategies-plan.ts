@@ -46,7 +46,7 @@ export const LEVELS: readonly LevelPlan[] = [
   },
   {
     level: 'full',
-    durability: 'on the device, metadata included: the strongest there is',
+    durability: 'on the device, metadata included: the strongest level',
     rawCalls: [
       { label: 'pwrite+fsync', method: 'pwrite-fsync', file: 'zero' },
       { label: 'pwrite+fsync', method: 'pwrite-fsync', file: 'none' },

@@ -131,7 +131,7 @@ async function measureTable(context: SuiteContext, extent: Extent, plan: LevelPl
       labels: ['strategy', 'preallocation'],
       figures: columnsOf(plan.level, context.quick),
       ...(plan.level !== 'memory' && { extras: [`ops/s, ${IN_FLIGHT} in flight`, `MB/s, ${IN_FLIGHT} in flight`] }),
-      ratioTo: `C++ ${plan.rawCalls[0]?.label ?? ''}`,
+      ratioTo: `C++ ${plan.rawCalls[0]?.label ?? ''}'s ${plan.level === 'memory' ? 'time' : 'p50'}`,
       chart: plan.level === 'memory' ? 'throughput' : 'latency',
       rows: field.rows,
     }

@@ -166,7 +166,7 @@ async function run(context: SuiteContext): Promise<string[]> {
     }
   })
   await context.add({
-    title: 'what each survives',
+    title: 'failures that the record survives',
     durability: 'once the call has returned or the promise has settled',
     labels: ['how'],
     figures: [],
