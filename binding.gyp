@@ -32,6 +32,7 @@
       'src-native/cursor/cursors.cc',
       'src-native/cursor/cut_list.cc',
       'src-native/cursor/durable_cursor.cc',
+      'src-native/cursor/trim_lock.cc',
       'src-native/read/log_reader.cc',
       'src-native/read/log_reader_damage.cc',
       'src-native/read/log_reader_fill.cc',

@@ -10,7 +10,7 @@ import {
 } from './log/maintenance/trim-request.js'
 import type { NativeFolderPlan } from './native/log.js'
 import { native } from './native/native.js'
-import { open } from './open.js'
+import { open, openFraming } from './open.js'
 import { resolveDir } from './options/call-options.js'
 import { type ResolvedTrim, resolveTrimOptions } from './options/trim-options.js'
 import type { TrimOptions, TrimReport } from './types.js'
@@ -35,7 +35,8 @@ async function trimFolder(path: string, resolved: ResolvedTrim): Promise<TrimRep
   const segments = plan.segments + (seal ? 1 : 0)
   const report = { firstSeq, before, segments, bytes: plan.bytes + (seal ? segmentBytes : 0), overruns: plan.overruns }
   if (resolved.dryRun || segments === 0) return { by: 'none', ...report }
-  const request: TrimRequest = { before, seal }
+  const regardless = resolved.policy.keepForCursors ? plan.regardless : before
+  const request: TrimRequest = { before, regardless, seal }
   const deadline = performance.now() + resolved.waitMs
   let asked: string | undefined
   for (;;) {
@@ -67,11 +68,11 @@ async function planTrim(dir: string, { policy, before }: ResolvedTrim): Promise<
   }
 }
 
-async function trimHere(dir: string, { before, seal }: TrimRequest, segmentBytes: number): Promise<number> {
-  const log = await open(dir, { create: false, segmentBytes, preallocate: 'none' })
+async function trimHere(dir: string, request: TrimRequest, segmentBytes: number): Promise<number> {
+  const log = await openFraming(dir, { create: false, segmentBytes, preallocate: 'none' }, segmentBytes)
   try {
-    if (seal && before >= log.nextSeq) await log.rotate()
-    return await log.trimBefore(before)
+    if (request.seal && request.before >= log.nextSeq) await log.rotate()
+    return await log.trimFound(async () => request)
   } finally {
     await log.close()
   }

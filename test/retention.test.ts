@@ -15,8 +15,11 @@ const bytesIn = (dir: string): number =>
     .filter((name) => name.endsWith('.seg') || name.startsWith('spare-'))
     .reduce((sum, name) => sum + (statSync(join(dir, name), { throwIfNoEntry: false })?.size ?? 0), 0)
 
-function openRetaining(dir: string, retention: OpenOptions['retention']): Promise<Log> {
-  return openUntilDone(dir, { segmentBytes: SEGMENT_BYTES, retention })
+/** A log whose first pass, which opening begins, has ended. */
+async function openRetaining(dir: string, retention: OpenOptions['retention']): Promise<Log> {
+  const log = await openUntilDone(dir, { segmentBytes: SEGMENT_BYTES, retention })
+  await log.applyRetention()
+  return log
 }
 
 /** Four records fill a segment. */

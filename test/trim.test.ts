@@ -222,8 +222,8 @@ test('a request that is made while an earlier one is removed is not lost', async
   const dir = scratchDir()
   const uuid = '00000000-0000-4000-8000-000000000000'
   for (let round = 0; round < 50; round++) {
-    const earlier = await writeTrimRequest(dir, uuid, { before: round, seal: false })
-    const later = { before: 100 + round, seal: true }
+    const earlier = await writeTrimRequest(dir, uuid, { before: round, regardless: round, seal: false })
+    const later = { before: 100 + round, regardless: round, seal: true }
     const [name] = await Promise.all([writeTrimRequest(dir, uuid, later), removeTrimRequest(dir, earlier)])
     expect(trimRequests(dir)).toEqual([name])
     expect(await readTrimRequest(dir, uuid, name)).toEqual(later)

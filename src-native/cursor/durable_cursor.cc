@@ -36,12 +36,14 @@ Result<std::unique_ptr<DurableCursor>> DurableCursor::Open(FileSystem& file_syst
   return cursor;
 }
 
-// Removes the file of a new cursor that never got a position. The lock is held while the name is
-// removed.
+// Removes the file of a new cursor that never got a position or was discarded. The lock is held
+// while the name is removed.
 DurableCursor::~DurableCursor() {
-  if (placed_) return;
-  const Result<uint64_t> bytes = file_->Size();
-  if (!bytes.ok() || *bytes >= kCursorFileBytes) return;
+  if (!discarded_) {
+    if (placed_) return;
+    const Result<uint64_t> bytes = file_->Size();
+    if (!bytes.ok() || *bytes >= kCursorFileBytes) return;
+  }
   Status removed = directory_->Remove(name_);
   static_cast<void>(removed);
 }

@@ -53,6 +53,8 @@ class DurableCursor {
   // Sets the position, forward or back, and syncs it. The cuts up to `generation` are accounted
   // for.
   Status Place(uint64_t position, uint64_t synced_end, uint64_t generation);
+  // The creation of this new cursor has failed: its file is removed when it is destroyed.
+  void Discard() { discarded_ = true; }
 
  private:
   DurableCursor(FileSystem& file_system, std::unique_ptr<Directory> directory, std::string name);
@@ -79,6 +81,7 @@ class DurableCursor {
   CursorSlot newest_;    // the content of the newest slot
   bool placed_ = false;  // the file is complete and holds a position
   bool latched_ = false;
+  bool discarded_ = false;
   size_t memory_slot_ = 0;  // the next slot to store into
   size_t synced_slot_ = kFirstSyncedSlot;
 };

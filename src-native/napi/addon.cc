@@ -152,6 +152,8 @@ constexpr std::pair<const char*, Napi::Value (*)(const Napi::CallbackInfo&)> kEx
     {"listCursors", ListCursorsOf},
     {"removeCursor", RemoveCursorOf},
     {"planRetention", PlanRetentionOf},
+    {"lockTrims", LockTrimsOf},
+    {"checkTrims", CheckTrimsOf},
     {"pointReader", MakePointReader},
     {"openLivePage", OpenLivePage},
     {"openStreamFiles", OpenStreamFiles},

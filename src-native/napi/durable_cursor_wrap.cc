@@ -27,6 +27,7 @@ class DurableCursorWrap final : public Wrapped<DurableCursorWrap, std::shared_pt
                         InstanceMethod<&DurableCursorWrap::Commit>("commit"),
                         InstanceMethod<&DurableCursorWrap::Sync>("sync"),
                         InstanceMethod<&DurableCursorWrap::Place>("place"),
+                        InstanceMethod<&DurableCursorWrap::Discard>("discard"),
                         InstanceMethod<&DurableCursorWrap::Close>("close")});
   }
   using Wrapped::Wrapped;
@@ -92,6 +93,10 @@ class DurableCursorWrap final : public Wrapped<DurableCursorWrap, std::shared_pt
           return cursor->Place(position, synced_end, generation);
         },
         [](Napi::Env done_env) { return done_env.Undefined(); });
+  }
+
+  void Discard(const Napi::CallbackInfo&) {
+    if (held_) held_->Discard();
   }
 
   void Close(const Napi::CallbackInfo&) { held_.reset(); }

@@ -14,6 +14,8 @@ Napi::Value OpenDurableCursor(const Napi::CallbackInfo& info);
 Napi::Value ListCursorsOf(const Napi::CallbackInfo& info);
 Napi::Value RemoveCursorOf(const Napi::CallbackInfo& info);
 Napi::Value PlanRetentionOf(const Napi::CallbackInfo& info);
+Napi::Value LockTrimsOf(const Napi::CallbackInfo& info);
+Napi::Value CheckTrimsOf(const Napi::CallbackInfo& info);
 Napi::Value OpenStreamFiles(const Napi::CallbackInfo& info);
 
 }  // namespace durlog

@@ -2,10 +2,13 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 
+#include "cursor/trim_lock.h"
 #include "napi/async_task.h"
 #include "napi/convert.h"
 #include "napi/exports.h"
+#include "napi/wrapped_class.h"
 #include "retention/plan_folder.h"
 
 namespace durlog {
@@ -24,6 +27,29 @@ Napi::Object FromOverrun(Napi::Env env, const CursorOverrun& overrun) {
   return object;
 }
 
+// Empty after release(), and if the disk was too full for a lock.
+class TrimLockWrap final : public Wrapped<TrimLockWrap, std::unique_ptr<FileLock>> {
+ public:
+  static constexpr const char* kName = "NativeTrimLock";
+  static Napi::Function Define(Napi::Env env) {
+    return DefineClass(env, kName, {InstanceMethod<&TrimLockWrap::Release>("release")});
+  }
+  using Wrapped::Wrapped;
+
+ private:
+  void Release(const Napi::CallbackInfo&) { held_.reset(); }
+};
+
+Result<std::unique_ptr<FileLock>> LockTrimsIn(const std::string& path) {
+  DURLOG_ASSIGN_OR_RETURN(const auto directory, DefaultFileSystem().OpenDirectory(path, false));
+  return LockTrims(*directory);
+}
+
+Status CheckTrimsIn(const std::string& path) {
+  DURLOG_ASSIGN_OR_RETURN(const auto directory, DefaultFileSystem().OpenDirectory(path, false));
+  return CheckTrims(*directory);
+}
+
 }  // namespace
 
 RetentionPolicy ToRetentionPolicy(const Napi::Object& object) {
@@ -31,6 +57,7 @@ RetentionPolicy ToRetentionPolicy(const Napi::Object& object) {
   policy.max_bytes = LimitIn(object, "maxBytes");
   policy.max_age_ms = LimitIn(object, "maxAgeMs");
   policy.before = LimitIn(object, "before");
+  policy.passed_before = LimitIn(object, "passedBefore");
   policy.keep_for_cursors = object.Get("keepForCursors").As<Napi::Boolean>();
   return policy;
 }
@@ -42,6 +69,7 @@ Napi::Object FromRetentionPlan(Napi::Env env, const RetentionPlan& plan) {
   object.Set("bytes", FromSeq(env, plan.bytes));
   object.Set("seal", plan.seal);
   object.Set("over", plan.over);
+  object.Set("regardless", FromSeq(env, plan.regardless));
   object.Set("overruns", FromList(env, plan.overruns, FromOverrun));
   return object;
 }
@@ -56,6 +84,20 @@ Napi::Value PlanRetentionOf(const Napi::CallbackInfo& info) {
         object.Set("segmentBytes", FromSeq(env, folder.segment_bytes));
         return object;
       });
+}
+
+Napi::Value LockTrimsOf(const Napi::CallbackInfo& info) {
+  const std::string path = info[0].As<Napi::String>();
+  return RunFor(
+      info.Env(), [path] { return LockTrimsIn(path); },
+      [](Napi::Env env, auto& lock) { return TrimLockWrap::Make(env, std::move(lock)); });
+}
+
+Napi::Value CheckTrimsOf(const Napi::CallbackInfo& info) {
+  const std::string path = info[0].As<Napi::String>();
+  return RunAsync(
+      info.Env(), [path] { return CheckTrimsIn(path); },
+      [](Napi::Env env) { return env.Undefined(); });
 }
 
 }  // namespace durlog

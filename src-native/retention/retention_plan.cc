@@ -37,6 +37,11 @@ bool MayGoByAge(const RetentionPolicy& policy, const RetainedLog& log, size_t in
   return is_older(index, now_ms - *policy.max_age_ms);
 }
 
+bool IsPassed(const RetentionPolicy& policy, const RetainedLog& log, size_t index,
+              uint64_t passed) {
+  return policy.passed_before && EndOf(log, index) <= std::min(*policy.passed_before, passed);
+}
+
 size_t RemovedForRoom(const RetentionPolicy& policy, const RetainedLog& log, size_t removable,
                       bool* over) {
   if (!policy.max_bytes) return 0;
@@ -64,7 +69,11 @@ RetentionPlan PlanRetention(const RetentionPolicy& policy, const RetainedLog& lo
   const size_t active = log.segments.size() - 1;
   size_t count = std::max(RemovedForRoom(policy, log, removable, &plan.over),
                           RemovedBefore(policy, log, removable));
-  while (count < removable && MayGoByAge(policy, log, count, passed, now_ms, is_older)) ++count;
+  plan.regardless = log.segments[count].first_seq;
+  while (count < removable && (IsPassed(policy, log, count, passed) ||
+                               MayGoByAge(policy, log, count, passed, now_ms, is_older))) {
+    ++count;
+  }
   // A segment that is not synced stays, however old it is.
   if (count == active && log.segments[active].first_seq < log.next_seq) {
     plan.seal = MayGoByAge(policy, log, active, passed, now_ms, is_older);
@@ -72,7 +81,10 @@ RetentionPlan PlanRetention(const RetentionPolicy& policy, const RetainedLog& lo
   plan.before = log.segments[count].first_seq;
   plan.segments = count;
   for (size_t i = 0; i < count; ++i) plan.bytes += log.segments[i].bytes;
-  if (!policy.keep_for_cursors) return plan;
+  if (!policy.keep_for_cursors) {
+    plan.regardless = plan.before;
+    return plan;
+  }
   for (const CursorPlace& cursor : log.cursors) {
     const uint64_t place = PlaceIn(log, cursor);
     if (place < plan.before) plan.overruns.push_back({cursor.name, place, plan.before - 1});

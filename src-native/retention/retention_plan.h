@@ -22,6 +22,8 @@ struct RetentionPolicy {
   bool keep_for_cursors = true;
   // Records below this seq are removed even if cursors have not read them.
   std::optional<uint64_t> before;
+  // Records below this seq are removed once every cursor has passed them.
+  std::optional<uint64_t> passed_before;
 };
 
 struct RetainedSegment {
@@ -56,6 +58,8 @@ struct RetentionPlan {
   uint64_t before = 0;
   uint64_t segments = 0;  // the number of these segments
   uint64_t bytes = 0;     // and their size
+  // The part of `before` that ignores cursors.
+  uint64_t regardless = 0;
   // All records of the active segment may be removed: it must be sealed first.
   bool seal = false;
   // The policy would remove more segments, but some of them are not synced yet.

@@ -2,6 +2,7 @@
 import { atCaller } from '../caller-stack.js'
 import { DurlogError, outOfRange } from '../errors.js'
 import type { NativeDurableCursor } from '../native/cursors.js'
+import { waitForLock } from '../native/lock-wait.js'
 import { native } from '../native/native.js'
 import { checkSeq } from '../options/call-options.js'
 import { resolveCommitOptions, resolveCursorReadOptions } from '../options/cursor-options.js'
@@ -16,6 +17,7 @@ import type {
   LogReader,
   ReadOptions,
 } from '../types.js'
+import { cutError, trimmedError } from './cursor-errors.js'
 import { CursorReader, type PassedRecords } from './cursor-reader.js'
 
 /** The log that a cursor belongs to. */
@@ -24,14 +26,11 @@ export interface CursorHost {
   read(options?: ReadOptions): LogReader
   /** Brings every record appended so far to `level`. Undefined if another process writes the log. */
   readonly sync: ((level: 'sync' | 'full') => Promise<number>) | undefined
-  /**
-   * Runs `work` while this process does not trim the log. A trim reads the positions of the cursors first, so it would not keep
-   * records for a cursor that is created later.
-   */
-  whileKept<T>(work: () => Promise<T>): Promise<T>
 }
 
 const DONE = Promise.resolve()
+/** How long to wait for a process that is trimming the log. */
+const TRIM_WAIT_MS = 10_000
 /** The reader argument for waiting for synced records, which does not use a reader. */
 const NO_FILES = { poll: () => true }
 
@@ -73,7 +72,7 @@ export class NamedCursor implements DurableCursor {
       this.#failure = error as DurlogError // the file is damaged: `position` has no other error
       return
     }
-    if (this.#position === -1) return this.#host.whileKept(() => this.#place(from))
+    if (this.#position === -1) return this.#place(from).catch((error) => this.#discard(error))
     this.#delivered = this.#position
     this.#findCut()
   }
@@ -132,7 +131,7 @@ export class NamedCursor implements DurableCursor {
 
   async seek(seq: number): Promise<void> {
     checkSeq('seq', seq)
-    await atCaller(this.#inTurn(() => this.#host.whileKept(() => this.#place(seq))))
+    await atCaller(this.#inTurn(() => this.#place(seq)))
   }
 
   close(): Promise<void> {
@@ -207,7 +206,7 @@ export class NamedCursor implements DurableCursor {
     })
   }
 
-  /** Sets the position in the file to `to`. Starts again if the log is cut meanwhile. */
+  /** Sets the position in the file to `to`. Starts again if the log is cut, or trimmed beyond the position, in the meantime. */
   async #place(to: 'first' | 'next' | number): Promise<void> {
     for (;;) {
       this.#source.look()
@@ -224,8 +223,16 @@ export class NamedCursor implements DurableCursor {
       this.#seen = seen
       this.#failure = undefined
       this.#reached = { sync: 0, full: 0 }
-      return
+      // A trim that is in progress may not have seen the position; later ones honour it.
+      await waitForLock(TRIM_WAIT_MS, () => native.checkTrims(this.#source.dir))
+      if ((await this.#source.range(false)).first <= position) return
     }
+  }
+
+  /** Removes the file of a new cursor whose creation has failed with `error`, when the cursor is closed. */
+  #discard(error: unknown): never {
+    this.#native.discard()
+    throw error
   }
 
   #inTurn<T>(work: () => Promise<T>): Promise<T> {
@@ -281,20 +288,4 @@ export class NamedCursor implements DurableCursor {
     if (this.#closing !== undefined)
       throw new DurlogError('ERR_DURLOG_CLOSED', `the cursor "${this.name}" has been closed; open it again`)
   }
-}
-
-function cutError(name: string, cut: number, reached: number): DurlogError {
-  return new DurlogError(
-    'ERR_DURLOG_CURSOR_CUT',
-    `records ${cut} to ${reached - 1}, which the cursor "${name}" had delivered or committed, were cut from the log, and other records may have their seqs: call "seek" with the seq at which to continue`,
-    { lostFirst: cut, lostLast: reached - 1 },
-  )
-}
-
-function trimmedError(name: string, from: number, first: number): DurlogError {
-  return new DurlogError(
-    'ERR_DURLOG_CURSOR_OVERRUN',
-    `records ${from} to ${first - 1}, which the cursor "${name}" had not read, were trimmed: seek to ${first} to continue`,
-    { lostFirst: from, lostLast: first - 1 },
-  )
 }

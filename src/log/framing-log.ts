@@ -24,11 +24,7 @@ export class FramingLog extends WriterLog {
 
   /** Removes the segments in which every cursor, including one that is created during this call, has committed all records. */
   trimCommitted(): Promise<number> {
-    return this.trimFound(async () => {
-      const positions = (await this.cursors()).map(({ position }) => position)
-      // A damaged cursor has the position -1, so nothing is removed.
-      return Math.max(0, Math.min(this.nextSeq, ...positions))
-    })
+    return this.trimFound(async () => ({ before: this.nextSeq, regardless: 0 }))
   }
 
   /** As `frame`, for the records of a batch. */

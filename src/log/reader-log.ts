@@ -39,7 +39,6 @@ export class ReaderLog implements ReadOnlyLog {
       source: this.#source,
       read: (options) => this.#reads.read(options),
       sync: undefined,
-      whileKept: (work) => work(),
     })
   }
 

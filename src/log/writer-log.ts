@@ -37,6 +37,7 @@ import { Announcer } from './announcer.js'
 import type { WritePipeline } from './append/write-pipeline.js'
 import { DiskUse } from './disk-use.js'
 import { FileChanges } from './maintenance/file-changes.js'
+import type { TrimBounds } from './maintenance/trim-request.js'
 import { RecordEncoder } from './record-encoder.js'
 import { toRecovery } from './recovery-report.js'
 import { makeWritable } from './writable.js'
@@ -94,7 +95,6 @@ export class WriterLog extends EventEmitter<LogEvents> implements Log<unknown> {
       source: this.#source,
       read: (options) => this.#reads.read(options),
       sync: (level) => this.sync(level),
-      whileKept: (work) => this.#changes.inTurn(work),
     })
     const onCut = (nextSeq: number, records: number): void => {
       if (records > 0) this.#generation++
@@ -236,8 +236,8 @@ export class WriterLog extends EventEmitter<LogEvents> implements Log<unknown> {
     return atCaller(this.#changes.trimBefore(seq))
   }
 
-  /** Like `trimBefore`. `find` returns the seq; no cursor is placed between this call and the trim. */
-  trimFound(find: () => Promise<number>): Promise<number> {
+  /** Like `trimBefore`. `find` is called directly before the trim. */
+  trimFound(find: () => Promise<TrimBounds>): Promise<number> {
     return this.#changes.trimFound(find)
   }
 

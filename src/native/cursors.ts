@@ -17,7 +17,14 @@ export interface NativeDurableCursor {
   sync(syncedEnd: number, full: boolean): Promise<number>
   /** Moves the position forwards or backwards, durably. */
   place(position: number, syncedEnd: number, generation: number): Promise<void>
+  /** The creation of this new cursor has failed: `close` removes its file. */
+  discard(): void
   close(): void
+}
+
+/** Held during a trim that honours cursors: see docs/FORMAT.md. */
+export interface NativeTrimLock {
+  release(): void
 }
 
 export interface NativeCursorSummary {

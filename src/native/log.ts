@@ -77,12 +77,16 @@ export interface NativeRetentionPolicy {
   maxAgeMs: number
   /** Records below this seq are removed even if cursors have not read them. */
   before: number
+  /** Records below this seq are removed once every cursor has passed them. */
+  passedBefore: number
   keepForCursors: boolean
 }
 
 export interface NativeRetentionPlan {
   /** Segments whose records are all below this seq may be removed. The log's first seq if none may. */
   before: number
+  /** The part of `before` that ignores cursors. */
+  regardless: number
   /** The number of these segments, and their size in bytes. */
   segments: number
   bytes: number

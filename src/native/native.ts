@@ -1,7 +1,7 @@
 /** The addon's typed interface. No other module but binary.ts knows how the addon is loaded. */
 import { DurlogError } from '../errors.js'
 import { loadAddon } from './binary.js'
-import type { NativeCursorSummary, NativeCuts, NativeDurableCursor } from './cursors.js'
+import type { NativeCursorSummary, NativeCuts, NativeDurableCursor, NativeTrimLock } from './cursors.js'
 import type { NativeExtent, NativeFrame, NativeRepairReport, NativeVerifyReport } from './inspection.js'
 import type { NativeFolderPlan, NativeLog, NativeOptions, NativeRetentionPolicy, NativeSharedLog } from './log.js'
 import type { NativeBounds, NativeLivePage, NativeLogReader, NativePointReader } from './reading.js'
@@ -22,6 +22,10 @@ export interface Native {
   removeCursor(dir: string, name: string): Promise<void>
   /** Plans what `policy` would trim from a log that another process may have open. */
   planRetention(dir: string, policy: NativeRetentionPolicy): Promise<NativeFolderPlan>
+  /** Takes the lock of trims that honour cursors. Rejects with ERR_DURLOG_LOCKED if another process or thread holds it. */
+  lockTrims(dir: string): Promise<NativeTrimLock>
+  /** Rejects with ERR_DURLOG_LOCKED while that lock is held. */
+  checkTrims(dir: string): Promise<void>
   /** The size of the frames of the records `first` to `last`, and the time between these two records. Reads both of them. */
   measure(dir: string, first: number, last: number): { bytes: number; ms: number }
   /**

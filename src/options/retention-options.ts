@@ -23,6 +23,7 @@ export function resolveRetention(value: unknown): NativeRetentionPolicy | undefi
     maxBytes: whole('retention.maxBytes', given.maxBytes, bytes, -1),
     maxAgeMs: whole('retention.maxAgeMs', given.maxAgeMs, { min: 1000, max, unit: 'milliseconds' }, -1),
     before: -1,
+    passedBefore: -1,
     keepForCursors: choice('retention.keepFor', given.keepFor, KEEPERS, 'cursors') === 'cursors',
   }
   if (policy.maxBytes === -1 && policy.maxAgeMs === -1)

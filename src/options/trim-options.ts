@@ -33,6 +33,7 @@ export function resolveTrimOptions(options: unknown): ResolvedTrim {
   return {
     policy: {
       before: -1,
+      passedBefore: -1,
       maxBytes: whole('maxBytes', given.maxBytes, { min: 0, max, unit: 'bytes' }, -1),
       maxAgeMs: whole('maxAgeMs', given.maxAgeMs, { min: 0, max, unit: 'milliseconds' }, -1),
       keepForCursors: choice('keepFor', given.keepFor, ['cursors', 'nothing'], 'cursors') === 'cursors',

@@ -44,7 +44,10 @@ export class Trimmer {
     if (maxBytes !== undefined) before = Math.max(before, await this.#firstWithin(maxBytes))
     if (before <= this.#log.firstSeq) return
     // The cursor is read directly before the trim, because `truncateAfter` may give the seqs of acknowledged records to others.
-    await this.#log.trimFound(async () => Math.min(before, await this.#firstUnacknowledged()))
+    await this.#log.trimFound(async () => {
+      const acknowledged = Math.min(before, await this.#firstUnacknowledged())
+      return { before: acknowledged, regardless: acknowledged }
+    })
   }
 
   /** Returns 0 if acknowledged records were truncated: the shipper then finds the new position. */

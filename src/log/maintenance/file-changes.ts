@@ -1,5 +1,6 @@
 /** Changes of a log's files other than appends: trims, truncations, rotations and retention, one at a time. */
 import { closedError, DurlogError, invalidArgument } from '../../errors.js'
+import { waitForLock } from '../../native/lock-wait.js'
 import {
   Counter,
   type NativeLog,
@@ -7,6 +8,7 @@ import {
   type NativeRetentionPolicy,
   type NativeWriter,
 } from '../../native/log.js'
+import { native } from '../../native/native.js'
 import { checkSeq } from '../../options/call-options.js'
 import type { LogReads } from '../../reader/log-reads.js'
 import type { WriterSource } from '../../reader/writer-source.js'
@@ -15,7 +17,10 @@ import type { CursorOverrun } from '../../types.js'
 import type { WritePipeline } from '../append/write-pipeline.js'
 import { Retention, type RetentionHost } from './retention.js'
 import { startTicker } from './ticker.js'
-import { readTrimRequest, removeTrimRequest, trimRequests } from './trim-request.js'
+import { readTrimRequest, removeTrimRequest, type TrimBounds, trimRequests } from './trim-request.js'
+
+/** In a shared log, how long to wait for another process that trims. */
+const LOCK_WAIT_MS = 10_000
 
 /** The open log. */
 export interface ChangingLog {
@@ -90,7 +95,7 @@ export class FileChanges implements RetentionHost {
     const isAll = request.before >= (native.counters[Counter.nextSeq] as number)
     // A shared log cannot be rotated by a call, so its active segment stays.
     if (request.seal && isAll && unshared !== undefined) await this.rotate()
-    await this.#turns.take(() => this.#trim(request.before))
+    await this.#turns.take(() => this.#trimWithin(request))
     removeTrimRequest(dir, name)
   }
 
@@ -102,19 +107,14 @@ export class FileChanges implements RetentionHost {
     return this.#closed || this.#log.native.counters[Counter.latched] !== 0
   }
 
-  /** Runs `work` while no other change of the files runs. */
-  inTurn<T>(work: () => Promise<T>): Promise<T> {
-    return this.#turns.take(work)
-  }
-
   async trimBefore(seq: number): Promise<number> {
     checkSeq('seq', seq)
-    return this.trimFound(async () => seq)
+    return this.trimFound(async () => ({ before: seq, regardless: seq }))
   }
 
-  /** Like `trimBefore`. `find` returns the seq; it is called after all earlier changes of the files, directly before the trim. */
-  async trimFound(find: () => Promise<number>): Promise<number> {
-    const trim = (): Promise<number> => this.#turns.take(async () => this.#trim(await find()))
+  /** Like `trimBefore`. `find` is called after all earlier changes of the files, directly before the trim. */
+  async trimFound(find: () => Promise<TrimBounds>): Promise<number> {
+    const trim = (): Promise<number> => this.#turns.take(async () => this.#trimWithin(await find()))
     if (this.#log.unshared !== undefined) return this.#log.pipeline.alone(trim)
     // In a shared log, appends do not wait for a trim, because another member may delay the trim.
     if (this.#closed) throw closedError(this.#log.dir)
@@ -149,9 +149,7 @@ export class FileChanges implements RetentionHost {
   retainOnce(policy: NativeRetentionPolicy): Promise<NativeRetentionPlan> {
     return this.#turns.take(async () => {
       if (this.#closed) throw closedError(this.#log.dir)
-      const plan = await this.#unshared('retention').native.planRetention(policy)
-      if (plan.before > this.firstSeq) await this.#trim(plan.before)
-      return plan
+      return this.#retain(policy)
     })
   }
 
@@ -178,6 +176,25 @@ export class FileChanges implements RetentionHost {
     this.#closed = true
     this.#stopTicker()
     return this.#log.pipeline.close(() => this.#turns.take(closeFiles))
+  }
+
+  async #trimWithin({ before, regardless }: TrimBounds): Promise<number> {
+    if (regardless >= before) return this.#trim(before)
+    await this.#retain({ before: regardless, passedBefore: before, maxBytes: -1, maxAgeMs: -1, keepForCursors: true })
+    return this.firstSeq
+  }
+
+  /** A cursor that is placed during a pass waits for its end: the pass may have read the positions of the cursors already. */
+  async #retain(policy: NativeRetentionPolicy): Promise<NativeRetentionPlan> {
+    const { dir, unshared } = this.#log
+    const lock = policy.keepForCursors && (await waitForLock(LOCK_WAIT_MS, () => native.lockTrims(dir)))
+    try {
+      const plan = await (unshared?.native.planRetention(policy) ?? native.planRetention(dir, policy))
+      if (plan.before > this.firstSeq) await this.#trim(plan.before)
+      return plan
+    } finally {
+      if (lock) lock.release()
+    }
   }
 
   async #trim(seq: number): Promise<number> {

@@ -10,24 +10,31 @@ import { DurlogError, ofFileSystem } from '../../errors.js'
 import { native } from '../../native/native.js'
 
 const NAME = /^trim-request-[0-9a-f]{16}$/
-const LINE = /^([0-9a-f-]{36}) (\d{1,16})( seal)?\n$/
+const LINE = /^([0-9a-f-]{36}) (\d{1,16})( seal)?(?: keep (\d{1,16}))?\n$/
 /** The length up to which the line of a request is read. A longer line is not a request. */
-const MAX_BYTES = 64
+const MAX_BYTES = 96
 /** A file without a valid line that is older than this is an unfinished request, and is removed. */
 const UNFINISHED_MS = 60_000
 /** Open flags that refuse symbolic links and do not wait for the writer of a FIFO. Windows has neither flag. */
 const ITSELF = (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0)
 
-export interface TrimRequest {
+export interface TrimBounds {
   /** The segments whose records are all below this seq are to be removed. */
   before: number
+  /** The segments whose records are all below this seq are to be removed even if a cursor has not passed them. */
+  regardless: number
+}
+
+export interface TrimRequest extends TrimBounds {
   /** Whether the active segment is to be sealed first if every record of the log is below `before`. */
   seal: boolean
 }
 
 /** Resolves with the name of the request once it is durable. */
 export async function writeTrimRequest(dir: string, uuid: string, request: TrimRequest): Promise<string> {
-  const line = `${uuid} ${request.before}${request.seal ? ' seal' : ''}\n`
+  const { before, regardless, seal } = request
+  const keep = regardless < before ? ` keep ${regardless}` : ''
+  const line = `${uuid} ${before}${seal ? ' seal' : ''}${keep}\n`
   for (;;) {
     const name = `trim-request-${randomBytes(8).toString('hex')}`
     await native.addFile(dir, name, line)
@@ -63,7 +70,10 @@ export function readTrimRequest(dir: string, uuid: string, name: string): TrimRe
       if (!stat.isFile()) throw notAFile(path)
       const bytes = Buffer.alloc(MAX_BYTES)
       const match = LINE.exec(bytes.toString('latin1', 0, readSync(file, bytes, 0, MAX_BYTES, 0)))
-      if (match?.[1] === uuid) return { before: Number(match[2]), seal: match[3] !== undefined }
+      if (match?.[1] === uuid) {
+        const before = Number(match[2])
+        return { before, regardless: Number(match[4] ?? before), seal: match[3] !== undefined }
+      }
       if (match !== null || Date.now() - stat.mtimeMs > UNFINISHED_MS) removeTrimRequest(dir, name)
       return undefined
     } finally {

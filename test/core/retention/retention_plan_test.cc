@@ -91,6 +91,17 @@ TEST_F(RetentionPlanTest, TheSlowestCursorHoldsBackWhatIsTooOld) {
   EXPECT_EQ(Plan().before, 40u);
 }
 
+TEST_F(RetentionPlanTest, RecordsThatEveryCursorHasPassedAreRemovedBeforeASeq) {
+  policy_.before = 10;
+  policy_.passed_before = 35;
+  EXPECT_EQ(Plan().before, 30u);
+  EXPECT_EQ(Plan().regardless, 10u);
+  Cursor("slow", 29);
+  EXPECT_EQ(Plan().before, 20u);
+  log_.cursors[0].position = 3;
+  EXPECT_EQ(Plan().before, 10u);
+}
+
 TEST_F(RetentionPlanTest, ACursorWhosePositionIsNotKnownHoldsEverythingBack) {
   policy_.max_age_ms = 10;
   Cursor("damaged", std::nullopt);

@@ -1,0 +1,18 @@
+/** The errors of a cursor whose next or delivered records are gone. */
+import { DurlogError } from '../errors.js'
+
+export function cutError(name: string, cut: number, reached: number): DurlogError {
+  return new DurlogError(
+    'ERR_DURLOG_CURSOR_CUT',
+    `records ${cut} to ${reached - 1}, which the cursor "${name}" had delivered or committed, were cut from the log, and other records may have their seqs: call "seek" with the seq at which to continue`,
+    { lostFirst: cut, lostLast: reached - 1 },
+  )
+}
+
+export function trimmedError(name: string, from: number, first: number): DurlogError {
+  return new DurlogError(
+    'ERR_DURLOG_CURSOR_OVERRUN',
+    `records ${from} to ${first - 1}, which the cursor "${name}" had not read, were trimmed: seek to ${first} to continue`,
+    { lostFirst: from, lostLast: first - 1 },
+  )
+}
