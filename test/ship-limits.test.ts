@@ -7,7 +7,7 @@ import { resolveShipperOptions } from '../src/ship/options.js'
 import { LogShipper } from '../src/ship/shipper.js'
 import { Trimmer } from '../src/ship/trimmer.js'
 import type { ShipperOptions, ShipRecord, ShipTarget } from '../src/ship/types.js'
-import { MemoryTarget } from './fixtures/memory-target.mjs'
+import { MemoryTarget, type StoredRecord } from './fixtures/memory-target.mjs'
 import { scratchLog } from './fixtures/scratch.js'
 
 function shipInto(log: Log, target: ShipTarget, options: ShipperOptions = {}): LogShipper {
@@ -94,6 +94,25 @@ describe('a shipper', () => {
     const seven = shipInto(await filledLog(100), byRecords, { maxInFlight: 7 })
     await shipSlowly(seven, () => byRecords.mostRecords >= 7, byRecords)
     expect(byRecords.mostRecords).toBe(7)
+  })
+
+  test('finds no gap if another shipper has shipped records that are then trimmed', async () => {
+    const log = await filledLog(500)
+    const stored: StoredRecord[] = []
+    const target = new MemoryTarget(stored)
+    const { last } = target
+    target.last = async (isFirst) => {
+      target.last = last
+      const before = await target.last(isFirst)
+      await shipInto(log, new MemoryTarget(stored), { cursor: 'other' }).idle()
+      await log.trimBefore(400)
+      return before
+    }
+    const shipping = shipInto(log, target)
+    await log.append('one more')
+    await shipping.idle()
+    expect(log.firstSeq).toBeGreaterThan(300)
+    expect(stored.map(({ seq }) => seq)).toEqual(Array.from({ length: 501 }, (_, seq) => seq))
   })
 
   test('syncs the position of its cursor when it is closed', async () => {

@@ -109,12 +109,15 @@ export class ArchiveDestination implements Destination {
       await checkStore(this.#bucket, archiveRoot(this.#bucket.prefix, log.uuid))
     this.#isProbed = true
     this.#streams = await encodingOfStreams(log.dir)
+    const { firstSeq } = log
     const position = await findPosition(this.#bucket, log, this.#segments, cursor.position)
     if (signal.aborted) return
     const { generation } = log
     this.#log = log
     this.#generation = generation
-    if (position.next < log.firstSeq) throw gapError(position.next, log.firstSeq - 1)
+    // Records that were trimmed after the archive was listed may have been archived by another archiver.
+    if (position.next < firstSeq) throw gapError(position.next, log.firstSeq - 1)
+    if (position.next < log.firstSeq) throw new SegmentRemoved('records were trimmed')
     if (this.#streams !== undefined && position.isEmpty && position.next > 0) throw tooLateError(log.dir, position.next)
     if (position.next !== cursor.position || cursor.generation < generation) await cursor.seek(position.next)
     session.onStart(position.next - 1)
@@ -154,7 +157,7 @@ export class ArchiveDestination implements Destination {
     const { log } = session
     const end = log.syncedSeq + 1
     for (;;) {
-      if (position.next < log.firstSeq) throw gapError(position.next, log.firstSeq - 1)
+      if (position.next < log.firstSeq) throw new SegmentRemoved('records were trimmed')
       const segment = await this.#segments.find(position.segmentsEnd)
       if (segment === undefined) {
         // The segment was trimmed after all of its records were archived in parts, before it was archived whole.

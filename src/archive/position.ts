@@ -1,7 +1,6 @@
 /** Determines the record with which archiving continues, by comparing the archive's last piece with the log. */
 import { DurlogError, isCode } from '../errors.js'
 import type { Log, ReadableLog, ReadOnlyLog } from '../index.js'
-import { gapError } from '../ship/start.js'
 import type { Bucket } from './bucket.js'
 import { archiveRoot, HistoryNames } from './layout.js'
 import { addHistory, type History, listHistories, listPieces, type Manifest } from './manifest.js'
@@ -32,7 +31,7 @@ export interface ArchivePosition {
  * | there is none, and the cursor is after the log's first record | ERR_DURLOG_DESTINATION_MISSING |
  * | there is none, and the cursor is at the log's first record | begin with the log's first record |
  * | the log holds it with the same bytes, or it ends directly before the log's first record | continue after it |
- * | it ends further before the log's first record | ERR_DURLOG_DESTINATION_GAP |
+ * | it ends further before the log's first record | continue after it: the caller reports the gap |
  * | otherwise, if the log was cut after the piece was stored | begin a new history with the first piece that differs |
  * | otherwise, if the piece ends at or after the log's end | ERR_DURLOG_DESTINATION_AHEAD |
  * | otherwise | ERR_DURLOG_DESTINATION_OTHER |
@@ -55,7 +54,7 @@ export async function findPosition(
     const first = log.firstSeq
     return { history, next: first, segmentsEnd: first, segmentsPrevious: '', previous: '', isEmpty: true, isNew: false }
   }
-  if (last.lastSeq + 1 < log.firstSeq) throw gapError(last.lastSeq + 1, log.firstSeq - 1)
+  if (last.lastSeq + 1 < log.firstSeq) return positionAfter(manifest, last, history)
   if (last.lastSeq + 1 === log.firstSeq && cursorPosition > last.lastSeq) return positionAfter(manifest, last, history)
   if (await isSame(bucket, log, segments, manifest, manifest.entries.length - 1, last))
     return positionAfter(manifest, last, history)

@@ -84,11 +84,13 @@ export class RecordDestination implements Destination {
   async #findStart(session: ReplicationSession): Promise<Start> {
     const { cursor } = session
     await this.#findCut(session)
+    // Records that are trimmed after `last` is read may have been shipped by another shipper: they are no gap.
+    const { firstSeq } = this.#log
     const last = await this.#target.last(session.isFirst)
     // Refresh after reading `last`: another shipper of the same log may have just shipped a record that `#log` does not know yet.
     if (this.#log.readOnly) await this.#log.refresh()
-    const { uuid, firstSeq, nextSeq } = this.#log
-    const held = last !== undefined && last.uuid === uuid && last.seq >= firstSeq && last.seq < nextSeq
+    const { uuid, nextSeq } = this.#log
+    const held = last !== undefined && last.uuid === uuid && last.seq >= this.#log.firstSeq && last.seq < nextSeq
     const crc = held ? await this.#crcOf(last.seq) : undefined
     const { dropsOld } = this.#target
     const facts = { uuid, first: firstSeq, next: nextSeq, last, crc, position: cursor.position, cutAt: this.#cutAt }

@@ -63,6 +63,27 @@ test('an archiver continues if another one merges the last part before the first
   expect(await plainRecordsIn(await restored(s3))).toEqual(await plainRecords(log))
 })
 
+test('records that another archiver has archived and that were then trimmed are no gap', async () => {
+  const s3 = await store()
+  const log = await scratchLog(SMALL)
+  await append(log, 200)
+  const made = archiver(log, s3)
+  await made.idle()
+  const archiveAndTrim = async (): Promise<void> => {
+    await append(log, 600)
+    await archiveAll(log, s3, { cursor: 'second' })
+    await log.trimBefore(log.nextSeq)
+  }
+  await archiveAndTrim()
+  await made.idle()
+  await made.close()
+  const again = archiver(log, s3)
+  before(s3, ({ method }) => method === 'HEAD', archiveAndTrim)
+  await again.idle()
+  expect(log.firstSeq).toBeGreaterThan(800)
+  expect(await plainRecordsIn(await restored(s3))).toHaveLength(1400)
+})
+
 test.each(['HEAD', 'GET'])(
   'a reader of the archive gets every record if the last part is merged before its %s',
   async (method) => {
