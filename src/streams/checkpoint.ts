@@ -80,10 +80,10 @@ export class Checkpointer {
 
   /**
    * Stores the state of `table`, which contains the records of the log before `position`. Rejects if a step fails; then
-   * the changed streams remain part of the next checkpoint. `isCurrent` returns whether the log still has all records
+   * the changed streams remain part of the next checkpoint. `checkCurrent` throws unless the log still has all records
    * of `table`.
    */
-  async run(table: StreamTable, position: number, isCurrent: () => boolean): Promise<StreamsCheckpoint> {
+  async run(table: StreamTable, position: number, checkCurrent: () => void): Promise<StreamsCheckpoint> {
     if (this.latched !== undefined) throw this.latched
     const startMs = performance.now()
     const dirty = table.beginCheckpoint()
@@ -94,11 +94,7 @@ export class Checkpointer {
     try {
       this.#context.onStep('sync log')
       await this.#context.log.sync(this.#context.level)
-      if (!isCurrent())
-        throw new DurlogError(
-          'ERR_DURLOG_IO',
-          'a write of the main log failed during the checkpoint: call checkpoint again',
-        )
+      checkCurrent()
       await this.#writeFiles(dirty, table.memTable, changes)
       this.#context.onStep('catalog')
       const { log, encoding } = this.#context

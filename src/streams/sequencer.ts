@@ -45,6 +45,8 @@ export class Sequencer {
   position: number
   /** How often a failed write has removed framed records from the log. */
   rollbacks = 0
+  /** The error of the last write of the log that failed. */
+  writeFailure: DurlogError | undefined
   readonly #context: SequencerContext
   readonly #log: FramingLog
   readonly #framing: Framing
@@ -221,8 +223,9 @@ export class Sequencer {
     const [call] = this.#framed.splice(at, 1)
     ;(call as Call).resolve(rejection)
     // The table contains records that were not stored.
-    rejection.catch(({ code }: DurlogError) => {
-      if (!FINAL_ERRORS.includes(code)) void this.#reload()
+    rejection.catch((error: DurlogError) => {
+      this.writeFailure = error
+      if (!FINAL_ERRORS.includes(error.code)) void this.#reload()
     })
     this.#settled()
   }

@@ -2,11 +2,12 @@
 
 import { EventEmitter } from 'node:events'
 import { clearTimeout, setTimeout } from 'node:timers'
-import { closedError, DurlogError, ofFileSystem } from '../errors.js'
+import { closedError, type DurlogError } from '../errors.js'
 import type { CursorOptions } from '../index.js'
 import { type AddressedGroup, provideAccess } from './access.js'
 import type { Settle } from './call.js'
 import { type CheckpointContext, Checkpointer, dueBytes } from './checkpoint.js'
+import { checkpointError, logChangedError } from './checkpoint-errors.js'
 import type { DedupTable, RequestId } from './dedup-table.js'
 import { codecOf as plainCodecOf } from './encoding.js'
 import { Expiry } from './expiry.js'
@@ -267,22 +268,18 @@ export class StreamStore<V> extends EventEmitter<StreamsEvents> implements Strea
     const sequencer = this.#sequencer
     const { rollbacks } = sequencer
     const { log } = this.#folder
-    const isCurrent = (): boolean =>
-      !sequencer.isLoading && sequencer.rollbacks === rollbacks && log.nextSeq >= sequencer.position
+    const checkCurrent = (): void => {
+      const isCurrent = !sequencer.isLoading && sequencer.rollbacks === rollbacks
+      if (!isCurrent || log.nextSeq < sequencer.position) throw logChangedError(sequencer.writeFailure)
+    }
     try {
-      if (!isCurrent())
-        throw new DurlogError(
-          'ERR_DURLOG_IO',
-          'a write of the main log has failed, so the streams are being loaded again: call checkpoint again',
-        )
-      const done = await this.#checkpointer.run(sequencer.table, sequencer.position, isCurrent)
+      checkCurrent()
+      const done = await this.#checkpointer.run(sequencer.table, sequencer.position, checkCurrent)
       this.#failure = undefined
       this.#durationMs = done.durationMs
       this.#announce('checkpoint', done)
     } catch (cause) {
-      const error = ofFileSystem(cause)
-      this.#failure =
-        error instanceof DurlogError ? error : new DurlogError('ERR_DURLOG_IO', 'a checkpoint failed', { cause })
+      this.#failure = checkpointError(cause)
       this.#announce('checkpointFailed', this.#failure)
       throw this.#failure
     }

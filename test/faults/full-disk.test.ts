@@ -2,8 +2,9 @@
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type OpenOptions, open } from '../../src/index.js'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { type DurlogError, type OpenOptions, open } from '../../src/index.js'
+import { openStreams } from '../../src/streams/index.js'
 import { type Disk, type DiskType, diskProblem, fillDisk, makeDisk } from '../fixtures/disk-image.js'
 import { runChild } from '../fixtures/fault-shim.js'
 import { codeOf, openUntilDone, scratchDir, texts } from '../fixtures/scratch.js'
@@ -85,6 +86,26 @@ describe.each(TYPES)('a full %s', (type) => {
       expect(await log.append('there is room')).toBe(0)
     },
   )
+
+  test.skipIf(problem !== '')('checkpoints of streams fail with ERR_DURLOG_NO_SPACE', async () => {
+    const { dir: mounted } = (made as { disk: Disk }).disk
+    const makeRoom = fillDisk(mounted, 3 * MIB)
+    const streams = await openStreams(join(mounted, 'streams'), { exclusive: true, checkpointMs: 3_600_000 })
+    onTestFinished(() => streams.close())
+    const failures: DurlogError[] = []
+    streams.on('checkpointFailed', (error) => failures.push(error))
+    while (failures.length < 20) {
+      const appended = streams.stream('s').append('x'.repeat(50_000))
+      await Promise.allSettled([appended, streams.checkpoint()])
+    }
+    expect([...new Set(failures.map(({ code, errnoName }) => `${code} ${errnoName}`))]).toEqual([
+      'ERR_DURLOG_NO_SPACE ENOSPC',
+    ])
+    for (const { message } of failures) expect(message).toMatch(/No space left on device.*free space/)
+    makeRoom()
+    await streams.stream('s').append('there is room')
+    await streams.checkpoint()
+  })
 })
 
 describe('a limit on the size of files', () => {
