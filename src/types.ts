@@ -464,9 +464,9 @@ export interface LogStats {
   cursors: OpenCursor[]
   /** The bytes that wait for the device. */
   pendingBytes: number
-  /** The appends and syncs whose promise has not settled, including those that wait for room. */
+  /** The calls of `append` and `appendBatch` whose promise has not settled, including those that wait for room. */
   pendingAppends: number
-  /** The number of `pendingAppends` that wait for room. */
+  /** The number of `pendingAppends` that wait for room, or for a trim, a truncation or a rotation. */
   waitingForRoom: number
   /** For a log with `shared`: the number of members that currently write it, and the slot of this one. */
   shared?: { members: number; slot: number }

@@ -11,9 +11,9 @@ test('a failure during the admission of a call fails the later calls, and not th
   const first = held.hold(() => {
     held.fail(failure)
     return Promise.resolve('went on')
-  })
-  const second = held.hold(() => never)
-  const drained = held.hold(() => Promise.resolve('drained'), undefined, true)
+  }, 'append')
+  const second = held.hold(() => never, 'append')
+  const drained = held.hold(() => Promise.resolve('drained'), 'drain')
   held.admit()
   expect(await first).toBe('went on')
   expect(await codeOf(second)).toBe('ERR_DURLOG_NO_SPACE')
@@ -28,7 +28,7 @@ test('a failure during the admission of a call fails that call if it must still 
     starts++
     held.fail(failure)
     return undefined
-  })
+  }, 'append')
   const alone: string[] = []
   held.push({ outlivesFailure: true, admit: () => alone.push('ran') > 0, fail: () => {} })
   held.admit()
@@ -39,10 +39,10 @@ test('a failure during the admission of a call fails that call if it must still 
 
 test('an aborted call leaves the queue at once, even if the previous call never starts', async () => {
   const held = new CallQueue(() => {})
-  void held.hold<string>(() => undefined)
+  void held.hold<string>(() => undefined, 'append')
   const controller = new AbortController()
-  const aborted = held.hold<string>(() => undefined, controller.signal)
-  void held.hold<string>(() => undefined)
+  const aborted = held.hold<string>(() => undefined, 'append', controller.signal)
+  void held.hold<string>(() => undefined, 'append')
   held.admit()
   controller.abort()
   await expect(aborted).rejects.toMatchObject({ name: 'AbortError' })

@@ -539,6 +539,19 @@ describe('a log that is opened for reading', () => {
   })
 })
 
+test('pendingAppends counts each append whose promise has not settled, and no other call', async () => {
+  const log = await scratchLog()
+  const pending = (): number[] => [log.stats().pendingAppends, log.stats().waitingForRoom]
+  const calls: Promise<unknown>[] = [log.append('a'), log.appendBatch(['b', 'c'])]
+  expect(pending()).toEqual([2, 0])
+  calls.push(log.sync(), log.rotate(), log.sync(), log.drain())
+  expect(pending()).toEqual([2, 0])
+  calls.push(log.append('d'))
+  expect(pending()).toEqual([3, 1])
+  await Promise.all(calls)
+  expect(pending()).toEqual([0, 0])
+})
+
 test('stats report the chosen options and the completed operations', async () => {
   const log = await scratchLog()
   await log.append('a')

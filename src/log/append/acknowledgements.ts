@@ -25,6 +25,8 @@ export class Acknowledgements {
     new Waiters(),
   ]
   readonly #onTurn: () => void
+  /** The number of syncs that wait. */
+  #syncs = 0
   /** The total cost of the calls that settled at once after the clock was last read. */
   #cost = 0
   /** The time after which no call settles at once in this turn; undefined until the clock has been read in this turn. */
@@ -45,6 +47,11 @@ export class Acknowledgements {
     return memory.size + async.size + sync.size + full.size
   }
 
+  /** The number of appends that wait. */
+  get appends(): number {
+    return this.size - this.#syncs
+  }
+
   /** Returns the exclusive end of the records that have reached `level`. */
   end(level: number): number {
     return this.#counters[FIRST_LEVEL_COUNTER + level] as number
@@ -59,6 +66,17 @@ export class Acknowledgements {
   /** Calls `resolve` once `seq` has reached `level` or its commit has failed. `resolve` must not call the log. */
   notify(seq: number, level: number, resolve: Resolve): void {
     ;(this.#waiters[level] as Waiters).add(seq, resolve)
+  }
+
+  /** Resolves once every record up to `last` has reached `level`. */
+  reached(last: number, level: number): Promise<unknown> {
+    this.#syncs++
+    return new Promise((resolve) => {
+      this.notify(last, level, (outcome) => {
+        this.#syncs--
+        resolve(outcome)
+      })
+    })
   }
 
   /** Resolves at once, or in the next turn of the event loop if the calls of this turn have used up its time. */

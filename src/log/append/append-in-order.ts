@@ -47,7 +47,7 @@ export async function appendInOrder(
     }
     let failure: { error: unknown } | undefined
     try {
-      while (!isFramed() && pipeline.failures === failures) await pipeline.inOrder(frameInTurn)
+      while (!isFramed() && pipeline.failures === failures) await pipeline.inOrder(frameInTurn, 'append')
     } catch (error) {
       failure = { error: outcomeOfCall(error) }
     }

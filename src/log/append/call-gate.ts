@@ -1,6 +1,6 @@
 /** Decides whether a call goes to the core at once, waits for its turn, or runs alone. */
 import { closedError, type DurlogError } from '../../errors.js'
-import { CallQueue } from './call-queue.js'
+import { CallQueue, type HeldKind } from './call-queue.js'
 
 /** The gate calls these methods, but never from within a call that changes the log. */
 export interface GateHost {
@@ -34,10 +34,14 @@ export class CallGate {
     return this.#held.size
   }
 
+  get waitingAppends(): number {
+    return this.#held.appends
+  }
+
   /** As `CallQueue.hold`. */
-  hold<T>(start: () => Promise<T> | undefined, signal?: AbortSignal, outlivesFailure = false): Promise<T> {
+  hold<T>(start: () => Promise<T> | undefined, kind: HeldKind, signal?: AbortSignal): Promise<T> {
     if (this.isClosed) return Promise.reject(closedError(this.#dir))
-    const promise = this.#held.hold(start, signal, outlivesFailure)
+    const promise = this.#held.hold(start, kind, signal)
     this.isOpen = false
     this.#host.onWaiting()
     return promise
@@ -47,8 +51,8 @@ export class CallGate {
    * Calls `start` at once if no call waits, otherwise in its turn. If `start` returns undefined, calls it again after each
    * progress of the log until it returns a promise.
    */
-  inOrder<T>(start: () => Promise<T> | undefined): Promise<T> {
-    return (this.isOpen ? start() : undefined) ?? this.hold(start)
+  inOrder<T>(start: () => Promise<T> | undefined, kind: HeldKind): Promise<T> {
+    return (this.isOpen ? start() : undefined) ?? this.hold(start, kind)
   }
 
   /**

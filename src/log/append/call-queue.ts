@@ -15,6 +15,8 @@ export interface QueuedCall {
   fail(rejection: () => Promise<never>): void
 }
 
+export type HeldKind = 'append' | 'sync' | 'drain'
+
 /**
  * Waiting calls, in the order in which they were made: no call starts before an earlier one. A failure that is reported while a
  * call is being admitted takes effect after the `admit` of that call has returned.
@@ -25,6 +27,8 @@ export class CallQueue {
   /** The first failure reported while a call was being admitted. */
   #failure: DurlogError | undefined
   readonly #onLeft: () => void
+  /** The number of waiting appends. */
+  appends = 0
 
   /** `onLeft` is called after an aborted signal has removed a call: the next call may be able to start. */
   constructor(onLeft: () => void) {
@@ -72,14 +76,17 @@ export class CallQueue {
   }
 
   /**
-   * Calls `start` when its turn has come, and again at each `admit` until it returns a promise. With `outlivesFailure`, a
-   * commit that fails while the call waits does not fail the call.
+   * Calls `start` when its turn has come, and again at each `admit` until it returns a promise. A commit that fails while the
+   * call waits fails it, unless it is a drain.
    */
-  hold<T>(start: () => Promise<T> | undefined, signal?: AbortSignal, outlivesFailure = false): Promise<T> {
+  hold<T>(start: () => Promise<T> | undefined, kind: HeldKind, signal?: AbortSignal): Promise<T> {
+    const count = kind === 'append' ? 1 : 0
+    this.appends += count
     return new Promise((resolve, reject) => {
       let left = false
       const leave = (): void => {
         left = true
+        this.appends -= count
         unwatch()
       }
       const unwatch = onAbort(signal, () => {
@@ -89,7 +96,7 @@ export class CallQueue {
         this.#onLeft()
       })
       const remove = this.#calls.push({
-        outlivesFailure,
+        outlivesFailure: kind === 'drain',
         admit: () => {
           try {
             const promise = start()

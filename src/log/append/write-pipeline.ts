@@ -17,6 +17,7 @@ import type { ResolvedOptions } from '../../options/open-options.js'
 import type { BatchRange, LogStats, Payload } from '../../types.js'
 import { Acknowledgements } from './acknowledgements.js'
 import { CallGate } from './call-gate.js'
+import type { HeldKind } from './call-queue.js'
 import { CommitDelay } from './commit-delay.js'
 import { CoreCalls, type CoreEvent, noRoom, type SeqOrRefusal } from './core-calls.js'
 import type { Resolve } from './waiters.js'
@@ -65,14 +66,14 @@ export class WritePipeline {
     const framed = this.#gate.isOpen ? this.frame(data, call) : undefined
     if (framed !== undefined) return framed
     checkPayload(data, this.#maxRecordBytes)
-    return this.#gate.hold(() => this.frame(data, call), signal)
+    return this.#gate.hold(() => this.frame(data, call), 'append', signal)
   }
 
   appendBatch(records: readonly Payload[], call: AppendCall, signal: AbortSignal | undefined): Promise<BatchRange> {
     const framed = this.#gate.isOpen ? this.#frameBatch(records, call) : undefined
     if (framed !== undefined) return framed
     for (const data of records) checkPayload(data, this.#maxRecordBytes)
-    return this.#gate.hold(() => this.#frameBatch(records, call), signal)
+    return this.#gate.hold(() => this.#frameBatch(records, call), 'append', signal)
   }
 
   /** As `FramingLog.frame`. */
@@ -124,18 +125,19 @@ export class WritePipeline {
 
   drain(): Promise<void> {
     if (this.#gate.isOpen && this.#core.hasRoom()) return this.#acknowledgements.turn()
-    return this.#gate.hold(() => (this.#core.hasRoom() ? Promise.resolve() : undefined), undefined, true)
+    return this.#gate.hold(() => (this.#core.hasRoom() ? Promise.resolve() : undefined), 'drain')
   }
 
   async sync(level: number): Promise<number> {
-    await this.inOrder(() => {
+    await this.inOrder<unknown>(() => {
       this.#core.look()
       const last = this.#core.nextSeq - 1
       if (this.#core.counter(Counter.latched) !== 0) throw latchedError(this.#dir)
       if (this.#acknowledgements.end(level) > last) return this.#acknowledgements.turn()
       this.#core.requestSync(level)
-      return this.#acknowledged(last, level).then(() => {})
-    })
+      this.#scheduleTick()
+      return this.#acknowledgements.reached(last, level)
+    }, 'sync')
     return this.#acknowledgements.end(level) - 1
   }
 
@@ -157,8 +159,8 @@ export class WritePipeline {
   }
 
   /** As `CallGate.inOrder`. */
-  inOrder<T>(start: () => Promise<T> | undefined): Promise<T> {
-    return this.#gate.inOrder(start)
+  inOrder<T>(start: () => Promise<T> | undefined, kind: HeldKind): Promise<T> {
+    return this.#gate.inOrder(start, kind)
   }
 
   /** As `CallGate.alone`. */
@@ -194,8 +196,8 @@ export class WritePipeline {
   pending(): Pick<LogStats, 'pendingBytes' | 'pendingAppends' | 'waitingForRoom'> {
     return {
       pendingBytes: this.#core.counter(Counter.pendingBytes),
-      pendingAppends: this.#acknowledgements.size + this.#gate.waiting,
-      waitingForRoom: this.#gate.waiting,
+      pendingAppends: this.#acknowledgements.appends + this.#gate.waitingAppends,
+      waitingForRoom: this.#gate.waitingAppends,
     }
   }
 
@@ -211,7 +213,7 @@ export class WritePipeline {
     return result
   }
 
-  #acknowledged(seq: number, level: number, bytes = 0, records = 1): Promise<number> {
+  #acknowledged(seq: number, level: number, bytes: number, records = 1): Promise<number> {
     if (!this.#tickScheduled) this.#scheduleTick()
     return this.#acknowledgements.wait(seq, level, bytes, records)
   }
@@ -221,7 +223,8 @@ export class WritePipeline {
     if (this.#core.counter(Counter.syncedEnd) > last || this.#core.counter(Counter.latched) !== 0) return true
     this.#core.requestSync(LEVELS.sync)
     // If the sync fails, the call that waits for it runs anyway: the core then refuses that call, or syncs during it.
-    this.#acknowledged(last, LEVELS.sync).catch(() => {})
+    this.#scheduleTick()
+    this.#acknowledgements.reached(last, LEVELS.sync).catch(() => {})
     return false
   }
 
