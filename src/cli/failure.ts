@@ -5,7 +5,7 @@ import { ExitCode } from '../terminal/exit-codes.js'
 import { InputError } from '../terminal/input-error.js'
 import { InterruptedError } from '../terminal/interrupt.js'
 import { OutputClosedError } from '../terminal/output.js'
-import { logFolder } from './streams/rates.js'
+import { logFolder } from './streams/folder.js'
 
 export interface Failure {
   code: string
@@ -65,7 +65,6 @@ const INPUT_CODES: Record<number, string> = { [ExitCode.usage]: 'USAGE', [ExitCo
 type Has = (flag: string) => boolean
 type Advice = (has: Has, error: DurlogError) => string
 
-export const HOLDS_STREAMS = 'the folder contains streams, and their log is DIR/log'
 const READ_SALVAGE = '"durlog cat DIR --salvage" prints the intact records'
 const SEEK = '"durlog cursors DIR --seek NAME --from SEQ" sets the position of the cursor'
 const SYSTEM_LOG = 'the device refused a write: look at the system log (dmesg), then run "durlog verify DIR"'
@@ -76,7 +75,7 @@ const isOfStreams = (has: Has): boolean => has('--prefix')
 const ADVICE: Partial<Record<DurlogErrorCode, Advice>> = {
   ERR_DURLOG_NOT_FOUND: (has, { path }) =>
     path !== undefined && logFolder(path).hasStreams
-      ? `${HOLDS_STREAMS}; "durlog streams DIR ls" lists them`
+      ? 'the folder contains streams, and their log is DIR/log; "durlog streams DIR ls" lists them'
       : isOfStreams(has)
         ? 'check the names; "durlog streams DIR append NAME" creates a folder of streams, and a stream'
         : 'check the name of the folder; "durlog append DIR" creates a log',

@@ -1,5 +1,5 @@
 /** Messages with a remedy that names options of the command. */
-import { mkdirSync } from 'node:fs'
+import { mkdirSync, readdirSync } from 'node:fs'
 import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
@@ -65,8 +65,26 @@ test('a folder of streams is no log: the message names the commands for streams'
     const { code, stderr } = await durlog([command, dir])
     expect([code, stderr]).toEqual([66, expect.stringMatching(/contains streams.*"durlog streams DIR ls"/)])
   }
-  const { code, stderr } = await durlog(['append', dir], 'x\n')
-  expect([code, stderr]).toEqual([64, expect.stringMatching(/contains streams.*"durlog streams DIR append NAME"/)])
+})
+
+test('append, import, trim and backup refuse a folder of streams and its main log, and change nothing', async () => {
+  const dir = join(scratchDir(), 'streams')
+  await durlog(['streams', dir, 'append', 'a'], '1\n')
+  const files = readdirSync(join(dir, 'log')).join()
+  for (const folder of [dir, join(dir, 'log')]) {
+    for (const [args, remedy] of [
+      [['append', folder], '"durlog streams DIR append NAME"'],
+      [['import', folder], '"durlog streams DIR import FILE"'],
+      [['trim', folder, '--max-bytes', '0'], 'checkpoints trim their log'],
+      [['backup', folder, join(scratchDir(), 'copy')], '"durlog archive"'],
+    ] as const) {
+      const { code, stderr } = await durlog(args, '{"data":"x"}\n')
+      expect([code, stderr]).toEqual([64, expect.stringContaining(`${dir} contains streams: `)])
+      expect(stderr).toContain(remedy)
+    }
+  }
+  expect(readdirSync(join(dir, 'log')).join()).toBe(files)
+  expect((await durlog(['streams', dir, 'cat', 'a'])).stdout.toString()).toBe('1\n')
 })
 
 test('a stream that does not exist is NOT_FOUND, as a log that does not exist', async () => {

@@ -5,11 +5,10 @@ import { ExitCode } from '../../terminal/exit-codes.js'
 import { InputError } from '../../terminal/input-error.js'
 import { startProgress } from '../../terminal/progress.js'
 import { Appender, appendInput, type Piece } from '../appender.js'
-import { HOLDS_STREAMS } from '../failure.js'
 import { LineSplitter, openInput, PrefixSplitter } from '../input.js'
 import { parseJsonLine, timeIn } from '../records.js'
 import { reportAppended, reportRecovery, warnOfBlankLines } from '../reports.js'
-import { logFolder } from '../streams/rates.js'
+import { refuseStreams } from '../streams/folder.js'
 import { addWriterOptions, longestRecord, toOpenOptions, type WriterFlags } from '../writer-flags.js'
 
 interface Flags extends WriterFlags {
@@ -38,8 +37,7 @@ async function run(dir: string, file: string | undefined, flags: Flags): Promise
   const { durability, lengthPrefixed, timeField, salvage, shared, json } = flags
   if (salvage && shared)
     throw new InputError('--salvage needs exclusive access to the log: omit --shared', ExitCode.usage)
-  if (logFolder(dir).hasStreams)
-    throw new InputError(`${HOLDS_STREAMS}: use "durlog streams DIR append NAME"`, ExitCode.usage)
+  refuseStreams(dir, 'use "durlog streams DIR append NAME"')
   await using input = await openInput(file)
   const startMs = performance.now()
   await using log = await openOrdered(dir, toOpenOptions(flags))

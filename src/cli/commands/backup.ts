@@ -5,6 +5,10 @@ import { formatCount, formatCounted, formatSeqs, warn, writeJson, writeOut } fro
 import { startProgress } from '../../terminal/progress.js'
 import { type CopyReport, copyLog } from '../backup.js'
 import { gapReporter } from '../print.js'
+import { refuseStreams } from '../streams/folder.js'
+
+const NO_BACKUP_OF_STREAMS =
+  'their log lacks the records that checkpoints removed; use "durlog archive", a snapshot of the file system, or a copy of the whole folder while no process has it open'
 
 export function register(command: Command): void {
   command
@@ -14,7 +18,10 @@ export function register(command: Command): void {
     .argument('<dir>', 'the folder of the log')
     .argument('<dest>', 'a new or empty folder, or an earlier backup of this log')
     .option('--salvage', 'skip damaged records, report them on stderr and exit with 2; all others keep their seqs')
-  addJson(command).action(async (dir: string, dest: string, flags: CopyFlags) => runCopy('backup', dir, dest, flags))
+  addJson(command).action(async (dir: string, dest: string, flags: CopyFlags) => {
+    refuseStreams(dir, NO_BACKUP_OF_STREAMS)
+    await runCopy('backup', dir, dest, flags)
+  })
 }
 
 interface CopyFlags {

@@ -8,6 +8,7 @@ import { Appender, appendInput, type Piece } from '../appender.js'
 import { LineSplitter, openInput } from '../input.js'
 import { ENCODINGS, type Encoding, fromJsonLine, parseJsonLine, timeIn, toTime } from '../records.js'
 import { reportAppended, reportRecovery, warnOfBlankLines } from '../reports.js'
+import { refuseStreams } from '../streams/folder.js'
 import { addWriterOptions, longestRecord, toOpenOptions, type WriterFlags } from '../writer-flags.js'
 
 interface Flags extends WriterFlags {
@@ -62,6 +63,7 @@ function checkFlags({ keep, plain, shared, timeField }: Flags): void {
 async function run(dir: string, file: string | undefined, flags: Flags): Promise<void> {
   const { durability, json } = flags
   checkFlags(flags)
+  refuseStreams(dir, 'use "durlog streams DIR import FILE"')
   await using input = await openInput(file)
   const startMs = performance.now()
   await using log = await openOrdered(dir, toOpenOptions(flags))

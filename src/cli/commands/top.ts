@@ -12,7 +12,8 @@ import {
   writeOut,
 } from '../../terminal/output.js'
 import { toWaitMs } from '../arguments.js'
-import { logFolder, type StreamRate, StreamRates } from '../streams/rates.js'
+import { logFolder } from '../streams/folder.js'
+import { type StreamRate, StreamRates } from '../streams/rates.js'
 
 interface Flags {
   interval: number

@@ -7,6 +7,7 @@ import { reportOnInterrupt } from '../../terminal/interrupt.js'
 import { formatBytes, formatCounted, formatSeqs, writeJson, writeOut } from '../../terminal/output.js'
 import { startProgress } from '../../terminal/progress.js'
 import { toAgeMs, toBytes, toTimeMs, toWaitMs } from '../arguments.js'
+import { refuseStreams } from '../streams/folder.js'
 
 interface Flags {
   before?: number | Date
@@ -62,6 +63,7 @@ export function register(command: Command): void {
 async function run(dir: string, { before, maxBytes, maxAge, keepFor, dryRun, wait, json }: Flags): Promise<void> {
   if (before === undefined && maxBytes === undefined && maxAge === undefined)
     throw new InputError('at least one of --before, --max-bytes and --max-age is required', ExitCode.usage)
+  refuseStreams(dir, 'checkpoints trim their log; the option retention of a stream limits its records')
   const progress = startProgress('trim', 0, json === true)
   const stop = reportOnInterrupt(() => "the log's writer may still remove the records")
   let report: TrimReport

@@ -1,6 +1,4 @@
 /** Measures the growth of the streams in a folder, from the entries of their main log. Takes no lock. */
-import { existsSync } from 'node:fs'
-import { join } from 'node:path'
 import type { ReadOnlyLog } from '../../index.js'
 import { decodeEntry, EntryKind } from '../../streams/entry.js'
 
@@ -10,12 +8,6 @@ const LISTED = 10
 export interface StreamRate {
   name: string
   appendedPerSecond: number
-}
-
-/** Returns `dir`, or the folder of the main log if `dir` is a folder of streams. */
-export function logFolder(dir: string): { dir: string; hasStreams: boolean } {
-  const hasStreams = existsSync(join(dir, 'catalog')) && existsSync(join(dir, 'log'))
-  return { dir: hasStreams ? join(dir, 'log') : dir, hasStreams }
 }
 
 export class StreamRates {
