@@ -119,9 +119,9 @@ export class StreamStore<V> extends EventEmitter<StreamsEvents> implements Strea
     }
   }
 
-  stream(name: string): Stream<V> {
+  stream<T extends V = V>(name: string): Stream<T> {
     checkStreamName(name)
-    return new NamedStream<V>(this.#context, name)
+    return new NamedStream<T>(this.#context, name)
   }
 
   appendBatch(items: readonly StreamBatchItem<V>[]): Promise<StreamAppendResult[]> {

@@ -188,7 +188,11 @@ export interface Streams<V> extends EventEmitter<StreamsEvents>, AsyncDisposable
   readonly dir: string
   /** The changes by other programs that were found since the folder was opened. */
   readonly changes: readonly StreamChange[]
-  stream(name: string): Stream<V>
+  /**
+   * Returns a handle for the stream `name`: Unicode text of 1 to 1024 bytes in UTF-8. `T` is the type of its values, which is
+   * not checked at run time. Throws ERR_DURLOG_INVALID_ARGUMENT.
+   */
+  stream<T extends V = V>(name: string): Stream<T>
   /**
    * Appends 1 to 65,536 records to one or more streams in one atomic step: if one condition fails, nothing is stored.
    * The results have the order of `items`. Rejects with the errors of `Stream.append`, or with

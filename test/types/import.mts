@@ -10,8 +10,9 @@ import {
   type ReadOnlyLog,
   trim,
 } from 'durlog'
+import { serveStreams } from 'durlog/http'
 import { destination, type LogDestination, type PinoLogOptions, transport } from 'durlog/pino'
-import { openStreams, type Streams } from 'durlog/streams'
+import { openStreams, type Stream, type Streams } from 'durlog/streams'
 
 const durability: Durability = 'full'
 const log: Log = await open('dir', { durability, segmentBytes: undefined, waitMs: 10 })
@@ -98,3 +99,16 @@ await bytesOf.stream('a').append(new Uint8Array(1))
 await streams.stream('a').append({ name: 'x' })
 // @ts-expect-error: there is no such encoding
 await openStreams('dir', { encoding: 'xml' })
+
+interface Message {
+  role: string
+  text: string
+}
+const mixed = await openStreams('dir')
+const chat: Stream<Message> = mixed.stream<Message>('chat')
+for await (const { value } of chat.read()) value.text.trim()
+// @ts-expect-error: a message has a text
+await chat.append({ role: 'user' })
+// @ts-expect-error: a folder of bytes has no streams of strings
+bytesOf.stream<string>('a')
+for (const each of [streams, bytesOf, mixed]) await serveStreams(each)

@@ -85,9 +85,9 @@ export class RemoteStreams<V> extends EventEmitter<StreamsEvents> implements Str
     return this.#encoding
   }
 
-  stream(name: string): Stream<V> {
+  stream<T extends V = V>(name: string): Stream<T> {
     checkStreamName(name)
-    return new RemoteStream<V>(this.#context, name)
+    return new RemoteStream<T>(this.#context, name)
   }
 
   async appendBatch(items: readonly StreamBatchItem<V>[]): Promise<StreamAppendResult[]> {
