@@ -16,10 +16,22 @@ import type { DurlogError } from './errors.js'
  */
 export type Durability = 'memory' | 'async' | 'sync' | 'full'
 
-/** How bytes reach the segment file. `auto` chooses by file system and by the levels of the appends. */
+/**
+ * How bytes reach the segment file. `auto` chooses by file system and by the levels of the appends.
+ *
+ * - `mmap`: the appending thread stores into a memory map, and a commit calls msync.
+ * - `pwrite`: a commit calls pwrite and fdatasync.
+ * - `direct`: a commit makes one O_DIRECT + O_DSYNC write of whole blocks.
+ */
 export type Strategy = 'auto' | 'mmap' | 'pwrite' | 'direct'
 
-/** How the space of a segment is allocated before it holds records. */
+/**
+ * How the space of a segment is allocated before it holds records.
+ *
+ * - `auto`: by fallocate, or by using a trimmed segment again; not at all if the file system does not support it.
+ * - `none`: not in advance; the file grows as it is written.
+ * - `zero`: zeros are written to the whole segment, which doubles the bytes written.
+ */
 export type Preallocation = 'auto' | 'none' | 'zero'
 
 /** A record's content: bytes, or a string stored as UTF-8. At least 1 byte, at most `maxRecordBytes`. */

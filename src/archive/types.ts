@@ -146,6 +146,7 @@ export interface ReadArchiveOptions extends ArchiveChoice {
   follow?: boolean | undefined
   /** A folder that caches objects between calls; `maxBytes` defaults to 1 GiB. Default: a temporary folder. */
   cache?: { dir: string; maxBytes?: ByteSize | undefined } | undefined
+  /** Aborts the iteration, which then throws the signal's reason. */
   signal?: AbortSignal | undefined
 }
 
