@@ -18,7 +18,6 @@ constexpr size_t kBufferedPagesMax = 16;
 // The approximate size of a direct write, and of a write of frames. A longer record is written
 // whole.
 constexpr size_t kPieceBytes = 256 << 10;
-constexpr size_t kFrameHeaderBytes = 8;
 
 }  // namespace
 
@@ -153,7 +152,7 @@ Status RecordWriter::WriteFrames(uint64_t size, const StreamRecord* records, siz
   offset_ = size;
   for (size_t i = 0; i < count; ++i) {
     const Bytes data = records[i].data;
-    uint8_t header[kFrameHeaderBytes];
+    uint8_t header[kStreamFrameHeaderBytes];
     Store32(header, static_cast<uint32_t>(data.size));
     Store32(header + 4, Crc32c(0, data.data, data.size));
     DURLOG_RETURN_IF_ERROR(Add(header, sizeof header));

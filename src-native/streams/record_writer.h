@@ -1,6 +1,7 @@
 // Writes records after the end of a stream's file: docs/STREAMS.md, "The file of a stream".
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -11,6 +12,12 @@
 #include "platform/file_system.h"
 
 namespace durlog {
+
+// The extensions of the file of a stream whose records are lines, or frames.
+constexpr char kLinesExtension[] = ".jsonl";
+constexpr char kFramesExtension[] = ".frames";
+// The header of a frame: the length and the CRC-32C of its data.
+constexpr size_t kStreamFrameHeaderBytes = 8;
 
 struct StreamRecord {
   Bytes data;

@@ -3,17 +3,12 @@
 #include <memory>
 #include <utility>
 
+#include "streams/index_entry.h"
+
 namespace durlog {
 namespace {
 
-// An index entry: the end of the record in the stream's file, its time and its position, 6 bytes
-// each.
-constexpr size_t kIndexEntryBytes = 18;
 constexpr size_t kIndexBlockBytes = 16 * kIndexEntryBytes;
-
-void Store48(uint64_t value, std::vector<uint8_t>* to) {
-  for (int shift = 0; shift < 48; shift += 8) to->push_back(static_cast<uint8_t>(value >> shift));
-}
 
 Status WriteIndex(Directory& folder, bool sync, StepLimit* steps, StreamChange* change) {
   const size_t full = change->index.size() - change->index.size() % kIndexBlockBytes;
@@ -41,9 +36,6 @@ Status RemoveIfThere(Directory& folder, const std::string& name) {
   Status removed = folder.Remove(name);
   return removed.code() == Code::kNotFound ? Status::Ok() : std::move(removed);
 }
-
-constexpr char kLinesExtension[] = ".jsonl";
-constexpr char kFramesExtension[] = ".frames";
 
 Status RemoveFiles(Directory& records_folder, Directory& index_folder, StepLimit* steps,
                    const std::string& name) {

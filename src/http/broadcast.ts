@@ -4,13 +4,11 @@
  */
 import { setImmediate, setTimeout } from 'node:timers'
 import type { StreamView } from '../streams/access.js'
-import { readChunk } from './chunk.js'
-import { controlEvent, dataEvent } from './events.js'
+import { controlEvent, type DataEvent, readEvent } from './events.js'
 import type { Service } from './service.js'
 
 /** The longest pause after a delivery to many subscribers. */
 const MAX_PAUSE_MS = 20
-const CHUNK_BYTES = 1 << 18
 
 export interface Subscriber {
   /** The seq after the last record that the subscriber has received. */
@@ -84,8 +82,7 @@ export class Broadcast {
       const state = await access.find(this.#name)
       if (state?.created !== this.#created || state.softDeleted) return this.#finishAll()
       if (this.#next < state.visible || state.endVisible) {
-        const chunk = await readChunk(access, state, this.#next, CHUNK_BYTES)
-        this.#send(state, dataEvent(state, chunk), chunk.next)
+        this.#send(state, await readEvent(this.#service, state, this.#next))
         if (state.endVisible && this.#next === state.visible) return this.#finishAll()
         continue
       }
@@ -97,7 +94,7 @@ export class Broadcast {
     }
   }
 
-  #send(state: StreamView, data: string, next: number): void {
+  #send(state: StreamView, { data, next }: DataEvent): void {
     const startMs = performance.now()
     this.#next = next
     const common = Buffer.from(data + controlEvent(state, next, 0))

@@ -1,56 +1,66 @@
-/** Reads records of a stream as bytes, and joins them into the body that the protocol requires. */
+/** Reads records of a stream as the body of an answer. */
 import { isCode } from '../errors.js'
-import type { StreamsAccess, StreamView } from '../streams/access.js'
-import { codecOf, type StreamCodec } from '../streams/encoding.js'
+import type { StreamView } from '../streams/access.js'
+import { Body } from '../streams/body.js'
 import { contentTypeOf, mediaType } from '../streams/meta.js'
-import type { StreamEncoding } from '../streams/types.js'
+import type { Service } from './service.js'
+
+/** The memory that is kept for later reads. */
+const SPARE_BYTES = 8 << 20
 
 export interface Chunk {
-  records: Buffer[]
-  /** The number of bytes of the records. */
-  bytes: number
-  /** The seq after the last record. */
+  /** The records: a JSON array, or one after the other. */
+  body: Buffer
+  /** The seq after the last record; the seq at which the read began if there are none. */
   next: number
 }
 
-const RAW: Record<StreamEncoding, StreamCodec> = {
-  json: { ...codecOf('json'), decode: withoutPadding },
-  text: { ...codecOf('text'), decode: (data) => Buffer.from(JSON.parse(data.toString()) as string) },
-  bytes: codecOf('bytes'),
-}
-const COMMA = Buffer.from(',')
+/**
+ * Memory for reading bodies. A body that takes at least half of its memory keeps it. A shorter one is copied, so that
+ * the memory can be used again, and a slow client holds only the bytes of its answer.
+ */
+export class BodyMemory {
+  readonly #bytes: number
+  readonly #spare: Buffer[] = []
 
-/** Reads visible records from seq `from` on, about `maxBytes` of them. */
+  /** For bodies with records of at most `maxBytes`. */
+  constructor(maxBytes: number) {
+    this.#bytes = Body.memoryFor(maxBytes)
+  }
+
+  take(): Buffer {
+    return this.#spare.pop() ?? Buffer.allocUnsafeSlow(this.#bytes)
+  }
+
+  /** Returns `body`, or its copy if `memory`, in which it was read, is used again. */
+  detach(body: Buffer, memory: Buffer): Buffer {
+    if (body.buffer === memory.buffer && 2 * body.length >= memory.length) return body
+    if ((this.#spare.length + 1) * this.#bytes <= SPARE_BYTES) this.#spare.push(memory)
+    return body.buffer === memory.buffer ? Buffer.from(body) : body
+  }
+}
+
+/** Reads visible records from seq `from` on: records of at most `maxBytes`, or one that is longer. */
 export async function readChunk(
-  access: StreamsAccess,
+  { access, memory }: Pick<Service, 'access' | 'memory'>,
   stream: StreamView,
   from: number,
   maxBytes: number,
 ): Promise<Chunk> {
-  const chunk: Chunk = { records: [], bytes: 0, next: from }
-  if (from >= stream.visible) return chunk
-  const source = access.records<Buffer>((encoding) => RAW[encoding])
+  const taken = memory.take()
+  const body = new Body(stream.meta.encoding, maxBytes, taken)
+  let next = from
   try {
-    // Each read takes a turn of a worker thread, so no read is made for the last eighth of the bytes.
-    const enough = maxBytes - maxBytes / 8
-    while (chunk.bytes < enough && chunk.next < stream.visible) {
-      const found = await source.next(stream, chunk.next, maxBytes - chunk.bytes)
-      if (found.length === 0) chunk.next = stream.visible
-      for (const { value, seq } of found) {
-        if (chunk.records.length > 0 && chunk.bytes + value.length > maxBytes) return chunk
-        chunk.records.push(value)
-        chunk.bytes += value.length
-        chunk.next = seq + 1
-      }
+    while (next < stream.visible && !body.isFull) {
+      const read = await access.read(stream, next, body)
+      if (read.next === next) break
+      next = read.next
     }
-    return chunk
   } catch (error) {
-    // Retention has removed the next records. The client's next request reports that.
-    if (chunk.records.length > 0 && isCode(error, 'ERR_DURLOG_OUT_OF_RANGE')) return chunk
-    throw error
-  } finally {
-    await source.close()
+    // The client's next request reports the error.
+    if (next === from || isCode(error, 'ERR_DURLOG_NOT_FOUND')) throw error
   }
+  return { body: memory.detach(body.finish(), taken), next }
 }
 
 export function isJson({ meta }: StreamView): boolean {
@@ -60,22 +70,4 @@ export function isJson({ meta }: StreamView): boolean {
 /** Whether the stream's data is sent as text in events; otherwise as base64. */
 export function isText({ meta }: StreamView): boolean {
   return meta.encoding === 'json' || meta.encoding === 'text' || mediaType(contentTypeOf(meta)).startsWith('text/')
-}
-
-/** Joins the records: in a JSON array, or one after the other. */
-export function bodyOf(stream: StreamView, { records }: Chunk): Buffer {
-  if (!isJson(stream)) return records.length === 1 ? (records[0] as Buffer) : Buffer.concat(records)
-  const parts: Buffer[] = [Buffer.from('[')]
-  for (const record of records) parts.push(record, COMMA)
-  parts[parts.length - (records.length > 0 ? 1 : 0)] = Buffer.from(']')
-  return Buffer.concat(parts)
-}
-
-/** Removes the newline of a line, and the spaces that fill up a page. */
-function withoutPadding(data: Buffer): Buffer {
-  let start = 0
-  while (data[start] === 0x20) start++
-  let end = data.length
-  while (end > start && (data[end - 1] === 0x0a || data[end - 1] === 0x20)) end--
-  return start === 0 && end === data.length ? data : data.subarray(start, end)
 }

@@ -1,13 +1,25 @@
-/** Formats server-sent events. */
+/** Reads data of streams as server-sent events. */
 import type { StreamView } from '../streams/access.js'
-import { bodyOf, type Chunk, isText } from './chunk.js'
+import { isText, readChunk } from './chunk.js'
 import { currentCursor, offsetOf } from './offset.js'
+import type { Service } from './service.js'
 
-/** Returns the event with the data of a chunk; '' if it has no records. */
-export function dataEvent(state: StreamView, chunk: Chunk): string {
-  if (chunk.records.length === 0) return ''
-  const body = bodyOf(state, chunk)
-  return `event: data\n${linesOf(isText(state) ? body.toString() : body.toString('base64'))}\n\n`
+/** The limit of the records of an event, unless one is longer. */
+export const EVENT_BYTES: number = 1 << 18
+
+export interface DataEvent {
+  /** The event; '' if there are no records. */
+  data: string
+  /** The seq after the last record. */
+  next: number
+}
+
+/** Reads visible records from seq `from` on as an event. */
+export async function readEvent(service: Service, state: StreamView, from: number): Promise<DataEvent> {
+  const { body, next } = await readChunk(service, state, from, EVENT_BYTES)
+  if (next === from) return { data: '', next }
+  const text = isText(state) ? body.toString() : body.toString('base64')
+  return { data: `event: data\n${linesOf(text)}\n\n`, next }
 }
 
 /** Returns the event with the offset after a chunk that ends at `next`. Its cursor is at least `leastCursor`. */

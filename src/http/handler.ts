@@ -9,7 +9,9 @@ import { Turns } from '../turns.js'
 import { ActiveRequests } from './active-requests.js'
 import { append } from './append.js'
 import { Buffered } from './buffered.js'
+import { BodyMemory } from './chunk.js'
 import { create } from './create.js'
+import { EVENT_BYTES } from './events.js'
 import type { ClientLimits, Exchange, HeaderList } from './exchange.js'
 import { HttpError, toHttpError } from './http-error.js'
 import { list } from './list.js'
@@ -116,7 +118,8 @@ class Server {
     this.#listsOrigins = options.cors.length > 0 && !options.cors.includes('*')
     const live = new Live(access, options)
     this.limits = { slowReaderMs: options.slowReaderMs, buffered: new Buffered(options.maxBufferedBytes) }
-    this.#service = { access, options, live, headers, reads: new Turns(READS), limits: this.limits }
+    const memory = new BodyMemory(Math.max(options.chunkBytes, EVENT_BYTES))
+    this.#service = { access, options, live, headers, reads: new Turns(READS), memory, limits: this.limits }
     this.#listPath = `${options.prefix}__ds/streams`
     this.#rights = allowed(options, ALL)
     this.metrics = new Metrics(access, live, this.limits.buffered)

@@ -1,6 +1,6 @@
 /** GET of the list of streams, whose format the protocol does not define. */
 import type { StreamView } from '../streams/access.js'
-import { codecOf } from '../streams/encoding.js'
+import { Body } from '../streams/body.js'
 import { contentTypeOf } from '../streams/meta.js'
 import { badRequest, HttpError } from './http-error.js'
 import { offsetOf } from './offset.js'
@@ -9,6 +9,8 @@ import { parameters } from './target.js'
 
 const MAX_STREAMS = 1000
 const DEFAULT_STREAMS = 100
+/** The bytes of records that are read to get the time of the first one. */
+const SEEK_BYTES = 1 << 10
 
 /** Lists streams; with the query parameter `at`, finds an offset. */
 export function list(service: Service, call: Call): Promise<void> {
@@ -26,18 +28,13 @@ async function seek(service: Service, { exchange, scope, query }: Call): Promise
   const [at = ''] = parameters(query, 'at')
   if (!/^[0-9]{1,15}$/.test(at)) throw badRequest('at must be a time in milliseconds since 1970')
   const state = existing(await service.access.find(scope + name))
-  const source = service.access.records(codecOf)
   let [low, high] = [state.firstSeq, state.visible]
-  try {
-    while (low < high) {
-      // Retention may have removed records meanwhile.
-      const middle = Math.max(Math.floor((low + high) / 2), state.firstSeq)
-      const [record] = await source.next(state, middle, 1)
-      if (record !== undefined && record.timestamp < Number(at)) low = middle + 1
-      else high = middle
-    }
-  } finally {
-    await source.close()
+  while (low < high) {
+    // Retention may have removed records meanwhile.
+    const middle = Math.max(Math.floor((low + high) / 2), state.firstSeq)
+    const { timeMs } = await service.access.read(state, middle, new Body(state.meta.encoding, SEEK_BYTES))
+    if (timeMs !== undefined && timeMs < Number(at)) low = middle + 1
+    else high = middle
   }
   const headers = ['content-type', 'application/json', 'cache-control', 'no-store']
   reply(service, { exchange }, 200, headers, JSON.stringify({ offset: offsetOf(low) }))

@@ -1,7 +1,7 @@
 /** GET by offset and by long-poll, HEAD, and DELETE. */
 import type { StreamView } from '../streams/access.js'
 import { contentTypeOf } from '../streams/meta.js'
-import { bodyOf, type Chunk, isJson, readChunk } from './chunk.js'
+import { type Chunk, isJson, readChunk } from './chunk.js'
 import type { HeaderList } from './exchange.js'
 import { badRequest, HttpError, notFound } from './http-error.js'
 import { cursorAfter, offsetOf } from './offset.js'
@@ -34,7 +34,7 @@ export async function read(service: Service, call: Call): Promise<void> {
     // Retention may have removed records meanwhile.
     const from = offset === undefined || offset === '-1' ? now.firstSeq : start
     try {
-      return { now, from, chunk: await readChunk(access, now, from, service.options.chunkBytes) }
+      return { now, from, chunk: await readChunk(service, now, from, service.options.chunkBytes) }
     } catch (error) {
       checkKept(existing(await access.find(name)), from)
       throw error
@@ -67,14 +67,14 @@ interface Answer {
 }
 
 function answer(service: Service, call: Call, state: StreamView, { chunk, from, live, cursor }: Answer): void {
-  const { next } = chunk
+  const { body, next } = chunk
   const atEnd = next === state.visible
   const closed = atEnd && state.endVisible
   const headers: HeaderList = ['stream-next-offset', offsetOf(next)]
   if (atEnd) headers.push('stream-up-to-date', 'true')
   if (closed) headers.push('stream-closed', 'true')
   if (live) headers.push('stream-cursor', String(cursorAfter(cursor)))
-  const empty = chunk.records.length === 0
+  const empty = next === from
   headers.push('cache-control', empty ? 'no-store' : cacheControl(service, state))
   if (live && empty) {
     reply(service, call, 204, headers)
@@ -87,7 +87,7 @@ function answer(service: Service, call: Call, state: StreamView, { chunk, from, 
     return
   }
   headers.push('content-type', contentTypeOf(state.meta))
-  reply(service, call, 200, headers, bodyOf(state, chunk))
+  reply(service, call, 200, headers, body)
 }
 
 /** Answers a read with offset=now: the offset of the end, without data. */

@@ -3,22 +3,23 @@ import { basename } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { DurlogError } from '../errors.js'
 import { open } from '../index.js'
+import type { Body, BodyRead } from '../streams/body.js'
 import { noSuchStream } from '../streams/decide.js'
-import { codecOf, type StreamCodec } from '../streams/encoding.js'
+import { codecOf } from '../streams/encoding.js'
 import { EntryKind } from '../streams/entry.js'
 import { checkStreamName } from '../streams/file-name.js'
 import { FolderFiles } from '../streams/folder-files.js'
 import { defaultMeta, mediaType, type StreamMeta } from '../streams/meta.js'
-import { OwnedAccess, type StateRecords } from '../streams/owned-access.js'
+import { OwnedAccess } from '../streams/owned-access.js'
 import { NO_DISK, NO_FILES, StreamState } from '../streams/state.js'
 import { StreamTable } from '../streams/table.js'
-import type { StreamEncoding, StreamRecord } from '../streams/types.js'
-import type { ReadOnlyLog } from '../types.js'
+import type { StreamEncoding } from '../streams/types.js'
+import type { LogRecord, ReadOnlyLog } from '../types.js'
 import { serve } from './server.js'
 import type { LogServerOptions, StreamsServer } from './types.js'
 
+/** The number of records that are read at once. */
 const READ_RECORDS = 1024
-const READ_BYTES = 1 << 18
 /** The pause after a failed read of the log. */
 const RETRY_MS = 1000
 
@@ -83,7 +84,7 @@ class ServedLog {
       groupThen: (_items, settle) => settle(refuse()),
       submit: refuse,
       removeExpired: () => {},
-      records: (codecs) => new LogRecords(this.#log, codecs(encoding), () => this.#update()),
+      read: (state, from, to, body) => this.#read(state, from, to, body),
     })
   }
 
@@ -129,25 +130,13 @@ class ServedLog {
     await this.#log.refresh()
     this.#take(this.#log.syncedSeq)
   }
-}
 
-class LogRecords<V> implements StateRecords<V> {
-  readonly #log: ReadOnlyLog
-  readonly #codec: StreamCodec
-  /** Updates the stream to the log. */
-  readonly #update: () => Promise<void>
-
-  constructor(log: ReadOnlyLog, codec: StreamCodec, update: () => Promise<void>) {
-    this.#log = log
-    this.#codec = codec
-    this.#update = update
-  }
-
-  async next({ name, created, visible }: StreamState, from: number, maxBytes?: number): Promise<StreamRecord<V>[]> {
+  async #read({ name, created }: StreamState, from: number, to: number, body: Body): Promise<BodyRead> {
     try {
-      const { records, end } = await this.#read(from, visible, maxBytes)
+      const records = await this.#records(from, to, body.left)
+      const next = records.length === 0 ? to : (records.at(-1) as LogRecord).seq + 1
       // Without a readable list of cuts, cuts cannot be detected.
-      if (created === -1 || (await this.#isCurrent(created, end))) return records
+      if (created === -1 || (await this.#isCurrent(created, next))) return addRecords(records, next, body)
     } catch (error) {
       // The log was trimmed or truncated, or cannot be read.
       await this.#update()
@@ -163,18 +152,23 @@ class LogRecords<V> implements StateRecords<V> {
     return this.#log.isCurrent({ uuid: this.#log.uuid, generation, seq: end - 1 })
   }
 
-  /** Reads some records. The log holds no others from `from` to before `end`. */
-  async #read(from: number, to: number, maxBytes = READ_BYTES): Promise<{ records: StreamRecord<V>[]; end: number }> {
-    const records: StreamRecord<V>[] = []
+  /** Reads records of about `maxBytes`. If there are none, the log has none from `from` to before `to`. */
+  async #records(from: number, to: number, maxBytes: number): Promise<LogRecord[]> {
+    const records: LogRecord[] = []
     let bytes = 0
-    for await (const { seq, data, timestamp } of this.#log.read({ from, to })) {
+    for await (const record of this.#log.read({ from, to })) {
       // A copy, because the reader reuses its memory.
-      records.push({ seq, value: this.#codec.decode(Buffer.from(data)) as V, timestamp, position: seq })
-      bytes += data.length
-      if (records.length >= READ_RECORDS || bytes >= maxBytes) return { records, end: seq + 1 }
+      records.push({ ...record, data: Buffer.from(record.data) })
+      bytes += record.data.length
+      if (records.length === READ_RECORDS || bytes >= maxBytes) break
     }
-    return { records, end: to }
+    return records
   }
+}
 
-  async close(): Promise<void> {}
+/** Adds `records` to `body` until one does not fit. `end` is the seq after the last one. */
+function addRecords(records: readonly LogRecord[], end: number, body: Body): BodyRead {
+  const timeMs = records[0]?.timestamp
+  for (const { seq, data } of records) if (!body.add(data)) return { next: seq, timeMs }
+  return { next: end, timeMs }
 }

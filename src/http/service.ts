@@ -1,6 +1,7 @@
 /** The parts of a handler that its operations share. */
 import type { StreamsAccess, StreamView } from '../streams/access.js'
 import type { Turns } from '../turns.js'
+import type { BodyMemory } from './chunk.js'
 import type { ClientLimits, Exchange, HeaderList } from './exchange.js'
 import { badRequest, gone, notFound } from './http-error.js'
 import type { Live } from './live.js'
@@ -14,6 +15,8 @@ export interface Service {
   live: Live
   /** Limits the concurrent reads of chunks for requests and for subscribers that catch up. */
   reads: Turns
+  /** The memory of these reads. */
+  memory: BodyMemory
   limits: ClientLimits
   /** The headers of every answer to the request. */
   headers: HeaderList

@@ -5,13 +5,12 @@
 import { clearTimeout, setTimeout } from 'node:timers'
 import type { StreamView } from '../streams/access.js'
 import { Broadcast, type Subscriber } from './broadcast.js'
-import { isText, readChunk } from './chunk.js'
-import { controlEvent, dataEvent } from './events.js'
+import { isText } from './chunk.js'
+import { controlEvent, readEvent } from './events.js'
 import type { HeaderList, Sink } from './exchange.js'
 import { currentCursor, cursorAfter } from './offset.js'
 import type { Call, Service } from './service.js'
 
-const CHUNK_BYTES = 1 << 18
 /** While a subscriber that catches up has this many unread bytes, it gets no more data. */
 const CATCH_UP_UNREAD = 1 << 16
 /**
@@ -113,11 +112,11 @@ class Subscription implements Subscriber {
         broadcast.join(this)
         return
       }
-      const chunk = await reads.take(() => readChunk(access, state, this.next, CHUNK_BYTES))
+      const { data, next } = await reads.take(() => readEvent(this.#service, state, this.next))
       if (this.#isClosed) return
-      this.next = chunk.next
-      this.#sink.write(dataEvent(state, chunk) + controlEvent(state, chunk.next, this.leastCursor))
-      if (state.endVisible && chunk.next === state.visible) return this.finish()
+      this.next = next
+      this.#sink.write(data + controlEvent(state, next, this.leastCursor))
+      if (state.endVisible && next === state.visible) return this.finish()
       const { unread } = this.#sink
       if (unread >= CATCH_UP_UNREAD && !(await this.#isDrained(unread))) return
     }

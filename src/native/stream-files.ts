@@ -58,6 +58,32 @@ export interface NativeStreamResult {
   stopped: boolean
 }
 
+/** The content of one file of a stream. */
+export interface NativeFileDisk {
+  /** The file has the records from seq `first` to `next` - 1. */
+  readonly first: number
+  readonly next: number
+  /** The offset after the last of these records. */
+  readonly bytes: number
+  /** CRC-32C of the file up to this offset. */
+  readonly crc: number
+  /** The index entries that are not in the index file yet: those after its last full block. */
+  readonly index: Uint8Array
+}
+
+export interface NativeStreamBody {
+  /** The seq after the last record that was stored. */
+  next: number
+  /** The number of bytes that were stored. */
+  size: number
+  /** The time of the first record that was stored. */
+  timeMs: number
+  /** If the first record does not fit: the number of bytes that it needs. Otherwise 0. */
+  needed: number
+  /** If the record `next` is the first one and cannot be read: the reason. Otherwise ''. */
+  problem: string
+}
+
 /** The folders that hold the files of streams. */
 export interface NativeStreamFiles {
   store(job: NativeStreamJob): Promise<NativeStreamResult>

@@ -3,11 +3,11 @@
  * the process that owns the folder, `RemoteAccess` in the processes that share it.
  */
 import { invalidArgument } from '../errors.js'
+import type { Body, BodyRead } from './body.js'
 import type { Settle } from './call.js'
 import type { CreationRequest } from './creation.js'
-import type { StreamCodec } from './encoding.js'
 import type { StreamMeta } from './meta.js'
-import type { Producer, StreamAppendResult, StreamEncoding, StreamRecord, Streams } from './types.js'
+import type { Producer, StreamAppendResult, Streams } from './types.js'
 
 export type Awaitable<T> = T | Promise<T>
 
@@ -51,17 +51,6 @@ export interface AddressedGroup extends Group {
   created: number
 }
 
-/** Reads records of streams. */
-export interface Records<V> {
-  /**
-   * Resolves to at least one visible record of `stream` from seq `from` on, or to none if no such record is visible.
-   * With `maxBytes` it stops after about this many bytes and reads nothing ahead. Rejects with ERR_DURLOG_OUT_OF_RANGE
-   * if the record `from` is not kept any more, and with ERR_DURLOG_NOT_FOUND if the stream was deleted.
-   */
-  next(stream: StreamView, from: number, maxBytes?: number): Promise<StreamRecord<V>[]>
-  close(): Promise<void>
-}
-
 /** A creation whose caller has chosen the encoding of the stream. */
 export type EncodedCreation = CreationRequest & { encodingNamed: true }
 
@@ -94,7 +83,13 @@ export interface StreamsAccess {
   create(name: string, request: EncodedCreation, values: readonly (Buffer | string)[]): Promise<boolean>
   /** Deletes the stream; settles with whether it existed. */
   delete(name: string): Promise<boolean>
-  records<V>(codecOf: (encoding: StreamEncoding) => StreamCodec): Records<V>
+  /**
+   * Adds records of `stream` from seq `from` on, before `stream.visible`, to `body`, which must have the encoding of the
+   * stream. Adds at least one if there is one, unless `body` has records and no room for another. After an error no record
+   * was added, except after ERR_DURLOG_NOT_FOUND: the stream was deleted. Rejects with ERR_DURLOG_OUT_OF_RANGE if the
+   * record `from` is not kept any more.
+   */
+  read(stream: StreamView, from: number, body: Body): Promise<BodyRead>
   /**
    * Calls `wake` once, in a later turn of the event loop, when the state of the stream differs from `seen`. Returns a
    * function that cancels this.

@@ -1,24 +1,19 @@
 /** The access of `durlog/http` to a folder of streams that this process owns. */
-import type { EncodedCreation, Group, Records, SeenState, StreamsAccess, StreamsStats, StreamView } from './access.js'
+import type { EncodedCreation, Group, SeenState, StreamsAccess, StreamsStats, StreamView } from './access.js'
+import type { Body, BodyRead } from './body.js'
 import type { Settle } from './call.js'
 import { makeStream } from './creation.js'
 import { noSuchStream } from './decide.js'
-import type { StreamCodec } from './encoding.js'
 import { EntryKind } from './entry.js'
 import { following, groupItems, type StreamContext } from './items.js'
 import type { Item } from './sequencer.js'
 import type { StreamState } from './state.js'
 import { NamedStream } from './stream.js'
-import type { StreamAppendResult, StreamEncoding, StreamRecord } from './types.js'
-
-/** Reads records of streams by their states. */
-export interface StateRecords<V> {
-  next(state: StreamState, from: number, maxBytes?: number): Promise<StreamRecord<V>[]>
-  close(): Promise<void>
-}
+import type { StreamAppendResult } from './types.js'
 
 export interface OwnedContext extends StreamContext {
-  records<V>(codecOf: (encoding: StreamEncoding) => StreamCodec): StateRecords<V>
+  /** Adds records from seq `from` on, before seq `to`, to `body`: see `StreamsAccess.read`. */
+  read(state: StreamState, from: number, to: number, body: Body): Promise<BodyRead>
   /** Like `submit`, with a callback instead of a promise. The result is that of the first item. */
   groupThen(items: readonly Item[], settle: Settle<StreamAppendResult>): void
 }
@@ -68,12 +63,15 @@ export class OwnedAccess implements StreamsAccess {
     return new NamedStream(this.#context, name).delete()
   }
 
-  records<V>(codecOf: (encoding: StreamEncoding) => StreamCodec): Records<V> {
-    const source = this.#context.records<V>(codecOf)
-    return {
-      next: async ({ name, created }, from, maxBytes) => source.next(this.state(name, created), from, maxBytes),
-      close: () => source.close(),
-    }
+  async read(
+    { name, created, visible }: Pick<StreamView, 'name' | 'created' | 'visible'>,
+    from: number,
+    body: Body,
+  ): Promise<BodyRead> {
+    const found = await this.#context.read(this.state(name, created), from, visible, body)
+    // If the stream was deleted meanwhile, the file may be that of a new stream with the same name.
+    this.state(name, created)
+    return found
   }
 
   /** The stream that the entry at `created` created. Throws ERR_DURLOG_NOT_FOUND if it was deleted. */

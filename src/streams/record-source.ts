@@ -9,7 +9,7 @@ import type { StreamEncoding, StreamRecord } from './types.js'
 
 /** The number of records from memory that are returned at once. */
 const MEM_TABLE_RECORDS = 1024
-/** The number of bytes of records from memory that are returned at once if the caller sets no limit. */
+/** The number of bytes of records from memory that are returned at once. */
 const CHUNK_BYTES = 1 << 18
 
 export class RecordSource<V> {
@@ -28,18 +28,18 @@ export class RecordSource<V> {
 
   /**
    * Returns visible records of `state` from seq `from` on, or none if the record `from` is not visible yet. Throws
-   * ERR_DURLOG_OUT_OF_RANGE if the record `from` is not kept any more. For `maxBytes` see `Records`.
+   * ERR_DURLOG_OUT_OF_RANGE if the record `from` is not kept any more.
    */
-  async next(state: StreamState, from: number, maxBytes?: number): Promise<StreamRecord<V>[]> {
+  async next(state: StreamState, from: number): Promise<StreamRecord<V>[]> {
     const { owner, end, file } = placeOf(state, from)
-    if (file === undefined) return this.#inMemory(owner, from, end, maxBytes ?? CHUNK_BYTES)
+    if (file === undefined) return this.#inMemory(owner, from, end)
     if (this.#owner !== owner || this.#file === undefined) {
       await this.close()
       this.#file = new StreamFile(this.#files, owner, this.#codecOf(owner.meta.encoding))
       this.#owner = owner
     }
     try {
-      const records = await this.#file.read<V>(file, from, maxBytes)
+      const records = await this.#file.read<V>(file, from)
       return from + records.length > end ? records.slice(0, end - from) : records
     } catch (error) {
       // The file may be missing because retention or a deletion has removed it.
@@ -53,11 +53,11 @@ export class RecordSource<V> {
     this.#file = undefined
   }
 
-  #inMemory({ disk, unflushed, meta }: StreamState, from: number, end: number, maxBytes: number): StreamRecord<V>[] {
+  #inMemory({ disk, unflushed, meta }: StreamState, from: number, end: number): StreamRecord<V>[] {
     const codec = this.#codecOf(meta.encoding)
     const records: StreamRecord<V>[] = []
     let bytes = 0
-    for (let seq = from; seq < Math.min(end, from + MEM_TABLE_RECORDS) && bytes < maxBytes; seq++) {
+    for (let seq = from; seq < Math.min(end, from + MEM_TABLE_RECORDS) && bytes < CHUNK_BYTES; seq++) {
       const { data, timeMs, position } = this.#table().memTable.at(unflushed[seq - disk.next] as number)
       bytes += data.length
       records.push({ seq, value: codec.decode(data) as V, timestamp: timeMs, position })
@@ -66,7 +66,8 @@ export class RecordSource<V> {
   }
 }
 
-function checkKept({ name, firstSeq }: StreamState, seq: number): void {
+/** Throws ERR_DURLOG_OUT_OF_RANGE if the record `seq` is not kept any more. */
+export function checkKept({ name, firstSeq }: StreamState, seq: number): void {
   if (seq < firstSeq)
     throw outOfRange(
       `record ${seq} of the stream "${name}" is not kept any more: read from its oldest record, seq ${firstSeq}`,

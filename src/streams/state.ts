@@ -1,18 +1,11 @@
 /** The state of one stream in the owner of the folder. */
+import type { NativeFileDisk } from '../native/stream-files.js'
 import { EMPTY } from './entry.js'
 import { fileNameFrom, fileNameOf } from './file-name.js'
 import { lifeOf, type StreamMeta } from './meta.js'
 
 /** The content of one file of a stream as of its last checkpoint. It is never changed, only replaced. */
-export interface FileDisk {
-  /** The file has the records from seq `first` to `next` - 1. */
-  readonly first: number
-  readonly next: number
-  /** The offset after the last of these records. */
-  readonly bytes: number
-  /** CRC-32C of the file up to this offset. */
-  readonly crc: number
-  /** The index entries that are not in the index file yet: those after its last full block. */
+export interface FileDisk extends NativeFileDisk {
   readonly index: Buffer
   /** Only with retention and if the file has records: the time of its first record, and its latest time. */
   readonly times?: readonly [firstMs: number, lastMs: number] | undefined

@@ -5,6 +5,7 @@ import { clearTimeout, setTimeout } from 'node:timers'
 import { closedError, type DurlogError } from '../errors.js'
 import type { CursorOptions } from '../index.js'
 import { type AddressedGroup, provideAccess } from './access.js'
+import { readBody } from './body-source.js'
 import type { Settle } from './call.js'
 import { type CheckpointContext, Checkpointer, dueBytes } from './checkpoint.js'
 import { checkpointError, logChangedError } from './checkpoint-errors.js'
@@ -17,7 +18,6 @@ import type { OpenFolder } from './open-folder.js'
 import { checkReadOptions, type ResolvedStreamsOptions, resolvePrefix } from './options.js'
 import { OwnedAccess } from './owned-access.js'
 import { type ReadAllContext, ReadAllCursor, readAll } from './read-all.js'
-import { RecordSource } from './record-source.js'
 import { Sequencer } from './sequencer.js'
 import { appendBatch, infoOf, NamedStream } from './stream.js'
 import type { StreamTable } from './table.js'
@@ -108,7 +108,7 @@ export class StreamStore<V> extends EventEmitter<StreamsEvents> implements Strea
     this.access = new OwnedAccess({
       ...this.#context,
       groupThen: (items, settle) => sequencer.groupThen(items, undefined, settle),
-      records: (codecOf) => new RecordSource(files, () => sequencer.table, codecOf),
+      read: (state, from, to, body) => readBody(files, sequencer.table.memTable, state, { from, to }, body),
     })
     provideAccess(this, this.access)
     this.#all = {

@@ -24,9 +24,8 @@ const CHUNK_BYTES_OF_FRAMES = 1 << 20
  * processor's caches.
  */
 const PIECE_BYTES = 1 << 14
-/** The number of index entries that are read at once: if the caller reads on, and if it does not. */
+/** The number of index entries that are read at once. */
 const INDEX_RECORDS = 8192
-const INDEX_RECORDS_ONCE = 1024
 const NEWLINE = 0x0a
 
 const NO_PART = new IndexPart(0, EMPTY, 0)
@@ -73,16 +72,13 @@ export class StreamFile {
     this.#codec = codec
   }
 
-  /**
-   * Returns at least one record from seq `from` on, which must be in the file that `disk` describes. With `maxBytes` it
-   * returns at most this many bytes, but at least one record, and does not read ahead.
-   */
-  async read<V>(disk: FileDisk, from: number, maxBytes?: number): Promise<StreamRecord<V>[]> {
+  /** Returns at least one record from seq `from` on, which must be in the file that `disk` describes. */
+  async read<V>(disk: FileDisk, from: number): Promise<StreamRecord<V>[]> {
     if (disk.first !== this.#first || from < this.#chunk.from || from >= this.#chunk.to)
-      this.#chunk = await this.#nextChunk(disk, from, maxBytes)
+      this.#chunk = await this.#nextChunk(disk, from)
     const chunk = this.#chunk
     const { index, to } = chunk
-    const next = index.nextAfter(index.end(from - 1) + (maxBytes ?? PIECE_BYTES), from, to - 1)
+    const next = index.nextAfter(index.end(from - 1) + PIECE_BYTES, from, to - 1)
     const values = this.#values(chunk, from, next)
     if (next === to) this.#chunk = NO_CHUNK
     const records: StreamRecord<V>[] = []
@@ -96,14 +92,14 @@ export class StreamFile {
     return records
   }
 
-  async #nextChunk(disk: FileDisk, from: number, maxBytes: number | undefined): Promise<Chunk> {
+  async #nextChunk(disk: FileDisk, from: number): Promise<Chunk> {
     const ahead = this.#ahead
     this.#ahead = undefined
     const isNext = ahead?.first === disk.first && ahead.from === from
     if (!isNext) await ahead?.chunk.catch(() => {})
-    const chunk = await (isNext ? ahead.chunk : this.#readChunk(disk, from, maxBytes))
+    const chunk = await (isNext ? ahead.chunk : this.#readChunk(disk, from))
     this.#check(disk, chunk)
-    if (maxBytes === undefined && chunk.to < disk.next) this.#readAhead(disk, chunk.to)
+    if (chunk.to < disk.next) this.#readAhead(disk, chunk.to)
     return chunk
   }
 
@@ -116,12 +112,12 @@ export class StreamFile {
     this.#ahead = { first, from, chunk }
   }
 
-  async #readChunk(disk: FileDisk, from: number, maxBytes?: number): Promise<Chunk> {
+  async #readChunk(disk: FileDisk, from: number): Promise<Chunk> {
     if (disk.first !== this.#first) await this.#closeFiles()
     this.#first = disk.first
-    const index = await this.#entries(disk, from, maxBytes === undefined)
+    const index = await this.#entries(disk, from)
     const start = index.end(from - 1)
-    const most = maxBytes ?? (this.#codec.lines ? CHUNK_BYTES_OF_LINES : CHUNK_BYTES_OF_FRAMES)
+    const most = this.#codec.lines ? CHUNK_BYTES_OF_LINES : CHUNK_BYTES_OF_FRAMES
     const to = index.nextAfter(start + most, from, Math.min(from + CHUNK_RECORDS, index.to) - 1)
     const end = index.end(to - 1)
     if (!(end > start && end <= disk.bytes)) throw this.#changed(from, 'its index is damaged')
@@ -170,16 +166,13 @@ export class StreamFile {
     this.#crc = 0
   }
 
-  /**
-   * Returns the index entries of seq `from`, of the seq before it and of later ones; of more later ones if the caller
-   * `readsOn`.
-   */
-  async #entries(disk: FileDisk, from: number, readsOn: boolean): Promise<IndexPart> {
+  /** Returns the index entries of seq `from`, of the seq before it and of later ones. */
+  async #entries(disk: FileDisk, from: number): Promise<IndexPart> {
     const first = Math.max(from - 1, disk.first)
     if (first >= this.#part.from && from < this.#part.to) return this.#part
     const inMemory = disk.next - disk.index.length / INDEX_ENTRY_BYTES
     if (first >= inMemory) return new IndexPart(inMemory, disk.index, disk.first)
-    const to = Math.min(from + (readsOn ? INDEX_RECORDS : INDEX_RECORDS_ONCE), inMemory)
+    const to = Math.min(from + INDEX_RECORDS, inMemory)
     this.#index ??= await this.#open(this.#files.index(this.#owner.fileName(disk.first)), from)
     const range = [(first - disk.first) * INDEX_ENTRY_BYTES, (to - disk.first) * INDEX_ENTRY_BYTES] as const
     const bytes = await this.#range(this.#index, ...range, from)

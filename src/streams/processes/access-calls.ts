@@ -1,25 +1,18 @@
 /** Answers the calls of `RemoteAccess` in the owner. */
 import type { SeenState, StreamView } from '../access.js'
-import { type EncodedValue, storedCodecOf } from '../encoding.js'
+import { Body } from '../body.js'
 import type { OwnedAccess } from '../owned-access.js'
 import { placeOf } from '../record-source.js'
-import type { StreamRecord } from '../types.js'
 import { FrameType, type FrameWriter } from './frames.js'
-import {
-  type AccessCall,
-  type Call,
-  RECORD_HEADER_BYTES,
-  RECORDS_HEADER_BYTES,
-  type RecordsRequest,
-  type SentFile,
-  writeRecord,
-  writeRecordsHeader,
-} from './messages.js'
+import { type AccessCall, type BodyRequest, bodyFrame, type Call, type SentFile } from './messages.js'
+
+/** The limit of the records that are sent in one answer, unless one is longer. */
+const BODY_MAX_BYTES = 1 << 20
 
 const OPERATIONS: ReadonlySet<string> = new Set([
   'find',
   'producerSeq',
-  'records',
+  'body',
   'streams',
   'count',
   'stats',
@@ -43,7 +36,7 @@ export function answerAccess(
     const found = access.find(call.stream, call.isRead)
     return answer(found && sentView(found))
   }
-  if (call.op === 'records') return answerRecords(access, id, call, writer)
+  if (call.op === 'body') return answerBody(access, id, call, writer)
   if (call.op === 'producerSeq') return answer(access.producerSeq(call.stream, call.producer))
   if (call.op === 'streams') return answer(access.list(call.prefix, call.after, call.count).map(sentView))
   if (call.op === 'count') return answer(access.count(call.prefix))
@@ -67,13 +60,12 @@ function sentView(state: StreamView): StreamView {
   return { name, created, meta, firstSeq, visible, ended, endVisible, softDeleted, lifeMs }
 }
 
-async function answerRecords(
+async function answerBody(
   access: OwnedAccess,
   id: number,
-  request: RecordsRequest,
+  { stream: name, created, from, to, maxBytes, fromFile }: BodyRequest,
   writer: FrameWriter,
 ): Promise<void> {
-  const { stream: name, created, from, to, maxBytes, fromFile } = request
   const stream = access.state(name, created)
   const { file, owner, end } = placeOf(stream, from)
   if (file !== undefined && !fromFile) {
@@ -83,20 +75,7 @@ async function answerRecords(
     writer.json(FrameType.answer, id, { value: sent })
     return
   }
-  const source = access.records<EncodedValue>(storedCodecOf)
-  try {
-    sendChunk(writer, id, (await source.next(stream, from, maxBytes)).slice(0, to - from))
-  } finally {
-    await source.close()
-  }
-}
-
-function sendChunk(writer: FrameWriter, id: number, records: readonly StreamRecord<EncodedValue>[]): void {
-  const { maker } = writer
-  let bytes = RECORDS_HEADER_BYTES
-  for (const { value } of records) bytes += RECORD_HEADER_BYTES + value.data.length
-  const at = maker.begin(FrameType.chunk, id, bytes)
-  let end = writeRecordsHeader(maker.bytes, at, { created: -1, next: (records.at(-1)?.seq ?? -1) + 1 })
-  for (const record of records) end = writeRecord(maker.bytes, end, { stream: '', ...record })
-  writer.send(maker)
+  const body = new Body(stream.meta.encoding, Math.min(maxBytes, BODY_MAX_BYTES))
+  const read = await access.read({ name, created, visible: to }, from, body)
+  writer.send(bodyFrame(writer.maker, id, read, body))
 }

@@ -2,6 +2,7 @@
 import { DurlogError, type DurlogErrorCode } from '../../errors.js'
 import type { Durability } from '../../index.js'
 import type { SeenState } from '../access.js'
+import type { Body, BodyRead } from '../body.js'
 import { ENCODING_NUMBERS, ENCODINGS, EncodedValue } from '../encoding.js'
 import type { FileDisk } from '../state.js'
 import type { StreamAppendResult, StreamEncoding } from '../types.js'
@@ -54,7 +55,7 @@ export type ReadRequest =
 export type AccessCall =
   | { op: 'find'; stream: string; isRead: boolean }
   | { op: 'producerSeq'; stream: string; producer: string }
-  | ({ op: 'records' } & RecordsRequest)
+  | ({ op: 'body' } & BodyRequest)
   | { op: 'streams'; prefix: string; after: string; count: number }
   | { op: 'count'; prefix: string }
   | { op: 'stats' }
@@ -71,12 +72,12 @@ export type HandleCall =
 export type Call = HandleCall | AccessCall
 
 /** A request for records of the stream that the entry at `created` created: from seq `from` to seq `to` - 1. */
-export interface RecordsRequest {
+export interface BodyRequest {
   stream: string
   created: number
   from: number
   to: number
-  maxBytes?: number | undefined
+  maxBytes: number
   /** The client gets records also if they are in a file. Otherwise it gets the file's description and reads it. */
   fromFile: boolean
 }
@@ -113,6 +114,7 @@ const VALUE_HEADER_BYTES = 5
 const RESULT_BYTES = 7
 export const RECORD_HEADER_BYTES = 25
 export const RECORDS_HEADER_BYTES = 12
+const BODY_HEADER_BYTES = 12
 
 /** A request that stores something. `options` is sent as JSON; of a batch it is an array. */
 export interface Submission {
@@ -250,6 +252,27 @@ export function* recordsIn(payload: Buffer): Generator<SentRecord, void, undefin
     }
     at = end
   }
+}
+
+/** The answer to a request for records: those of `body`. */
+export function bodyFrame(
+  maker: FrameMaker,
+  id: number,
+  { next, timeMs = -1 }: BodyRead,
+  { records }: Body,
+): MadeFrame {
+  let at = maker.begin(FrameType.chunk, id, BODY_HEADER_BYTES + records.length)
+  at = maker.bytes.writeUIntLE(next, at, 6)
+  at = maker.bytes.writeIntLE(timeMs, at, 6)
+  records.copy(maker.bytes, at)
+  return maker
+}
+
+/** Adds the records of a frame of `bodyFrame` to `body`, if they fit. `from` is the seq of the first one. */
+export function addBody(payload: Buffer, from: number, body: Body): BodyRead {
+  const timeMs = payload.readIntLE(6, 6)
+  if (timeMs === -1 || !body.addAll(payload.subarray(BODY_HEADER_BYTES))) return { next: from, timeMs: undefined }
+  return { next: payload.readUIntLE(0, 6), timeMs }
 }
 
 /** An error in the form in which it is sent. */

@@ -1,16 +1,17 @@
 /** The access of `durlog/http` to a folder of streams whose owner is another process, or another thread of this one. */
 import { isCode } from '../../errors.js'
-import type { EncodedCreation, Group, Records, SeenState, StreamsAccess, StreamsStats, StreamView } from '../access.js'
+import type { EncodedCreation, Group, SeenState, StreamsAccess, StreamsStats, StreamView } from '../access.js'
+import type { Body, BodyRead } from '../body.js'
+import { readFileBody } from '../body-source.js'
 import type { Settle } from '../call.js'
 import { noSuchStream } from '../decide.js'
-import { EncodedValue, type StreamCodec } from '../encoding.js'
+import { EncodedValue } from '../encoding.js'
 import type { FolderFiles } from '../folder-files.js'
 import { loadedMeta } from '../meta.js'
-import type { StreamAppendResult, StreamEncoding } from '../types.js'
+import type { StreamAppendResult } from '../types.js'
 import { appendFrame } from './append-frame.js'
 import type { Link } from './link.js'
-import { SubmitOp } from './messages.js'
-import { RemoteRecords } from './remote-records.js'
+import { addBody, type SentFile, SubmitOp } from './messages.js'
 
 /** The maximum number of remembered streams. */
 const MAX_REMEMBERED = 16_384
@@ -97,8 +98,25 @@ export class RemoteAccess implements StreamsAccess {
     return result?.duplicate === false
   }
 
-  records<V>(codecOf: (encoding: StreamEncoding) => StreamCodec): Records<V> {
-    return new RemoteRecords<V>(this.#link, this.#files, codecOf)
+  /** Reads records in files from the files, and all others from the owner. */
+  async read({ name, created, meta, visible }: StreamView, from: number, body: Body): Promise<BodyRead> {
+    if (from >= visible) return { next: from, timeMs: undefined }
+    const request = (fromFile: boolean): Promise<unknown> =>
+      this.#link.call({ op: 'body', stream: name, created, from, to: visible, maxBytes: body.left, fromFile })
+    let answer = await request(false)
+    if (!Buffer.isBuffer(answer)) {
+      const { fileName, end, index, ...file } = answer as SentFile
+      const disk = { ...file, index: Buffer.from(index, 'base64') }
+      const to = Math.min(end, visible, disk.next)
+      try {
+        return await readFileBody(this.#files, { name, encoding: meta.encoding, fileName, disk }, { from, to }, body)
+      } catch {
+        // Retention or a deletion may have removed the file, or this process may have no free descriptor: let the
+        // owner read.
+        answer = await request(true)
+      }
+    }
+    return addBody(answer as Buffer, from, body)
   }
 
   onChange(seen: SeenState, wake: () => void): () => void {

@@ -1,0 +1,74 @@
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "napi/async_task.h"
+#include "napi/convert.h"
+#include "napi/exports.h"
+#include "streams/body_reader.h"
+
+namespace durlog {
+namespace {
+
+struct BodyJob {
+  StreamFile file;
+  uint64_t from = 0;
+  uint64_t to = 0;
+  uint8_t* into = nullptr;
+  size_t room = 0;
+  // Keeps the memory of `into` and of the index, and is released on the environment's thread.
+  Napi::Reference<Napi::Array> memory;
+};
+
+uint64_t WholeAt(const Napi::Object& object, const char* name) {
+  return static_cast<uint64_t>(object.Get(name).As<Napi::Number>().DoubleValue());
+}
+
+Napi::Value FromBody(Napi::Env env, const StreamBody& body) {
+  Napi::Object object = Napi::Object::New(env);
+  object.Set("next", FromSeq(env, body.next));
+  object.Set("size", FromSeq(env, body.size));
+  object.Set("timeMs", FromSeq(env, body.time_ms));
+  object.Set("needed", FromSeq(env, body.needed));
+  object.Set("problem", Napi::String::New(env, body.problem));
+  return object;
+}
+
+}  // namespace
+
+Napi::Value ReadStreamBody(const Napi::CallbackInfo& info) {
+  const Napi::Env env = info.Env();
+  const auto job = std::make_shared<BodyJob>();
+  StreamFile& file = job->file;
+  file.records_folder = info[0].As<Napi::String>();
+  file.index_folder = info[1].As<Napi::String>();
+  file.name = info[2].As<Napi::String>();
+  file.encoding = static_cast<StreamEncoding>(info[3].As<Napi::Number>().Uint32Value());
+  const Napi::Object disk = info[4].As<Napi::Object>();
+  file.first = WholeAt(disk, "first");
+  file.next = WholeAt(disk, "next");
+  file.bytes = WholeAt(disk, "bytes");
+  file.crc = disk.Get("crc").As<Napi::Number>().Uint32Value();
+  const auto index = disk.Get("index").As<Napi::Uint8Array>();
+  file.index = Bytes{index.Data(), index.ByteLength()};
+  job->from = static_cast<uint64_t>(info[5].As<Napi::Number>().DoubleValue());
+  job->to = static_cast<uint64_t>(info[6].As<Napi::Number>().DoubleValue());
+  Napi::Uint8Array into = info[7].As<Napi::Uint8Array>();
+  job->into = into.Data();
+  job->room = into.ByteLength();
+  const Napi::Array memory = Napi::Array::New(env);
+  memory.Set(uint32_t{0}, index);
+  memory.Set(uint32_t{1}, into);
+  job->memory = Napi::Persistent(memory);
+  return RunFor(
+      env,
+      [job] {
+        return BodyReader(DefaultFileSystem(), job->file, job->into, job->room)
+            .Read(job->from, job->to);
+      },
+      FromBody, [job] { job->memory.Reset(); });
+}
+
+}  // namespace durlog

@@ -1,0 +1,178 @@
+#include "streams/body_reader.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "checksum/crc32c.h"
+#include "streams/index_entry.h"
+#include "streams/json_string.h"
+#include "streams/record_writer.h"
+
+namespace durlog {
+namespace {
+
+// Index entries that are read in addition to the expected number, because records have different
+// lengths. And the limit of entries that are read at once.
+constexpr uint64_t kSpareEntries = 16;
+constexpr uint64_t kEntriesMax = 16 << 10;
+// A record has at most 8 MiB, and fills at most the rest of one page before and after it.
+constexpr uint64_t kStoredRecordMax = (8 << 20) + 2 * 4096;
+
+}  // namespace
+
+Result<StreamBody> BodyReader::Read(uint64_t from, uint64_t to) {
+  body_.next = from;
+  // Each step costs system calls, so there is none for the last eighth of the room.
+  while (body_.next < to && body_.size <= room_ - room_ / 8 && body_.problem.empty()) {
+    DURLOG_RETURN_IF_ERROR(LoadIndex(to));
+    const size_t count = body_.problem.empty() ? CountThatFits(from) : 0;
+    if (count == 0) break;
+    DURLOG_RETURN_IF_ERROR(AddRecords(from, count));
+  }
+  // The next call reports the problem.
+  if (body_.next > from) body_.problem.clear();
+  if (checked_ == file_.bytes && body_.next == file_.next && crc_ != file_.crc) {
+    body_.next = from;
+    body_.problem = "the checksum of the file is wrong, so this record or a later one was replaced";
+  }
+  return std::move(body_);
+}
+
+// Leaves `file` empty, with a problem, if the file does not exist.
+Status BodyReader::OpenIn(const std::string& folder, const std::string& name,
+                          std::unique_ptr<File>* file) {
+  if (*file != nullptr) return Status::Ok();
+  Result<std::unique_ptr<Directory>> directory = file_system_.OpenDirectory(folder, false);
+  if (directory.status().code() == Code::kNotFound) {
+    body_.problem = folder + " is missing";
+    return Status::Ok();
+  }
+  if (!directory.ok()) return directory.TakeStatus();
+  Result<std::unique_ptr<File>> opened = (*directory)->Open(name, OpenMode::kRead);
+  if (opened.status().code() == Code::kNotFound) {
+    body_.problem = (*directory)->PathOf(name) + " is missing";
+    return Status::Ok();
+  }
+  if (!opened.ok()) return opened.TakeStatus();
+  *file = std::move(*opened);
+  return Status::Ok();
+}
+
+// Loads the entries of the next record, of the one before it and of later ones.
+Status BodyReader::LoadIndex(uint64_t to) {
+  const uint64_t in_memory = file_.next - file_.index.size / kIndexEntryBytes;
+  const uint64_t average = std::max<uint64_t>(file_.bytes / (file_.next - file_.first), 1);
+  const uint64_t expected = (room_ - body_.size) / average + kSpareEntries;
+  const uint64_t end = std::min(to, body_.next + std::min(expected, kEntriesMax));
+  const uint64_t start = body_.next == file_.first ? body_.next : body_.next - 1;
+  at_next_ = static_cast<size_t>(body_.next - start);
+  entries_.resize(static_cast<size_t>(end - start) * kIndexEntryBytes);
+  uint8_t* at = entries_.data();
+  if (start < in_memory) {
+    DURLOG_RETURN_IF_ERROR(OpenIn(file_.index_folder, file_.name, &index_));
+    if (index_ == nullptr) return Status::Ok();
+    const size_t length = static_cast<size_t>(std::min(end, in_memory) - start) * kIndexEntryBytes;
+    const uint64_t offset = (start - file_.first) * kIndexEntryBytes;
+    DURLOG_ASSIGN_OR_RETURN(const size_t read, index_->ReadAt(offset, at, length));
+    if (read < length) {
+      body_.problem = "its index is too short";
+      return Status::Ok();
+    }
+    at += length;
+  }
+  if (end > in_memory) {
+    const uint64_t skipped = std::max(start, in_memory) - in_memory;
+    std::memcpy(at, file_.index.data + skipped * kIndexEntryBytes,
+                static_cast<size_t>(entries_.data() + entries_.size() - at));
+  }
+  return Status::Ok();
+}
+
+uint64_t BodyReader::EndAt(size_t entry) const {
+  return Load48(entries_.data() + entry * kIndexEntryBytes);
+}
+
+// The number of loaded records that fit. 0 for a problem, or if the first one does not fit.
+size_t BodyReader::CountThatFits(uint64_t from) {
+  const uint64_t room = room_ - body_.size;
+  const uint64_t start = at_next_ == 0 ? 0 : EndAt(0);
+  const size_t count = entries_.size() / kIndexEntryBytes - at_next_;
+  uint64_t end = start;
+  for (size_t i = 0; i < count; ++i) {
+    const uint64_t next_end = EndAt(at_next_ + i);
+    if (next_end <= end || next_end > file_.bytes || next_end - end > kStoredRecordMax) {
+      if (i == 0) body_.problem = "its index is damaged";
+      return i;
+    }
+    if (next_end - start > room) {
+      if (i == 0 && body_.next == from) body_.needed = static_cast<size_t>(next_end - start);
+      return i;
+    }
+    end = next_end;
+  }
+  return count;
+}
+
+Status BodyReader::AddRecords(uint64_t from, size_t count) {
+  const char* const extension =
+      file_.encoding == StreamEncoding::kBytes ? kFramesExtension : kLinesExtension;
+  DURLOG_RETURN_IF_ERROR(OpenIn(file_.records_folder, file_.name + extension, &records_));
+  if (records_ == nullptr) return Status::Ok();
+  if (body_.next == from) {
+    body_.time_ms = Load48(entries_.data() + at_next_ * kIndexEntryBytes + kIndexTimeAt);
+  }
+  const uint64_t start = at_next_ == 0 ? 0 : EndAt(0);
+  uint8_t* const bytes = into_ + body_.size;
+  const size_t length = static_cast<size_t>(EndAt(at_next_ + count - 1) - start);
+  DURLOG_ASSIGN_OR_RETURN(const size_t read, records_->ReadAt(start, bytes, length));
+  if (start == checked_) {
+    crc_ = Crc32c(crc_, bytes, read);
+    checked_ += read;
+  }
+  // The records are moved together in place, because a body has no headers and no padding.
+  uint8_t* at = bytes;
+  uint8_t* to = bytes;
+  for (size_t i = 0; i < count && body_.problem.empty(); ++i) {
+    uint8_t* const end = bytes + (EndAt(at_next_ + i) - start);
+    if (end > bytes + read) {
+      body_.problem = "the file is too short";
+      break;
+    }
+    uint8_t* const added = AddRecord(at, end, to);
+    if (added == nullptr) {
+      body_.problem = "the record is damaged";
+      break;
+    }
+    to = added;
+    at = end;
+    ++body_.next;
+  }
+  body_.size = static_cast<size_t>(to - into_);
+  return Status::Ok();
+}
+
+// Adds the stored record from `from` to `end` at `to`, which is not after `from`. Returns the end
+// of the added bytes; null if the record is damaged.
+uint8_t* BodyReader::AddRecord(uint8_t* from, uint8_t* end, uint8_t* to) const {
+  if (file_.encoding == StreamEncoding::kBytes) {
+    if (static_cast<size_t>(end - from) < kStreamFrameHeaderBytes) return nullptr;
+    const uint8_t* const data = from + kStreamFrameHeaderBytes;
+    const size_t size = static_cast<size_t>(end - data);
+    if (Load32(from) != size || Load32(from + 4) != Crc32c(0, data, size)) return nullptr;
+    std::memmove(to, data, size);
+    return to + size;
+  }
+  uint8_t* last = end - 1;
+  if (std::memchr(from, '\n', static_cast<size_t>(end - from)) != last) return nullptr;
+  while (from < last && *from == ' ') ++from;
+  while (last > from && last[-1] == ' ') --last;
+  if (from == last) return nullptr;
+  if (file_.encoding == StreamEncoding::kText) return DecodeJsonString(from, last, to);
+  const size_t size = static_cast<size_t>(last - from);
+  if (to != from) std::memmove(to, from, size);
+  to[size] = ',';
+  return to + size + 1;
+}
+
+}  // namespace durlog

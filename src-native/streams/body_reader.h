@@ -1,0 +1,87 @@
+// Reads records of a stream's file as the body of an answer: docs/STREAMS.md, "The file of a
+// stream".
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/bytes.h"
+#include "platform/file_system.h"
+
+namespace durlog {
+
+// The encoding of a stream: the form of a record in the file and in a body.
+enum class StreamEncoding : uint8_t {
+  kJson = 1,   // a line; in a body the line is followed by a comma
+  kText = 2,   // a line with a JSON string; in a body the text
+  kBytes = 3,  // a frame; in a body its data
+};
+
+// A file of a stream as of the stream's last checkpoint.
+struct StreamFile {
+  // The names of the folders of the records and of the indexes, and of the files in them: the
+  // file of the records has an extension.
+  std::string records_folder;
+  std::string index_folder;
+  std::string name;
+  StreamEncoding encoding = StreamEncoding::kBytes;
+  // The file has the records from `first` to `next` - 1, which end at the offset `bytes`.
+  uint64_t first = 0;
+  uint64_t next = 0;
+  uint64_t bytes = 0;
+  uint32_t crc = 0;
+  // The index entries that are not in the index's file: the last ones.
+  Bytes index;
+};
+
+struct StreamBody {
+  // The seq after the last record in the body.
+  uint64_t next = 0;
+  size_t size = 0;
+  // The time of the first record in the body.
+  uint64_t time_ms = 0;
+  // If the first record does not fit: the room that it needs. Otherwise 0.
+  size_t needed = 0;
+  // If the first record cannot be read: the reason. Otherwise empty.
+  std::string problem;
+};
+
+class BodyReader {
+ public:
+  // `into` has `room` bytes.
+  BodyReader(FileSystem& file_system, const StreamFile& file, uint8_t* into, size_t room)
+      : file_system_(file_system), file_(file), into_(into), room_(room) {}
+
+  // Adds the records from `from` to `to` - 1, which the file must have, until the room is almost
+  // full. Stops before a record that is damaged or missing. If all records of the file are read,
+  // also compares the CRC-32C of the file. Must be called only once.
+  Result<StreamBody> Read(uint64_t from, uint64_t to);
+
+ private:
+  Status OpenIn(const std::string& folder, const std::string& name, std::unique_ptr<File>* file);
+  Status LoadIndex(uint64_t to);
+  uint64_t EndAt(size_t entry) const;
+  size_t CountThatFits(uint64_t from);
+  Status AddRecords(uint64_t from, size_t count);
+  uint8_t* AddRecord(uint8_t* from, uint8_t* end, uint8_t* to) const;
+
+  FileSystem& file_system_;
+  const StreamFile& file_;
+  uint8_t* const into_;
+  const size_t room_;
+  StreamBody body_;
+  std::unique_ptr<File> records_;
+  std::unique_ptr<File> index_;
+  // Index entries: that of `body_.next` is at `at_next_`.
+  std::vector<uint8_t> entries_;
+  size_t at_next_ = 0;
+  // The number of bytes that were read from the beginning of the file without a gap, and their
+  // CRC-32C.
+  uint64_t checked_ = 0;
+  uint32_t crc_ = 0;
+};
+
+}  // namespace durlog

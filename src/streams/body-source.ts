@@ -1,0 +1,82 @@
+/** Reads records of streams as bodies of answers, from the files and from memory. */
+import { isCode, ofFileSystem } from '../errors.js'
+import { native } from '../native/native.js'
+import type { Body, BodyRead } from './body.js'
+import { codecOf, ENCODING_NUMBERS } from './encoding.js'
+import type { FolderFiles } from './folder-files.js'
+import type { MemTable } from './mem-table.js'
+import { checkKept, placeOf } from './record-source.js'
+import type { FileDisk, StreamState } from './state.js'
+import { changedFile } from './stream-file.js'
+import type { StreamEncoding } from './types.js'
+
+/** A file of a stream. */
+export interface BodyFile {
+  /** The name of the stream. */
+  name: string
+  encoding: StreamEncoding
+  fileName: string
+  disk: FileDisk
+}
+
+/** The seqs from `from` to `to` - 1. */
+export interface SeqRange {
+  from: number
+  to: number
+}
+
+/** Adds records of `state`, which must be visible, to `body`: see `StreamsAccess.read`. */
+export async function readBody(
+  files: FolderFiles,
+  memTable: MemTable,
+  state: StreamState,
+  { from, to }: SeqRange,
+  body: Body,
+): Promise<BodyRead> {
+  if (from >= to) return { next: from, timeMs: undefined }
+  const { owner, end, file: disk } = placeOf(state, from)
+  if (disk === undefined) return readMemTable(memTable, owner, { from, to: Math.min(to, end) }, body)
+  const { name, meta } = owner
+  const file = { name, encoding: meta.encoding, fileName: owner.fileName(disk.first), disk }
+  try {
+    return await readFileBody(files, file, { from, to: Math.min(to, end, disk.next) }, body)
+  } catch (error) {
+    // The file may be missing because retention or a deletion has removed it.
+    if (isCode(error, 'ERR_DURLOG_STREAM_CHANGED')) checkKept(state, from)
+    throw ofFileSystem(error)
+  }
+}
+
+/** Adds records of `file`, which must have them, to `body`. */
+export async function readFileBody(
+  files: FolderFiles,
+  { name, encoding, fileName, disk }: BodyFile,
+  { from, to }: SeqRange,
+  body: Body,
+): Promise<BodyRead> {
+  const { recordsFolder, indexFolder } = files
+  for (;;) {
+    const number = ENCODING_NUMBERS[encoding]
+    const read = native.readStreamBody(recordsFolder, indexFolder, fileName, number, disk, from, to, body.room)
+    const { next, size, timeMs, needed, problem } = await read
+    if (problem !== '') throw changedFile(name, files.records(fileName, codecOf(encoding)), next, problem)
+    if (needed === 0 || !body.isEmpty) {
+      body.stored(size)
+      return { next, timeMs: next > from ? timeMs : undefined }
+    }
+    body.grow(needed)
+  }
+}
+
+function readMemTable(
+  memTable: MemTable,
+  { unflushed, disk }: StreamState,
+  { from, to }: SeqRange,
+  body: Body,
+): BodyRead {
+  const positionOf = (seq: number): number => unflushed[seq - disk.next] as number
+  const timeMs = memTable.timeAt(positionOf(from))
+  let next = from
+  while (next < to && body.add(memTable.at(positionOf(next)).data)) next++
+  return { next, timeMs: next > from ? timeMs : undefined }
+}

@@ -1,0 +1,209 @@
+#include "streams/body_reader.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "memory_file_system.h"
+#include "streams/json_string.h"
+#include "streams/store_streams.h"
+
+namespace durlog {
+namespace {
+
+// A stream whose first seq is 10. The records have the times 100, 101, ...
+class BodyReaderTest : public testing::Test {
+ protected:
+  static constexpr uint64_t kFirst = 10;
+
+  void Store(StreamEncoding encoding, const std::vector<std::string>& records) {
+    std::vector<StreamRecord> stored;
+    for (const std::string& record : records) {
+      const uint64_t at = stored.size();
+      stored.push_back(
+          {{reinterpret_cast<const uint8_t*>(record.data()), record.size()}, 100 + at, 500 + at});
+    }
+    const auto folder = std::move(memory_.OpenDirectory("memory", false).value());
+    changes_.resize(1);
+    StreamChange& change = changes_[0];
+    change.name = "s";
+    change.lines = encoding != StreamEncoding::kBytes;
+    change.record_count = records.size();
+    StepLimit steps(UINT64_MAX);
+    ASSERT_TRUE(StoreStreams(*folder, *folder, stored, true, &steps, &changes_).ok());
+    file_.records_folder = "memory";
+    file_.index_folder = "memory";
+    file_.name = "s";
+    file_.encoding = encoding;
+    file_.first = kFirst;
+    file_.next = kFirst + records.size();
+    file_.bytes = change.size;
+    file_.crc = change.crc;
+    file_.index = {change.index.data(), change.index.size()};
+  }
+
+  MemoryBytes& Records() {
+    return *memory_.files[file_.encoding == StreamEncoding::kBytes ? "s.frames" : "s.jsonl"];
+  }
+
+  StreamBody Read(uint64_t from, size_t room = 1000) {
+    bytes_.assign(room, '#');
+    BodyReader reader(memory_, file_, bytes_.data(), room);
+    Result<StreamBody> body = reader.Read(from, file_.next);
+    EXPECT_TRUE(body.ok()) << body.status().message();
+    return std::move(*body);
+  }
+
+  std::string Text(const StreamBody& body) const {
+    return std::string(reinterpret_cast<const char*>(bytes_.data()), body.size);
+  }
+
+  MemoryFileSystem memory_;
+  std::vector<StreamChange> changes_;
+  StreamFile file_;
+  std::vector<uint8_t> bytes_;
+};
+
+const std::vector<std::string> kValues = {"{\"a\":1}", "[ 2 ]", "3"};
+
+TEST_F(BodyReaderTest, ValuesOfJsonAreFollowedByCommas) {
+  Store(StreamEncoding::kJson, kValues);
+  const StreamBody body = Read(kFirst);
+  EXPECT_EQ(Text(body), "{\"a\":1},[ 2 ],3,");
+  EXPECT_EQ(body.next, kFirst + 3);
+  EXPECT_EQ(body.time_ms, 100u);
+  EXPECT_EQ(Read(kFirst + 1).time_ms, 101u);
+}
+
+TEST_F(BodyReaderTest, SpacesThatFillUpPagesAreNotInABody) {
+  const std::vector<std::string> records = {std::string(3000, '1'), std::string(3000, '2'),
+                                            std::string(3000, '3')};
+  Store(StreamEncoding::kJson, records);
+  EXPECT_GT(Records().size(), 3 * 4096u - 1100u);
+  EXPECT_EQ(Text(Read(kFirst, 20000)), records[0] + "," + records[1] + "," + records[2] + ",");
+}
+
+TEST_F(BodyReaderTest, TextsAndBytesFollowOneAnother) {
+  Store(StreamEncoding::kText, {"\"a\\n\"", "\"\"", "\"\\u00e9\\ud83d\\ude00\""});
+  EXPECT_EQ(Text(Read(kFirst)), "a\n\xC3\xA9\xF0\x9F\x98\x80");
+  memory_.files.clear();
+  changes_.clear();
+  Store(StreamEncoding::kBytes, {"a\n", "", std::string(300, 'b')});
+  EXPECT_EQ(Text(Read(kFirst)), "a\n" + std::string(300, 'b'));
+}
+
+TEST_F(BodyReaderTest, EveryPartOfAStreamCanBeRead) {
+  std::vector<std::string> records;
+  for (int i = 0; i < 100; ++i) records.push_back(std::to_string(i));
+  Store(StreamEncoding::kJson, records);
+  ASSERT_EQ(changes_[0].index.size(), 4 * 18u) << "the index is in its file and in memory";
+  for (uint64_t from = 0; from < 100; ++from) {
+    std::string expected;
+    for (uint64_t i = from; i < 100; ++i) expected += records[i] + ",";
+    const StreamBody body = Read(kFirst + from);
+    EXPECT_EQ(Text(body), expected);
+    EXPECT_EQ(body.next, kFirst + 100);
+  }
+}
+
+TEST_F(BodyReaderTest, ReadsAsManyRecordsAsFit) {
+  Store(StreamEncoding::kBytes, std::vector<std::string>(50, std::string(100, 'x')));
+  const StreamBody body = Read(kFirst, 1000);
+  EXPECT_EQ(body.size, (body.next - kFirst) * 100);
+  EXPECT_GE(body.size, 1000u - 1000u / 8 - 108u);
+}
+
+TEST_F(BodyReaderTest, ReportsTheRoomThatTheFirstRecordNeeds) {
+  Store(StreamEncoding::kBytes, {std::string(100, 'x'), std::string(500, 'y')});
+  EXPECT_EQ(Read(kFirst, 107).needed, 108u);
+  EXPECT_EQ(Read(kFirst, 107).next, kFirst);
+  const StreamBody first = Read(kFirst, 400);
+  EXPECT_EQ(first.next, kFirst + 1);
+  EXPECT_EQ(first.needed, 0u);
+  EXPECT_EQ(Text(Read(kFirst + 1, 508)), std::string(500, 'y'));
+}
+
+TEST_F(BodyReaderTest, ADamagedRecordIsReportedAfterTheRecordsBeforeIt) {
+  for (const StreamEncoding encoding :
+       {StreamEncoding::kJson, StreamEncoding::kText, StreamEncoding::kBytes}) {
+    memory_.files.clear();
+    changes_.clear();
+    Store(encoding, std::vector<std::string>(20, "\"ab\""));
+    const size_t record = file_.bytes / 20;
+    for (const size_t at : {record - 1, 5 * record + 1, 6 * record - 1, 20 * record - 1}) {
+      const uint8_t whole = Records()[at];
+      // A newline within a line, another byte at its end, or a wrong byte of a frame.
+      Records()[at] = whole == '\n' ? 'x' : '\n';
+      const uint64_t damaged = kFirst + at / record;
+      const StreamBody before = Read(kFirst);
+      EXPECT_EQ(before.next, damaged);
+      EXPECT_EQ(before.problem, damaged == kFirst ? "the record is damaged" : "");
+      const StreamBody body = Read(damaged);
+      EXPECT_EQ(body.next, damaged);
+      EXPECT_EQ(body.problem, "the record is damaged");
+      Records()[at] = whole;
+    }
+  }
+}
+
+TEST_F(BodyReaderTest, AReplacedRecordIsReportedIfTheWholeFileIsRead) {
+  Store(StreamEncoding::kJson, kValues);
+  Records()[Records().size() - 2] = '4';
+  EXPECT_NE(Read(kFirst).problem.find("checksum"), std::string::npos);
+  EXPECT_EQ(Read(kFirst).next, kFirst);
+  EXPECT_EQ(Text(Read(kFirst + 2)), "4,");
+}
+
+TEST_F(BodyReaderTest, AMissingOrShortFileIsReported) {
+  Store(StreamEncoding::kJson, std::vector<std::string>(20, "1"));
+  Records().resize(11);
+  EXPECT_EQ(Read(kFirst).next, kFirst + 5);
+  EXPECT_EQ(Read(kFirst + 5).problem, "the file is too short");
+  memory_.files.erase("s.jsonl");
+  EXPECT_EQ(Read(kFirst).problem, "memory/s.jsonl is missing");
+  memory_.files["s"]->resize(17);
+  EXPECT_EQ(Read(kFirst).problem, "its index is too short");
+  memory_.files.erase("s");
+  EXPECT_EQ(Read(kFirst).problem, "memory/s is missing");
+}
+
+TEST_F(BodyReaderTest, ADamagedIndexIsReported) {
+  Store(StreamEncoding::kJson, std::vector<std::string>(20, "1"));
+  const MemoryBytes whole = *memory_.files["s"];
+  for (const uint8_t byte : {uint8_t{0}, uint8_t{0xFF}}) {
+    for (const size_t entry : {size_t{0}, size_t{4}}) {
+      MemoryBytes& index = *memory_.files["s"];
+      index = whole;
+      std::fill_n(index.begin() + static_cast<std::ptrdiff_t>(entry * 18), 6, byte);
+      EXPECT_EQ(Read(kFirst + entry).problem, "its index is damaged");
+      if (entry > 0) {
+        EXPECT_EQ(Read(kFirst).next, kFirst + entry);
+      }
+    }
+  }
+}
+
+TEST(DecodeJsonString, DecodesEveryEscape) {
+  const auto decoded = [](std::string text) -> std::string {
+    auto* const bytes = reinterpret_cast<uint8_t*>(text.data());
+    uint8_t* const end = DecodeJsonString(bytes, bytes + text.size(), bytes);
+    return end == nullptr ? "malformed" : text.substr(0, static_cast<size_t>(end - bytes));
+  };
+  EXPECT_EQ(decoded(R"("")"), "");
+  EXPECT_EQ(decoded(R"("\"\\\/\b\f\n\r\t")"), "\"\\/\b\f\n\r\t");
+  EXPECT_EQ(decoded(R"("\u0041\u00E9\u20ac\uD83D\uDE00")"),
+            "A\xC3\xA9\xE2\x82\xAC\xF0\x9F\x98\x80");
+  EXPECT_EQ(decoded(R"("\ud83d\ud83d\ude00\ude00")"), "\xEF\xBF\xBD\xF0\x9F\x98\x80\xEF\xBF\xBD");
+  EXPECT_EQ(decoded(R"("\udc00\u0000")"), std::string("\xEF\xBF\xBD\0", 4));
+  for (const char* malformed : {"", "\"", "1", "\"a", "a\"", "\"a\"b\"", "\"\\\"", "\"\\x\"",
+                                "\"\\u12\"", "\"\\u12g4\"", "\"\n\"", "\"\\ud83d\\\""}) {
+    EXPECT_EQ(decoded(malformed), "malformed") << malformed;
+  }
+}
+
+}  // namespace
+}  // namespace durlog

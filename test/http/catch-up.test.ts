@@ -1,0 +1,219 @@
+/** Reads of streams over HTTP, from files and from memory. */
+import { readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { IncomingMessage, ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
+import { Duplex } from 'node:stream'
+import { expect, test } from 'vitest'
+import { type StreamsHandler, streamsHandler } from '../../src/http/index.js'
+import { accessOf, type StreamView } from '../../src/streams/access.js'
+import { Body } from '../../src/streams/body.js'
+import { readBody } from '../../src/streams/body-source.js'
+import { FolderFiles } from '../../src/streams/folder-files.js'
+import { OwnedAccess, type OwnedContext } from '../../src/streams/owned-access.js'
+import type { StreamState } from '../../src/streams/state.js'
+import { StreamTable } from '../../src/streams/table.js'
+import { scratchStreams } from '../fixtures/streams.js'
+
+const KIBIBYTE = 1 << 10
+
+/** Reads a stream from its beginning to its end. Returns the bodies. */
+async function bodiesOf({ fetch }: StreamsHandler, name: string): Promise<Buffer[]> {
+  const bodies: Buffer[] = []
+  for (let offset = '-1'; ; ) {
+    const answer = await fetch(new Request(`http://host.example/${name}?offset=${offset}`))
+    expect(answer.status).toBe(200)
+    bodies.push(Buffer.from(await answer.arrayBuffer()))
+    const next = answer.headers.get('stream-next-offset') as string
+    expect(next).not.toBe(offset)
+    offset = next
+    if (answer.headers.get('stream-up-to-date') === 'true') return bodies
+  }
+}
+
+const TEXTS = ['', 'a', '"\\\b\f\n\r\t\u0000', 'é€😀', '\ud83d', '\u2028', 'x'.repeat(3 * KIBIBYTE)]
+const textOf = (at: number): string => `${at}:${TEXTS[at % TEXTS.length]}`.slice(at % 11 === 0 ? 4 : 0)
+
+test.each([
+  ['one process', true, {}],
+  ['one process, with retention', true, { retention: { maxRecords: 1_000_000, maxBytes: '64k' } }],
+  ['several processes', false, {}],
+] as const)('every record is in one of the answers (%s)', async (_, exclusive, options) => {
+  const { streams } = await scratchStreams({ exclusive } as object)
+  for (const encoding of ['json', 'text', 'bytes'] as const)
+    await streams.stream(encoding).create({ encoding, ...options })
+  const texts = Array.from({ length: 300 }, (_, at) => textOf(at))
+  for (const [at, text] of texts.entries()) {
+    void streams.stream('json').append([text])
+    void streams.stream('text').append(text)
+    void streams.stream('bytes').append(Buffer.from(text))
+    if (at % 100 === 90) await streams.checkpoint()
+  }
+  await streams.stream('json').append('last')
+  const expected = Buffer.concat(texts.map((text) => Buffer.from(text)))
+  for (const chunkBytes of [1, 2000, 20_000, 1 << 20]) {
+    const handler = streamsHandler(streams, { chunkBytes })
+    const kept = async (name: string): Promise<number> => (await streams.stream(name).info())?.firstSeq as number
+    const values = (await bodiesOf(handler, 'json')).flatMap((body) => JSON.parse(body.toString()))
+    expect(values).toEqual([...texts.map((text) => [text]), 'last'].slice(await kept('json')))
+    for (const name of ['text', 'bytes']) {
+      const removed = Buffer.concat(texts.slice(0, await kept(name)).map((text) => Buffer.from(text)))
+      expect(Buffer.concat(await bodiesOf(handler, name)).equals(expected.subarray(removed.length))).toBe(true)
+    }
+  }
+})
+
+test.each([true, false])(
+  'a read returns no records that the view of the stream does not have (exclusive: %s)',
+  async (exclusive) => {
+    const { streams } = await scratchStreams({ exclusive } as object)
+    const access = accessOf(streams)
+    await streams.stream('s').append(0)
+    const view = { ...((await access.find('s')) as StreamView) }
+    await streams.stream('s').append(1)
+    for (const _ of ['from memory', 'from the file']) {
+      const body = new Body('json', 100)
+      expect(await access.read(view, 0, body)).toMatchObject({ next: 1 })
+      expect(body.finish().toString()).toBe('[0]')
+      await streams.checkpoint()
+    }
+  },
+)
+
+test('an answer has at most chunkBytes, unless its only record is longer', async () => {
+  const { streams } = await scratchStreams()
+  await streams.stream('s').create({ encoding: 'bytes' })
+  for (const length of [600, 600, 3000, 10, 600, 0, 500]) await streams.stream('s').append(Buffer.alloc(length, 'x'))
+  const lengths = async () =>
+    (await bodiesOf(streamsHandler(streams, { chunkBytes: 1000 }), 's')).map(({ length }) => length)
+  expect(await lengths()).toEqual([600, 600, 3000, 610, 500])
+  await streams.checkpoint()
+  expect(await lengths()).toEqual([600, 600, 3000, 610, 500])
+})
+
+test.each([
+  ['json', true],
+  ['json', false],
+  ['text', true],
+  ['bytes', true],
+  ['bytes', false],
+] as const)(
+  'a damaged record of a %s stream gets 500, and the records before and after it 200 (exclusive: %s)',
+  async (encoding, exclusive) => {
+    const { streams } = await scratchStreams({ exclusive } as object)
+    const stream = streams.stream('s')
+    await stream.create({ encoding })
+    for (let i = 0; i < 40; i++) await stream.append(encoding === 'bytes' ? Buffer.from('0123456789') : '0123456789')
+    await streams.checkpoint()
+    const path = (await stream.info())?.path as string
+    const bytes = readFileSync(path)
+    // A newline within the record 20.
+    bytes[Math.floor((20.7 * bytes.length) / 40)] = 0x0a
+    writeFileSync(path, bytes)
+    const errors: unknown[] = []
+    const { fetch } = streamsHandler(streams, { onError: (error) => errors.push(error) })
+    const get = (offset: string) => fetch(new Request(`http://host.example/s?offset=${offset}`))
+    const offsetOf = (seq: number) => `0000000000000000_${String(seq).padStart(16, '0')}`
+    const before = await get('-1')
+    expect([before.status, before.headers.get('stream-next-offset')]).toEqual([200, offsetOf(20)])
+    const at = await get(offsetOf(20))
+    expect(at.status).toBe(500)
+    expect(errors).toMatchObject([{ code: 'ERR_DURLOG_STREAM_CHANGED', lostFirst: 20, path }])
+    expect((await get(offsetOf(39))).status).toBe(200)
+  },
+)
+
+test('a stream that is deleted during a read is not read, because its file may be that of a new stream', async () => {
+  const { streams } = await scratchStreams()
+  await streams.stream('s').append(1)
+  const state = (await accessOf(streams).find('s')) as StreamState
+  const table = new StreamTable()
+  table.streams.set('s', state)
+  const access = new OwnedAccess({
+    table: () => table,
+    read: async () => {
+      table.streams.delete('s')
+      return { next: 1, timeMs: 0 }
+    },
+  } as unknown as OwnedContext)
+  await expect(access.read(state, 0, new Body('json', 100))).rejects.toMatchObject({ code: 'ERR_DURLOG_NOT_FOUND' })
+})
+
+test('a read whose file retention removes reports that the records are not kept', async () => {
+  const { dir, streams } = await scratchStreams()
+  for (let i = 0; i < 40; i++) await streams.stream('s').append(i)
+  await streams.checkpoint()
+  const state = (await accessOf(streams).find('s')) as StreamState
+  rmSync((await streams.stream('s').info())?.path as string)
+  const reading = readBody(
+    new FolderFiles(dir),
+    new StreamTable().memTable,
+    state,
+    { from: 0, to: 40 },
+    new Body('json', 100),
+  )
+  state.disk = { ...state.disk, first: 20 }
+  await expect(reading).rejects.toMatchObject({ code: 'ERR_DURLOG_OUT_OF_RANGE' })
+})
+
+/** The connection of a client that reads nothing. */
+class StuckSocket extends Duplex {
+  /** The memory of the data that waits for the client. */
+  memory: ArrayBufferLike[] = []
+
+  override _read(): void {}
+
+  override _writev(chunks: { chunk: Buffer }[]): void {
+    this.memory.push(...chunks.map(({ chunk }) => chunk.buffer))
+  }
+
+  override _write(chunk: Buffer): void {
+    this._writev([{ chunk }])
+  }
+
+  setTimeout(): this {
+    return this
+  }
+}
+
+test('answers to 1,000 clients that read nothing take at most twice the memory of maxBufferedBytes', async () => {
+  const { streams } = await scratchStreams()
+  const maxBufferedBytes = 8192 * KIBIBYTE
+  await streams.stream('long').create({ encoding: 'bytes' })
+  await streams.stream('short').create({ encoding: 'bytes' })
+  for (let i = 0; i < 200; i++) await streams.stream('long').append(Buffer.alloc(KIBIBYTE, 'x'))
+  await streams.stream('short').append(Buffer.alloc(5 * KIBIBYTE, 'x'))
+  await streams.checkpoint()
+  const drops: unknown[] = []
+  const handler = streamsHandler(streams, {
+    chunkBytes: 256 * KIBIBYTE,
+    maxBufferedBytes,
+    onRequest: ({ dropped }) => drops.push(dropped),
+  })
+  for (const [name, bytes] of [
+    ['long', 200 * KIBIBYTE],
+    ['short', 5 * KIBIBYTE],
+  ] as const) {
+    drops.length = 0
+    const sockets = Array.from({ length: 1000 }, () => new StuckSocket({ decodeStrings: true }))
+    for (const socket of sockets) {
+      const request = new IncomingMessage(socket as unknown as Socket)
+      Object.assign(request, { method: 'GET', url: `/${name}` })
+      const response = new ServerResponse(request)
+      response.assignSocket(socket as unknown as Socket)
+      handler(request, response)
+    }
+    const kept = Math.min(1000, Math.floor(maxBufferedBytes / bytes))
+    await expect
+      .poll(() => sockets.filter(({ memory, destroyed }) => memory.length > 0 || destroyed))
+      .toHaveLength(1000)
+    const waiting = sockets.filter(({ destroyed }) => !destroyed)
+    expect(waiting.length).toBe(kept)
+    const memory = new Set(waiting.flatMap((socket) => socket.memory))
+    const held = [...memory].reduce((sum, { byteLength }) => sum + byteLength, 0)
+    expect(held).toBeGreaterThanOrEqual(kept * bytes)
+    expect(held).toBeLessThanOrEqual(2 * maxBufferedBytes)
+    for (const socket of sockets) socket.destroy()
+    await expect.poll(() => handler.metrics()).toContain('durlog_http_buffered_bytes 0')
+    expect(drops.filter((reason) => reason === 'slow-reader').length).toBe(1000 - kept)
+  }
+})
