@@ -7,10 +7,16 @@ import { ofFileSystem } from '../errors.js'
 import { digitsOf } from './layout.js'
 import type { PieceFacts } from './piece.js'
 
+/** The name of a piece that a reader is adding begins with this. */
+const MAKING = /^[0-9a-f]{64}\.new-/
+/** After this time without a change, the reader that was adding a piece counts as killed. */
+const ABANDONED_MS = 3_600_000
+
 export class PieceCache {
   readonly #dir: string
   readonly #maxBytes: number
   readonly #isTemporary: boolean
+  #cleaned: Promise<void> | undefined
 
   /** Without `dir`, the pieces are in a temporary folder that `close` removes. */
   constructor(dir: string | undefined, maxBytes: number) {
@@ -25,8 +31,10 @@ export class PieceCache {
    */
   async folderOf(piece: PieceFacts, load: () => Promise<Buffer>): Promise<string> {
     const folder = this.#folderOf(piece)
+    this.#cleaned ??= this.#removeAbandoned()
     let body: Buffer | undefined
     try {
+      await this.#cleaned
       do {
         if (!(await this.has(piece))) {
           body ??= await load()
@@ -60,13 +68,25 @@ export class PieceCache {
       await rename(making, this.#folderOf(piece))
     } catch (error) {
       await rm(making, { recursive: true, force: true })
-      // Another reader has added it. It may be removed again by now: then the caller adds it once more.
-      if (!isExisting(error) && !(await this.has(piece))) throw error
+      // Another reader has added it, and may have removed it again, or has taken this reader for killed, because it was stopped for
+      // a long time. In both cases the caller adds the piece once more if necessary.
+      if (!isExisting(error) && !isMissing(error) && !(await this.has(piece))) throw error
     }
   }
 
   async close(): Promise<void> {
     if (this.#isTemporary) await rm(this.#dir, { recursive: true, force: true })
+  }
+
+  /** Removes the folders of readers that were killed while they added a piece. */
+  async #removeAbandoned(): Promise<void> {
+    const abandonedMs = Date.now() - ABANDONED_MS
+    for (const name of await readdir(this.#dir).catch(() => [])) {
+      if (!MAKING.test(name)) continue
+      const folder = join(this.#dir, name)
+      const facts = await sizeOf(folder)
+      if (facts !== undefined && facts.changedMs < abandonedMs) await rm(folder, { recursive: true, force: true })
+    }
   }
 
   /** Removes the least recently used pieces until `bytes` more fit into the cache. */
@@ -92,12 +112,18 @@ function fileOf({ firstSeq }: PieceFacts): string {
   return `${digitsOf(firstSeq)}.seg`
 }
 
-/** The size of a piece and the time of its last use; undefined if another reader has removed it. */
-async function sizeOf(folder: string): Promise<{ bytes: number; usedMs: number } | undefined> {
+/** The size of a piece, the times of its last use and of its last change; undefined if another reader has removed it. */
+async function sizeOf(folder: string): Promise<{ bytes: number; usedMs: number; changedMs: number } | undefined> {
   try {
+    const { mtimeMs: usedMs } = await stat(folder)
     let bytes = 0
-    for (const file of await readdir(folder)) bytes += (await stat(join(folder, file))).size
-    return { bytes, usedMs: (await stat(folder)).mtimeMs }
+    let changedMs = usedMs
+    for (const file of await readdir(folder)) {
+      const { size, mtimeMs } = await stat(join(folder, file))
+      bytes += size
+      changedMs = Math.max(changedMs, mtimeMs)
+    }
+    return { bytes, usedMs, changedMs }
   } catch (error) {
     if (isMissing(error)) return undefined
     throw error

@@ -1,5 +1,5 @@
 /** Other readers remove a piece from the cache at each step of a reader. */
-import { existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, rmSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, expect, test, vi } from 'vitest'
 import { readArchive } from '../../src/archive/index.js'
@@ -68,6 +68,7 @@ test.each<[string, string, (path: string) => boolean, Step]>([
   ['after open', 'its file', isPiece, removeFiles],
   ['after readdir', 'another piece', (path) => !isPiece(path), removeOnePiece],
   ['before rename', 'after adding it', () => true, addIncomplete],
+  ['before rename', 'while it is added', () => true, removeFolder],
 ])(
   'a reader gets a piece again that another reader has removed from the cache (%s, %s)',
   async (name, _, isMeant, step) => {
@@ -89,6 +90,28 @@ test.each<[string, string, (path: string) => boolean, Step]>([
     expect(taken).toBe(3)
   },
 )
+
+test('a reader removes the files of a reader that was killed while it added a piece, and not those of a living reader', async () => {
+  const s3 = await store()
+  const log = await scratchLog()
+  await append(log, 10)
+  await archiveAll(log, s3)
+  const dir = scratchDir()
+  const leave = (suffix: string, ageMs: number, fileAgeMs: number): string => {
+    const name = `${'0'.repeat(64)}.new-${suffix}`
+    const file = join(dir, name, '00000000000000000000.seg')
+    mkdirSync(join(dir, name))
+    writeFileSync(file, 'x')
+    utimesSync(file, new Date(), new Date(Date.now() - fileAgeMs))
+    utimesSync(join(dir, name), new Date(), new Date(Date.now() - ageMs))
+    return name
+  }
+  const day = 86_400_000
+  leave('killed', day, day)
+  const living = [leave('begun', 0, 0), leave('slow', day, 0)]
+  expect(await records(readArchive({ ...s3.access, cache: { dir } }) as never)).toHaveLength(10)
+  expect(readdirSync(dir).filter((name) => name.includes('.new-'))).toEqual(living)
+})
 
 test('a reader whose pieces are removed each time before it has read them fails', async () => {
   const s3 = await store()
