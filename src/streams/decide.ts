@@ -33,7 +33,7 @@ export interface ProposedChange {
 
 /**
  * `stored`: the change is stored and gets `seq`. `duplicate`: it is already stored, with `seq`, or with -1 if its seq
- * is not known.
+ * is not known; or it is a deletion, and the stream does not exist.
  */
 export interface Decision {
   outcome: 'stored' | 'duplicate'
@@ -59,6 +59,8 @@ type Find = (name: string) => StreamState | undefined
  */
 export function decide(wanted: ProposedChange, view: View | undefined, find: Find): Decision {
   const { stream, producer, expectedSeq, kind, encoding } = wanted
+  // An earlier deletion may not be durable yet; a duplicate is answered only when it is.
+  if (kind === EntryKind.delete && (view === undefined || view.softDeleted)) return { outcome: 'duplicate', seq: -1 }
   if (view?.softDeleted === true) throw deletedStream(stream)
   if (kind === EntryKind.create) return decideCreation(stream, wanted.meta as StreamMeta, view, find)
   const next = view?.next ?? 0

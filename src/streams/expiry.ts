@@ -55,7 +55,7 @@ export class Expiry {
   }
 
   #remove({ name }: StreamState): void {
-    // The deletion fails if the stream was deleted meanwhile. After a failed write, the next sweep tries again.
+    // Changes nothing if the stream was deleted meanwhile. After a failed write, the next sweep tries again.
     this.#sequencer.submit([bareItem(EntryKind.delete, name)]).catch(() => {})
   }
 

@@ -1,5 +1,4 @@
 /** The handle of one stream in the process that owns the folder. */
-import type { DurlogError } from '../errors.js'
 import { createStream } from './creation.js'
 import { codecOf } from './encoding.js'
 import { EntryKind } from './entry.js'
@@ -68,14 +67,9 @@ export class NamedStream<V> implements Stream<V> {
   }
 
   async delete(): Promise<boolean> {
-    try {
-      await this.#context.submit([bareItem(EntryKind.delete, this.name)])
-      return true
-    } catch (error) {
-      const { code } = error as DurlogError
-      if (code === 'ERR_DURLOG_NOT_FOUND' || code === 'ERR_DURLOG_STREAM_DELETED') return false
-      throw error
-    }
+    this.#context.removeExpired(this.name)
+    const results = await this.#context.submit([bareItem(EntryKind.delete, this.name)])
+    return !(results[0] as StreamAppendResult).duplicate
   }
 
   async info(): Promise<StreamInfo | undefined> {

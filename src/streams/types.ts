@@ -159,9 +159,9 @@ export interface Stream<V> {
    */
   end(options?: StreamEndOptions): Promise<void>
   /**
-   * Deletes the stream. Settles with whether it existed, when the deletion has reached the folder's `durability`. The
-   * next checkpoint frees its space. If the stream has forks, its name and its space stay in use until the last fork is
-   * deleted.
+   * Deletes the stream. Settles with whether it existed, when the deletion, or that of an earlier call, has reached the
+   * folder's `durability`. The next checkpoint frees its space. If the stream has forks, its name and its space stay in
+   * use until the last fork is deleted.
    */
   delete(): Promise<boolean>
   /** Describes the stream; undefined if it does not exist. */

@@ -1,0 +1,49 @@
+/** The answer to a deletion that finds no stream, also by HTTP: it must not depend on a deletion that is not durable. */
+import { cpSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, onTestFinished, test } from 'vitest'
+import { streamsHandler } from '../../src/http/index.js'
+import { openStreams, type Streams } from '../../src/streams/index.js'
+import { scratchDir } from '../fixtures/scratch.js'
+import { scratchStreams } from '../fixtures/streams.js'
+
+/** Opens a copy of the folder. The copy has what the next process would find if this one were killed now. */
+async function openAfterKill(dir: string): Promise<Streams<unknown>> {
+  const copy = join(scratchDir(), 'copy')
+  cpSync(dir, copy, { recursive: true })
+  const streams = await openStreams(copy, { exclusive: true })
+  onTestFinished(() => streams.close())
+  return streams
+}
+
+test('delete resolves to false only after the deletion that removed the stream is durable', async () => {
+  const { dir, streams } = await scratchStreams()
+  const stream = streams.stream('s')
+  await stream.append(1)
+  const first = stream.delete()
+  expect(await stream.delete()).toBe(false)
+  expect(await (await openAfterKill(dir)).stream('s').info()).toBeUndefined()
+  expect(await first).toBe(true)
+})
+
+test('delete of a stream that is kept for its forks resolves to false only after its deletion is durable', async () => {
+  const { dir, streams } = await scratchStreams()
+  const stream = streams.stream('s')
+  await stream.append(1)
+  await streams.stream('fork').create({ fork: { stream: 's' } })
+  const first = stream.delete()
+  expect(await stream.delete()).toBe(false)
+  expect(await (await openAfterKill(dir)).stream('s').info()).toBeUndefined()
+  expect(await first).toBe(true)
+})
+
+test('DELETE is answered with 404 only after the deletion that removed the stream is durable', async () => {
+  const { dir, streams } = await scratchStreams()
+  const handler = streamsHandler(streams)
+  onTestFinished(() => handler.close())
+  await streams.stream('s').append(1)
+  const first = streams.stream('s').delete()
+  expect((await handler.fetch(new Request('http://x/s', { method: 'DELETE' }))).status).toBe(404)
+  expect(await (await openAfterKill(dir)).stream('s').info()).toBeUndefined()
+  expect(await first).toBe(true)
+})
