@@ -101,8 +101,9 @@ export async function listPieces(
   before: number = Number.POSITIVE_INFINITY,
 ): Promise<Manifest> {
   const { parent, from, names } = history
-  const inherited =
-    parent === undefined ? [] : (await listPieces(bucket, histories, chooseHistory(histories, parent), from)).entries
+  const shared = async (generation: number): Promise<readonly PieceEntry[]> =>
+    (await listPieces(bucket, histories, chooseHistory(histories, generation), Math.min(from, before))).entries
+  const inherited = parent === undefined ? [] : await shared(parent)
   // Lists the parts first: an archiver stores a whole segment before it deletes its parts, so one of the two lists has its records.
   const tail = toEntries(await bucket.list(names.tail), before)
   const log = toEntries(await bucket.list(names.log), before)

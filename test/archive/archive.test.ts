@@ -3,6 +3,7 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
+import { listArchive } from '../../src/archive/index.js'
 import type { Log } from '../../src/index.js'
 import { open, verify } from '../../src/index.js'
 import { archiveAll, archiver, plainRecords, plainRecordsIn, restored, stopCode, store } from '../fixtures/archive.js'
@@ -169,6 +170,32 @@ test('a truncation of archived records begins a new history, and both can be res
   expect(forks).toHaveLength(2)
   expect(await plainRecordsIn(await restored(s3))).toEqual(await plainRecords(log))
   expect(await plainRecordsIn(await restored(s3, { generation: 0 }))).toEqual(old)
+})
+
+test('a truncation before the previous one begins a history without the records that it removed', async () => {
+  const s3 = await store()
+  const log = await scratchLog(SMALL)
+  const made = archiver(log, s3)
+  for (let part = 0; part < 6; part++) {
+    await append(log, 10)
+    await made.idle()
+  }
+  const versions = [await plainRecords(log)]
+  for (const last of [44, 14]) {
+    await log.truncateAfter(last)
+    await append(log, 3)
+    await made.idle()
+    versions.push(await plainRecords(log))
+  }
+  expect(await plainRecordsIn(await restored(s3))).toEqual(versions[2])
+  const { histories } = await listArchive(s3.access)
+  expect(histories.map(({ nextSeq, from }) => [nextSeq, from])).toEqual([
+    [60, 0],
+    [48, 40],
+    [18, 10],
+  ])
+  for (const [at, { generation }] of histories.entries())
+    expect(await plainRecordsIn(await restored(s3, { generation }))).toEqual(versions[at])
 })
 
 test('a truncation after the archived records changes nothing', async () => {

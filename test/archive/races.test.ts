@@ -103,8 +103,6 @@ test('keepLocal keeps records that replace archived records while these are sent
   let passedMs = 0
   const { now } = performance
   vi.spyOn(performance, 'now').mockImplementation(() => now.call(performance) + passedMs)
-  const made = archiver(log, s3, { keepLocal: { maxBytes: 0 } })
-  await made.idle()
   await append(log, 300)
   await log.sync()
   before(
@@ -118,6 +116,7 @@ test('keepLocal keeps records that replace archived records while these are sent
       await log.sync()
     },
   )
+  const made = archiver(log, s3, { keepLocal: { maxBytes: 0 } })
   await made.idle()
   await made.close()
   expect(await plainRecordsIn(await restored(s3))).toHaveLength(621)
