@@ -52,6 +52,8 @@ export class Link {
   /** The connection that waits for the owner's welcome. */
   #greeting: Connection | undefined
   #nextRead = 0
+  /** The number of the first request that was made after the last long silence. */
+  #repeatFrom = 0
   #confirmed = 0
   #confirmTimer: NodeJS.Timeout | undefined
   readonly #watch: OwnerWatch
@@ -162,8 +164,6 @@ export class Link {
     const { dir, host, durability, encoding } = this.#context
     const startMs = performance.now()
     let dials = 0
-    // The longest silence of all owners. If it is too long, the next owner may have forgotten this client.
-    let silentMs = 0
     this.#connecting = true
     this.#keepAlive()
     const hello = { protocol: PROTOCOL, version: PROTOCOL_VERSION, client: this.client, durability, encoding }
@@ -174,15 +174,12 @@ export class Link {
         this.#greeting = connection
         if (connection !== undefined) this.#watch.restart()
         const answer = await connection?.greet(hello, {
-          onData: () => {
-            silentMs = Math.max(silentMs, this.#watch.silentMs)
-            this.#watch.onData()
-          },
+          onData: () => this.#onData(),
           onFrame: (frame) => this.#onFrame(frame),
           onLost: () => this.#onLost(),
         })
         if (answer !== undefined && !(answer instanceof DurlogError))
-          return this.#onWelcome(connection as Connection, answer, silentMs)
+          return this.#onWelcome(connection as Connection, answer)
         const mayOwn = connection === undefined || answer !== undefined
         const isOwner = mayOwn && dials++ % DIALS_PER_ATTEMPT === 0 && (await host.becomeOwner(startMs, waitMs, answer))
         if (!isOwner) await new Promise((resolve) => setTimeout(resolve, RETRY_MS))
@@ -194,7 +191,16 @@ export class Link {
     }
   }
 
-  #onWelcome(connection: Connection, welcome: Welcome, silentMs: number): void {
+  /**
+   * Data that follows a long silence does not end the silence: if this process was stopped, an owner that has died since
+   * may have sent them long ago. The next owner may have forgotten this client.
+   */
+  #onData(): void {
+    if (this.#watch.silentMs > REPEAT_WITHIN_MS) this.#repeatFrom = this.#submits.next
+    this.#watch.onData()
+  }
+
+  #onWelcome(connection: Connection, welcome: Welcome): void {
     if (this.#failure !== undefined) {
       connection.close()
       return
@@ -203,7 +209,7 @@ export class Link {
     // Calls that this makes are sent below, with the others.
     this.#context.onWelcome(welcome)
     this.#connection = connection
-    if (this.#submits.next > 0 && silentMs > REPEAT_WITHIN_MS) this.#submits.rejectAll(this.#stalled)
+    this.#submits.rejectBefore(this.#repeatFrom, this.#stalled)
     this.#confirmed = 0
     this.#confirm()
     for (const requests of [this.#submits, this.#calls]) for (const request of requests.all) connection.send(request)

@@ -67,6 +67,11 @@ export class PendingRequests {
   }
 
   rejectAll(error: () => DurlogError): void {
-    for (let number = this.oldest, { next } = this; number < next; number++) this.take(number)?.reject(error())
+    this.rejectBefore(this.next, error)
+  }
+
+  /** Rejects the requests with lower numbers than `end`. */
+  rejectBefore(end: number, error: () => DurlogError): void {
+    for (let number = this.oldest; number < end; number++) this.take(number)?.reject(error())
   }
 }
