@@ -1,6 +1,7 @@
 // Logging: a service that logs through pino and loses no line at shutdown. A line is in the memory of the kernel when
 // logger.info() returns, so even kill -9 does not lose it.
 //
+//   npm install pino
 //   node pino-service.mjs DIR
 import { createServer } from 'node:http'
 import { destination } from 'durlog/pino'

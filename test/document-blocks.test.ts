@@ -190,7 +190,7 @@ const RECIPES: Record<string, Recipe> = {
   },
   'Survive the loss of the machine': {
     skip: missingServer,
-    run: async (work, commands) => {
+    run: async (work, [, ...commands]) => {
       const nats = await server()
       await admin(nats)
       expect(
