@@ -61,3 +61,8 @@ export function inBatches(sources) {
   }
   return result
 }
+
+/** Combines the sources `paths`, which have the same flags, and returns the path of each file to compile. */
+export function batchFiles(paths) {
+  return inBatches(paths.map((source) => ({ source, flags: [] }))).map(({ source }) => source)
+}

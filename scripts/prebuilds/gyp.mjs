@@ -3,6 +3,7 @@
 import { execFileSync } from 'node:child_process'
 import { createRequire } from 'node:module'
 import { dirname } from 'node:path'
+import { batchFiles } from '../batches.mjs'
 
 const require = createRequire(import.meta.url)
 const FLAGS = ['defines', 'cflags_cc', 'libraries']
@@ -37,7 +38,7 @@ function platformSources({ system, arch }) {
 }
 
 /**
- * Reads binding.gyp for `target`.
+ * Reads binding.gyp for `target`. The sources are combined in batches, as by node-gyp.
  *
  * @returns {{ flags: string[], libraries: string[], core: string[], sourcesOf: (addon: string) => string[] }}
  */
@@ -49,12 +50,12 @@ export function readBuild(target) {
   return {
     flags: [...defaults.defines.map((define) => `-D${define}`), ...flags],
     libraries: defaults.libraries,
-    core: [...gyp.variables.core_sources, ...platformSources(target)],
+    core: batchFiles([...gyp.variables.core_sources, ...platformSources(target)]),
     sourcesOf(addon) {
       const name = `${addon}_sources`
       const sources = resolveBlock(gyp.variables, target.system, [name])[name]
       if (sources.length === 0) throw new Error(`binding.gyp has no list ${name}`)
-      return sources
+      return batchFiles(sources)
     },
   }
 }
