@@ -2,7 +2,10 @@
 // test (scripts/prebuilds/smoke.cjs) on each version of Node, on Bun and on Deno, and tries bundlers and frameworks.
 // Writes the tables of docs/INSTALL.md.
 //
-//   npm run test:install [-- --tarball durlog-0.1.0.tgz]
+//   npm run test:install [-- --tarball durlog-0.1.0.tgz] [npm pnpm ...]
+//
+// With names, it tries only the package managers whose names begin with one of them, and writes no tables. The programs of the
+// second table are tried with the first manager, npm 11.
 import { execFileSync, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import {
@@ -163,7 +166,14 @@ function tryPrograms(project) {
 }
 
 async function main(args) {
-  const { values } = parseArgs({ args, options: { tarball: { type: 'string' } } })
+  const { values, positionals } = parseArgs({
+    args,
+    allowPositionals: true,
+    options: { tarball: { type: 'string' } },
+  })
+  const isWanted = ({ name }) => positionals.length === 0 || positionals.some((start) => name.startsWith(start))
+  const wanted = MANAGERS.filter(isWanted)
+  if (wanted.length === 0) throw new Error(`the package managers are ${MANAGERS.map(({ name }) => name).join('; ')}`)
   fetchTools()
   const tarball = values.tarball === undefined ? pack() : resolve(values.tarball)
   const path = makePath()
@@ -171,19 +181,19 @@ async function main(args) {
   const registry = await startRegistry(tarball)
   const managers = []
   let programs = []
-  for (const manager of MANAGERS) {
+  for (const manager of wanted) {
     const { project, cells, problems: found } = tryManager(manager, tarball, registry.address, path)
     problems.push(...found)
     managers.push(cells)
     console.log(cells.join(' | '))
-    if (managers.length > 1) continue
+    if (manager !== MANAGERS[0]) continue
     const tried = tryPrograms(project)
     problems.push(...tried.problems)
     programs = tried.rows
     for (const cells of programs) console.log(cells.join(' | '))
   }
   registry.stop()
-  writeTables(managers, programs)
+  if (positionals.length === 0) writeTables(managers, programs)
   process.stderr.write(problems.join(''))
   return problems.length === 0 ? 0 : 1
 }
