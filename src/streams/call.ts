@@ -9,16 +9,14 @@ import type { Arena } from './arena.js'
 import { checkForkStart, decide, decideBatch, type ProposedChange } from './decide.js'
 import type { RequestId } from './dedup-table.js'
 import { complete, type Draft, hold } from './draft.js'
-import { type EntryKind, encodeEntry } from './entry.js'
+import { type EntryKind, encodeEntry, type ValuedChange } from './entry.js'
 import type { ValueSlice } from './mem-table.js'
 import type { StreamState } from './state.js'
 import { resultSeq, type StreamTable } from './table.js'
 import type { StreamAppendResult } from './types.js'
 
 /** A change of a stream that a caller requests. */
-export interface Item extends ProposedChange {
-  /** A string is stored as UTF-8. */
-  value: Buffer | string
+export interface Item extends ProposedChange, ValuedChange {
   /** The data with which the decision completes the item; undefined if it is complete already. */
   draft?: Draft | undefined
   /** The record's time, if it is not the current one. */

@@ -3,15 +3,11 @@
  */
 import { setImmediate } from 'node:timers'
 import { DurlogError, ofFileSystem } from '../errors.js'
-import type { DurableCursor } from '../index.js'
-import type { NativeStreamFiles } from '../native/stream-files.js'
-import type { FramingLog } from '../open.js'
 import { AlignedMemory } from './aligned-memory.js'
-import type { Catalog } from './catalog.js'
 import type { CatalogChange, CatalogHead } from './catalog-records.js'
 import { FileRepair, type StepHook } from './file-repair.js'
-import type { FolderFiles } from './folder-files.js'
 import type { MemTable } from './mem-table.js'
+import type { OpenFolder } from './open-folder.js'
 import type { FileDisk, StreamState } from './state.js'
 import { StoreJob } from './store-job.js'
 import { type FileRequest, StreamFlush } from './stream-flush.js'
@@ -38,16 +34,7 @@ export function dueBytes(checkpointBytes: number, changed: number): number {
   return Math.min(Math.max(checkpointBytes, changed * BYTES_OF_STREAM), MAX_DUE * checkpointBytes)
 }
 
-export interface CheckpointContext {
-  log: FramingLog
-  catalog: Catalog
-  files: FolderFiles
-  storage: NativeStreamFiles
-  /**
-   * The cursor of the main log whose position is that of the last checkpoint. It keeps the log from trimming later
-   * records.
-   */
-  cursor: DurableCursor
+export interface CheckpointContext extends Pick<OpenFolder, 'log' | 'catalog' | 'cursor' | 'files' | 'storage'> {
   /** The durability of the syncs of the log and of the catalog, and of the cursor's position. */
   level: 'sync' | 'full'
   encoding: CatalogHead['encoding']

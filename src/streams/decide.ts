@@ -3,32 +3,18 @@
  * log use these functions, so they decide alike.
  */
 import { DurlogError, invalidArgument, outOfRange } from '../errors.js'
-import { EntryKind } from './entry.js'
+import { type Change, EntryKind } from './entry.js'
 import { defaultMeta, type StreamMeta, sameMeta } from './meta.js'
 import { NO_PRODUCERS, type ProducerState, RECENT_APPENDS, type StreamSnapshot, type StreamState } from './state.js'
-import type { Producer, StreamEncoding } from './types.js'
+import type { Producer } from './types.js'
 
 export const MAX_PRODUCERS = 4096
 
 /** A change that a caller requests, or that a replay finds in the log. */
-export interface ProposedChange {
-  kind: EntryKind
-  stream: string
+export interface ProposedChange extends Change {
   expectedSeq: number | undefined
-  producer: Producer | undefined
-  writerSeq: string | undefined
-  encoding: StreamEncoding
-  /** Of a creation: the options of the stream. */
-  meta: StreamMeta | undefined
-  /** Refuse the change if the stream does not exist. */
-  mustExist: boolean
   /** Refuse the change unless the entry at this position created the stream. Not checked in a replay. */
   created?: number | undefined
-  /**
-   * The change belongs to a group, a batch whose changes are all of one stream. The first change of the group decides
-   * for all.
-   */
-  follows: boolean
 }
 
 /**

@@ -11,26 +11,33 @@ import type { Producer, StreamEncoding } from './types.js'
 export const EntryKind = { append: 1, end: 2, delete: 3, create: 4 } as const
 export type EntryKind = (typeof EntryKind)[keyof typeof EntryKind]
 
-/** One change of one stream. */
-export interface Entry {
+/** A change of one stream. */
+export interface Change {
   kind: EntryKind
   stream: string
-  /** Of an append: the record's seq in its stream. Otherwise: the seq that the stream's next append gets. */
-  seq: number
-  timeMs: number
   producer: Producer | undefined
-  /** The request of a client that made the entry. Of a batch, only the first entry has it. */
-  request?: RequestId | undefined
-  /** The `writerSeq` of the append, which must be greater than that of every earlier append to the stream. */
+  /** Of an append: must be greater than the `writerSeq` of every earlier append to the stream. */
   writerSeq: string | undefined
   /** The encoding of the value. */
   encoding: StreamEncoding
   /** Of a creation: the options of the stream. */
   meta: StreamMeta | undefined
-  /** The entry counts only if the stream exists. */
+  /** The change is refused if the stream does not exist. */
   mustExist: boolean
-  /** The entry belongs to a group but is not its first entry: it counts if the first one does. */
+  /**
+   * The change belongs to a group, a batch whose changes are all of one stream, but is not its first change. The first
+   * change decides for all.
+   */
   follows: boolean
+}
+
+/** A change in the log. */
+export interface Entry extends Change {
+  /** Of an append: the record's seq in its stream. Otherwise: the seq that the stream's next append gets. */
+  seq: number
+  timeMs: number
+  /** The request of a client that made the entry. Of a batch, only the first entry has it. */
+  request?: RequestId | undefined
   /** The next entry of the log belongs to the same batch. */
   continues: boolean
   /** The value is in `bytes`, from `valueAt` to `end`. */
@@ -51,13 +58,9 @@ const LONG_TEXT = 8192
 const SHORT_NAME = 40
 export const EMPTY: Buffer = Buffer.alloc(0)
 
-/** The members of an entry that its caller chooses. */
-export type EntryFields = Pick<
-  Entry,
-  'kind' | 'stream' | 'producer' | 'writerSeq' | 'encoding' | 'mustExist' | 'follows'
-> & {
-  /** A string is stored as UTF-8. */
-  readonly value: Buffer | string
+/** A change, and its value as bytes or as a string that is stored as UTF-8. */
+export interface ValuedChange extends Change {
+  value: Buffer | string
 }
 
 /**
@@ -66,7 +69,7 @@ export type EntryFields = Pick<
  */
 export function encodeEntry(
   memory: Arena,
-  { kind, stream, producer, writerSeq, encoding, mustExist, follows, value }: EntryFields,
+  { kind, stream, producer, writerSeq, encoding, mustExist, follows, value }: ValuedChange,
   seq: number,
   timeMs: number,
   continues = false,

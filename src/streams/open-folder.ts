@@ -11,6 +11,7 @@ import type { StreamEncoding } from './types.js'
 export interface OpenFolder {
   log: FramingLog
   catalog: Catalog
+  /** Its position in the log is that of the last checkpoint. It keeps the log from trimming later records. */
   cursor: DurableCursor
   files: FolderFiles
   storage: NativeStreamFiles

@@ -90,14 +90,9 @@ async function openOwned(
   const catalogLog = await openFraming(files.catalog, { segmentBytes: CATALOG_SEGMENT_BYTES }, FIRST_SEGMENT_BYTES)
   try {
     const catalog = new Catalog(catalogLog)
-    let { head, table } = await load(log, catalog)
-    if (head === undefined) {
-      if (log.nextSeq > 0) throw mismatch(log, 'the catalog is empty or missing')
-      await catalog.store([], [], { log: log.uuid, encoding: options.encoding, position: 0, lastTimeMs: 0, voids: [] })
-      ;({ head, table } = await load(log, catalog))
-    }
+    const { head = await begin(log, catalog, options.encoding), table } = await load(log, catalog)
     await made
-    const { encoding, position } = head as CatalogHead
+    const { encoding, position } = head
     const fitting = withEncoding(files.dir, options, encoding)
     const cursor = await log.cursor(OWN_CURSOR)
     const opened: OpenFolder = {
@@ -121,6 +116,14 @@ async function openOwned(
     await catalogLog.close()
     throw error
   }
+}
+
+/** Stores the first head in an empty catalog and returns it. */
+async function begin(log: Log, catalog: Catalog, encoding: StreamEncoding): Promise<Omit<CatalogHead, 'version'>> {
+  if (log.nextSeq > 0) throw mismatch(log, 'the catalog is empty or missing')
+  const head = { log: log.uuid, encoding, position: 0, lastTimeMs: 0, voids: [] }
+  await catalog.store([], [], head)
+  return head
 }
 
 /** Returns the options with the folder's encoding. Throws if the caller has chosen another encoding. */

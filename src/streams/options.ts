@@ -4,6 +4,7 @@
  */
 import { invalidArgument } from '../errors.js'
 import type { Durability } from '../index.js'
+import { LEVEL_NAMES } from '../native/levels.js'
 import { checkSignal } from '../options/abort-signal.js'
 import { toTimeMs } from '../options/call-options.js'
 import { bag, choice, flag, shown, whole } from '../options/checks.js'
@@ -22,7 +23,6 @@ import type {
 } from './types.js'
 
 const ENCODINGS: readonly StreamEncoding[] = ['json', 'text', 'bytes']
-const LEVELS: readonly Durability[] = ['memory', 'async', 'sync', 'full']
 const STREAMS_NAMES: readonly string[] = [
   'encoding',
   'durability',
@@ -87,7 +87,7 @@ export function resolveStreamsOptions(options: unknown): ResolvedStreamsOptions 
   return {
     encoding: choice('encoding', given.encoding, ENCODINGS, 'json'),
     encodingNamed: given.encoding !== undefined,
-    durability: choice('durability', given.durability, LEVELS, 'sync'),
+    durability: choice('durability', given.durability, LEVEL_NAMES, 'sync'),
     checkpointBytes: whole('checkpointBytes', given.checkpointBytes, bytes, 2 ** 24),
     checkpointMs: whole('checkpointMs', given.checkpointMs, ms, 1000),
     waitMs: whole('waitMs', given.waitMs, { min: 0, max: 2 ** 31 - 1, unit: 'milliseconds' }, 0),
@@ -199,26 +199,17 @@ function text(name: string, value: unknown, maxBytes: number): string {
 
 function resolveProducer(producer: unknown): Producer {
   const { id, epoch, seq } = bag('producer', producer, ['id', 'epoch', 'seq']) as Partial<Producer>
-  if (typeof id !== 'string' || id === '' || Buffer.byteLength(id) > PRODUCER_ID_MAX_BYTES || !isUnicode(id))
-    throw invalidArgument(`producer.id must be Unicode text of 1 to ${PRODUCER_ID_MAX_BYTES} bytes; got ${shown(id)}`)
+  const checkedId = text('producer.id', id, PRODUCER_ID_MAX_BYTES)
   if (epoch === undefined || seq === undefined)
     throw invalidArgument(`producer must have an epoch and a seq; got ${shown(epoch)} and ${shown(seq)}`)
   return {
-    id,
+    id: checkedId,
     epoch: whole('producer.epoch', epoch, EPOCH_RANGE, 0),
     seq: whole('producer.seq', seq, SEQ_RANGE, 0),
   }
 }
 
-const BATCH_ITEM_NAMES: readonly string[] = [
-  'stream',
-  'value',
-  'expectedSeq',
-  'producer',
-  'writerSeq',
-  'create',
-  'timestamp',
-]
+const BATCH_ITEM_NAMES: readonly string[] = ['stream', 'value', ...APPEND_NAMES.filter((name) => name !== 'end')]
 
 /** One item of a batch. */
 export interface BatchAppend<V> {

@@ -1,15 +1,12 @@
 /** The state of all streams of a folder, after all entries of the log so far. */
 import { advance, decideBatch } from './decide.js'
 import { DedupTable } from './dedup-table.js'
-import { type Entry, EntryKind } from './entry.js'
+import { type Change, type Entry, EntryKind } from './entry.js'
 import { MemTable, type ValueSlice } from './mem-table.js'
 import { defaultMeta, expires, type StreamMeta } from './meta.js'
 import { allFiles } from './retention.js'
 import { NO_DISK, NO_FILES, type StreamDisk, StreamState } from './state.js'
 import { StreamMap } from './stream-map.js'
-
-/** A change of a stream to apply. */
-type Change = Pick<Entry, 'kind' | 'stream' | 'producer' | 'writerSeq' | 'encoding' | 'meta'>
 
 export class StreamTable {
   readonly streams: StreamMap

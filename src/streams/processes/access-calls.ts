@@ -1,47 +1,13 @@
-/** Answers the calls of `RemoteAccess` in the owner. */
+/** Parts of the answers to `RemoteAccess` in the owner. */
 import type { SeenState, StreamView } from '../access.js'
 import { Body } from '../body.js'
 import type { OwnedAccess } from '../owned-access.js'
 import { placeOf } from '../record-source.js'
 import { FrameType, type FrameWriter } from './frames.js'
-import { type AccessCall, type BodyRequest, bodyFrame, type Call, type SentFile } from './messages.js'
+import { type BodyRequest, bodyFrame, type SentFile } from './messages.js'
 
 /** The limit of the records that are sent in one answer, unless one is longer. */
 const BODY_MAX_BYTES = 1 << 20
-
-const OPERATIONS: ReadonlySet<string> = new Set([
-  'find',
-  'producerSeq',
-  'body',
-  'streams',
-  'count',
-  'stats',
-] satisfies AccessCall['op'][])
-
-export function isAccessCall(call: Call): call is AccessCall {
-  return OPERATIONS.has(call.op)
-}
-
-/** Sends the answer to the call `id`, unless it throws or rejects. */
-export function answerAccess(
-  access: OwnedAccess,
-  id: number,
-  call: AccessCall,
-  writer: FrameWriter,
-): Promise<void> | undefined {
-  const answer = (value: unknown): undefined => {
-    writer.json(FrameType.answer, id, { value })
-  }
-  if (call.op === 'find') {
-    const found = access.find(call.stream, call.isRead)
-    return answer(found && sentView(found))
-  }
-  if (call.op === 'body') return answerBody(access, id, call, writer)
-  if (call.op === 'producerSeq') return answer(access.producerSeq(call.stream, call.producer))
-  if (call.op === 'streams') return answer(access.list(call.prefix, call.after, call.count).map(sentView))
-  if (call.op === 'count') return answer(access.count(call.prefix))
-  return answer(access.stats())
-}
 
 /** Settles when the state of the stream differs from `seen`, or when `signal` aborts. */
 export function changeOf(access: OwnedAccess, seen: SeenState, signal: AbortSignal): Promise<void> {
@@ -55,12 +21,13 @@ export function changeOf(access: OwnedAccess, seen: SeenState, signal: AbortSign
 }
 
 /** Only these members are sent: readers need no others, and some cannot be sent as JSON. */
-function sentView(state: StreamView): StreamView {
+export function sentView(state: StreamView): StreamView {
   const { name, created, meta, firstSeq, visible, ended, endVisible, softDeleted, lifeMs } = state
   return { name, created, meta, firstSeq, visible, ended, endVisible, softDeleted, lifeMs }
 }
 
-async function answerBody(
+/** Answers with records, or with the description of the file that has them. */
+export async function answerBody(
   access: OwnedAccess,
   id: number,
   { stream: name, created, from, to, maxBytes, fromFile }: BodyRequest,

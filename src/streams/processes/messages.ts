@@ -51,25 +51,21 @@ export type ReadRequest =
   | { kind: 'list'; prefix: string }
   | { kind: 'change'; seen: SeenState }
 
-/** The calls of `RemoteAccess`. */
-export type AccessCall =
+export type Call =
+  // Of `RemoteAccess`.
   | { op: 'find'; stream: string; isRead: boolean }
   | { op: 'producerSeq'; stream: string; producer: string }
   | ({ op: 'body' } & BodyRequest)
   | { op: 'streams'; prefix: string; after: string; count: number }
   | { op: 'count'; prefix: string }
   | { op: 'stats' }
-
-/** The calls of the handles of folders, streams and cursors. */
-export type HandleCall =
+  // Of the handles of folders, streams and cursors.
   | { op: 'info'; stream: string }
   | { op: 'checkpoint' }
   | { op: 'openCursor'; name: string; options?: object | undefined }
   | { op: 'commit'; name: string; position: number; options?: object | undefined }
   | { op: 'closeCursor'; name: string }
   | { op: 'removeCursor'; name: string }
-
-export type Call = HandleCall | AccessCall
 
 /** A request for records of the stream that the entry at `created` created: from seq `from` to seq `to` - 1. */
 export interface BodyRequest {
@@ -117,21 +113,16 @@ export const RECORDS_HEADER_BYTES = 12
 const BODY_HEADER_BYTES = 12
 
 /** A request that stores something. `options` is sent as JSON; of a batch it is an array. */
-export interface Submission {
+export interface Submission<Value = EncodedValue> {
   op: SubmitOp
   /** The name of the stream; '' for a batch. */
   stream: string
   options: unknown
-  values: EncodedValue[]
+  values: readonly Value[]
 }
 
 /** An encoded value to send. */
 export type SentValue = EncodedValue<Buffer | string>
-
-/** A submission to send. */
-export interface SentSubmission extends Omit<Submission, 'values'> {
-  values: readonly SentValue[]
-}
 
 /** Throws ERR_DURLOG_BATCH_TOO_LARGE. */
 export function checkBatchBytes(bytes: number): void {
@@ -146,7 +137,7 @@ export function checkBatchBytes(bytes: number): void {
 export function submitFrame(
   maker: FrameMaker,
   number: number,
-  { op, stream, options, values }: SentSubmission,
+  { op, stream, options, values }: Submission<SentValue>,
 ): MadeFrame {
   const json = options === undefined ? '' : JSON.stringify(options)
   let length = SUBMIT_HEADER_BYTES + Buffer.byteLength(stream) + Buffer.byteLength(json)

@@ -28,7 +28,6 @@ import type { Link } from './link.js'
 import { SubmitOp } from './messages.js'
 
 export interface RemoteContext {
-  dir: string
   link: Link
   /** The encoding of the folder. */
   encoding(): StreamEncoding

@@ -60,7 +60,7 @@ export class RemoteStreams<V> extends EventEmitter<StreamsEvents> implements Str
       onStalled: (pid) => queueMicrotask(() => this.emit('stalled', { pid })),
     })
     this.#cursors = new RemoteCursors(this.#link)
-    this.#context = { dir, link: this.#link, encoding: () => this.#encoding }
+    this.#context = { link: this.#link, encoding: () => this.#encoding }
     provideAccess(this, new RemoteAccess(this.#link, new FolderFiles(dir)))
   }
 

@@ -7,12 +7,11 @@ import type { Durability } from '../../index.js'
 import type { EncodedValue } from '../encoding.js'
 import type { StreamStore } from '../store.js'
 import type { StreamAppendResult, StreamsCursor } from '../types.js'
-import { answerAccess, isAccessCall } from './access-calls.js'
+import { answerBody, sentView } from './access-calls.js'
 import { appendOf } from './append-frame.js'
 import { type Frame, FrameMaker, FrameReader, FrameType, FrameWriter, jsonOf } from './frames.js'
 import {
   type Call,
-  type HandleCall,
   type Hello,
   PROTOCOL,
   PROTOCOL_VERSION,
@@ -198,8 +197,8 @@ export class Session {
 
   async #call(store: StreamStore<EncodedValue>, id: number, call: Call): Promise<void> {
     try {
-      if (isAccessCall(call)) await answerAccess(store.access, id, call, this.#writer)
-      else this.#writer.json(FrameType.answer, id, await this.#answer(store, call))
+      if (call.op === 'body') await answerBody(store.access, id, call, this.#writer)
+      else this.#writer.json(FrameType.answer, id, { value: await this.#answer(store, call) })
     } catch (error) {
       if ((error as DurlogError).code === 'ERR_DURLOG_CLOSED' && this.#closing) return
       // Calls and submissions are numbered separately, so an error of a call must not be a `refused` frame.
@@ -207,18 +206,27 @@ export class Session {
     }
   }
 
-  async #answer(store: StreamStore<EncodedValue>, call: HandleCall): Promise<{ value: unknown }> {
-    if (call.op === 'info') return { value: await store.stream(call.stream).info() }
-    if (call.op === 'checkpoint') return { value: await store.checkpoint() }
-    if (call.op === 'removeCursor') return { value: await store.removeCursor(call.name) }
+  async #answer(store: StreamStore<EncodedValue>, call: Exclude<Call, { op: 'body' }>): Promise<unknown> {
+    const { access } = store
+    if (call.op === 'find') {
+      const found = access.find(call.stream, call.isRead)
+      return found && sentView(found)
+    }
+    if (call.op === 'producerSeq') return access.producerSeq(call.stream, call.producer)
+    if (call.op === 'streams') return access.list(call.prefix, call.after, call.count).map(sentView)
+    if (call.op === 'count') return access.count(call.prefix)
+    if (call.op === 'stats') return access.stats()
+    if (call.op === 'info') return store.stream(call.stream).info()
+    if (call.op === 'checkpoint') return store.checkpoint()
+    if (call.op === 'removeCursor') return store.removeCursor(call.name)
     if (call.op === 'closeCursor') {
       const cursor = await this.#cursors.get(call.name)
       this.#cursors.delete(call.name)
-      return { value: await cursor?.close() }
+      return cursor?.close()
     }
     const cursor = await this.#cursor(store, call.name, call.op === 'openCursor' ? call.options : undefined)
     if (call.op === 'commit') await cursor.commit(call.position, call.options)
-    return { value: cursor.position }
+    return cursor.position
   }
 
   /**
