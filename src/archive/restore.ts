@@ -10,7 +10,6 @@ import { resolveDir } from '../options/call-options.js'
 import { Backoff } from '../ship/backoff.js'
 import { enterFolder, markFolder, unmarkFolder } from '../ship/restore-folder.js'
 import { gapError } from '../ship/start.js'
-import { unreachableError } from '../ship/unreachable.js'
 import { Bucket, type StoredObject } from './bucket.js'
 import { type ChosenArchive, chooseArchive } from './choose.js'
 import { type ArchivedCursors, readCursors } from './cursors.js'
@@ -114,10 +113,8 @@ export class ArchiveRestore {
         if (follow && this.#files !== undefined) return true
         throw signal.reason
       }
-      if (error instanceof DurlogError || !(error instanceof StoreFailure)) throw error
-      const { failingMs } = this.#backoff
-      if (failingMs > retryForMs) throw unreachableError(failingMs, error)
-      await wait(this.#backoff.failed(), undefined, { signal }).catch(() => {})
+      if (!(error instanceof StoreFailure)) throw error
+      await wait(this.#backoff.failed(error, retryForMs), undefined, { signal }).catch(() => {})
       return false
     }
   }

@@ -8,7 +8,6 @@ import { resolveDir } from '../options/call-options.js'
 import { Backoff } from '../ship/backoff.js'
 import { recordCrc } from '../ship/record-crc.js'
 import { enterFolder, markFolder, unmarkFolder } from '../ship/restore-folder.js'
-import { unreachableError } from '../ship/unreachable.js'
 import { AckTimeout } from './ack-timeout.js'
 import { Assembler, type RestoredRecord } from './assembler.js'
 import { gapInStream } from './gap.js'
@@ -96,9 +95,8 @@ class Restore {
       }
       if (error instanceof DurlogError) throw error
       await this.#link.leaveAfter(error)
-      const { failingMs } = this.#backoff
-      if (failingMs > this.#options.retryForMs) throw unreachableError(failingMs, error as Error)
-      await wait(this.#backoff.failed(), undefined, { signal: this.#options.signal }).catch(() => {})
+      const { retryForMs, signal } = this.#options
+      await wait(this.#backoff.failed(error as Error, retryForMs), undefined, { signal }).catch(() => {})
     }
   }
 

@@ -1,4 +1,6 @@
 /** Exponential backoff: the pauses between attempts. Each is twice as long as the previous one, up to a limit, and varies randomly by a quarter. */
+import { DurlogError } from '../errors.js'
+
 const FIRST_PAUSE_MS = 50
 const LONGEST_PAUSE_MS = 2000
 
@@ -11,18 +13,23 @@ export class Backoff {
     return this.#failures
   }
 
-  /** The time since the first of these failures, in milliseconds by a monotonic clock. */
-  get failingMs(): number {
-    return this.#failures === 0 ? 0 : performance.now() - this.#since
-  }
-
   succeeded(): void {
     this.#failures = 0
   }
 
-  /** Counts one more failure and returns the pause after it. */
-  failed(): number {
+  /**
+   * Counts one more failure and returns the pause after it. Throws ERR_DURLOG_DESTINATION_UNREACHABLE if every attempt has
+   * failed for longer than `retryForMs`.
+   */
+  failed(error: Error, retryForMs: number): number {
     if (this.#failures === 0) this.#since = performance.now()
+    const failingMs = performance.now() - this.#since
+    if (this.#failures > 0 && failingMs > retryForMs)
+      throw new DurlogError(
+        'ERR_DURLOG_DESTINATION_UNREACHABLE',
+        `every attempt has failed for ${Math.round(failingMs / 1000)} s (retryForMs): ${error.message}`,
+        { cause: error },
+      )
     const pause = Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** Math.min(this.#failures, 16))
     this.#failures++
     return Math.round(pause * (0.75 + Math.random() / 2))

@@ -16,7 +16,6 @@ import type { ResolvedReplicatorOptions } from './options.js'
 import { Rate } from './rate.js'
 import { Trimmer } from './trimmer.js'
 import type { ShipEvents, Shipper, ShipStats } from './types.js'
-import { unreachableError } from './unreachable.js'
 
 /** The longest time that `close` waits for acknowledgements. */
 const CLOSE_WAIT_MS = 2000
@@ -214,9 +213,7 @@ export class Replicator extends EventEmitter<ShipEvents> implements Shipper {
     this.#note(error)
     if (error instanceof DurlogError && !TRANSIENT.includes(error.code)) throw error
     this.#destination.failed(error)
-    const { failingMs } = this.#backoff
-    if (failingMs > this.#options.retryForMs) throw unreachableError(failingMs, error)
-    const pauseMs = this.#backoff.failed()
+    const pauseMs = this.#backoff.failed(error, this.#options.retryForMs)
     if (error instanceof ShipConflict && this.#backoff.failures <= CONFLICTS_WITHOUT_PAUSE) return
     this.#retries++
     this.#state = 'waiting'

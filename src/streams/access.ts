@@ -19,7 +19,7 @@ export interface StreamView {
   readonly meta: StreamMeta
   /** The oldest seq that can be read. */
   readonly firstSeq: number
-  /** Readers get the records before this seq. */
+  /** The records before this seq have reached the durability level, so readers may see them. */
   readonly visible: number
   /** An end was appended; it may not have reached the durability level yet. */
   readonly ended: boolean

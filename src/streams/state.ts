@@ -1,5 +1,6 @@
 /** The state of one stream in the owner of the folder. */
 import type { NativeFileDisk } from '../native/stream-files.js'
+import type { StreamView } from './access.js'
 import { EMPTY } from './entry.js'
 import { fileNameFrom, fileNameOf } from './file-name.js'
 import { lifeOf, type StreamMeta } from './meta.js'
@@ -58,9 +59,8 @@ export const NO_PRODUCERS: ReadonlyMap<string, ProducerState> = new Map()
 
 export const RECENT_APPENDS = 16
 
-export class StreamState {
+export class StreamState implements StreamView {
   readonly name: string
-  /** The position of the log entry that created the stream. It identifies the stream; a name can be used again. */
   readonly created: number
   readonly meta: StreamMeta
   /** Of a fork: the stream with whose records it begins. */
@@ -72,18 +72,14 @@ export class StreamState {
   unflushed: number[] = []
   /** The seq of the next append. */
   next: number
-  /** The records before this seq have reached the durability level. */
   visible: number
   /** The creation has reached the durability level. */
   creationVisible = false
-  /** An end was appended. */
   ended = false
-  /** The end has reached the durability level. */
   endVisible = false
-  /** Deleted, and not kept. */
-  removed = false
-  /** Deleted, but kept because forks use its records. */
   softDeleted = false
+  /** Deleted, and not kept for forks. */
+  removed = false
   /** The number of forks of this stream. */
   forks = 0
   writerSeq: string | undefined
@@ -158,7 +154,6 @@ export class StreamState {
     return this.lifeMs <= 0
   }
 
-  /** Milliseconds until the stream expires if it is not used; Infinity if it never expires. */
   get lifeMs(): number {
     return lifeOf(this.meta, this.usedMs)
   }
