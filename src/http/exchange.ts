@@ -43,7 +43,7 @@ export interface Exchange extends Held {
   /** Returns a header of the request. `name` must be in lower case. */
   header(name: string): string | undefined
   /**
-   * Calls `take` with the whole body, or `fail` with a HttpError if the body has more than `maxBytes` or too many bytes
+   * Calls `take` with the whole body, or `fail` with an HttpError if the body has more than `maxBytes` or too many bytes
    * are buffered. Calls neither if the client disconnects. `take` must not throw.
    */
   body(maxBytes: number, take: (body: Buffer) => void, fail: (error: unknown) => void): void

@@ -17,7 +17,7 @@ const OPEN_OBJECT = 0x7b
 const CLOSE_OBJECT = 0x7d
 
 /**
- * Returns the messages of a body: the elements of an array, or its single value. Each is one line. Throws a HttpError
+ * Returns the messages of a body: the elements of an array, or its single value. Each is one line. Throws an HttpError
  * with status 400 or 413.
  */
 export function messagesOf(body: Buffer): Buffer[] {

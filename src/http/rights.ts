@@ -11,7 +11,7 @@ const TENANT = /^[^\s/]{1,256}$/u
 const NAME_MAX_BYTES = 1024
 
 /**
- * Sets the rights and the tenant of `call` as `authorize` returns them. Throws a HttpError with status 401 if it returns
+ * Sets the rights and the tenant of `call` as `authorize` returns them. Throws an HttpError with status 401 if it returns
  * none.
  */
 export async function authorize(options: ResolvedHandlerOptions, call: Call): Promise<void> {
@@ -39,7 +39,7 @@ async function askRights(
   return typeof rights === 'object' && rights !== null ? rights : undefined
 }
 
-/** Throws a HttpError with status 403. The answer does not depend on whether the stream exists. */
+/** Throws an HttpError with status 403. The answer does not depend on whether the stream exists. */
 export function need(right: unknown): void {
   if (right !== true)
     throw new HttpError(403, 'forbidden', 'the credentials do not allow this request, or the server is read-only')
@@ -61,7 +61,7 @@ function nameIn(scope: string, stream: string): string {
 }
 
 /**
- * Returns the name of the stream at the path `from`. Throws a HttpError unless the request may read it and it belongs to
+ * Returns the name of the stream at the path `from`. Throws an HttpError unless the request may read it and it belongs to
  * the same tenant.
  */
 export async function sourceOf({ options }: Service, { exchange, rights, scope }: Call, from: string): Promise<string> {

@@ -75,7 +75,7 @@ class ServedLog {
       )
     return new OwnedAccess({
       files: new FolderFiles(this.#log.dir),
-      codec: codecOf(encoding),
+      encoding,
       codecOf,
       table: () => this.#table,
       find: this.#table.find,

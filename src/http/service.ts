@@ -37,7 +37,7 @@ export interface Call {
 }
 
 /**
- * Returns `found`. Throws a HttpError with status 404 if it is undefined, and with 410 if the stream is kept for its
+ * Returns `found`. Throws an HttpError with status 404 if it is undefined, and with 410 if the stream is kept for its
  * forks.
  */
 export function existing(found: StreamView | undefined): StreamView {
@@ -58,7 +58,7 @@ export function reply(
   exchange.reply(status, own, body)
 }
 
-/** Returns the seq of an offset. Throws a HttpError with status 400 if it is malformed. */
+/** Returns the seq of an offset. Throws an HttpError with status 400 if it is malformed. */
 export function seqOf(offset: string): number {
   const seq = seqOfOffset(offset)
   if (seq === undefined) throw badRequest('the offset is malformed: use one that this server has returned')

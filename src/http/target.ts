@@ -14,7 +14,7 @@ export function splitTarget(target: string): Target {
   return mark === -1 ? { path: rooted, query: '' } : { path: rooted.slice(0, mark), query: rooted.slice(mark + 1) }
 }
 
-/** Returns the name of the stream at `path`. Throws a HttpError. */
+/** Returns the name of the stream at `path`. Throws an HttpError. */
 export function streamOfPath(path: string, prefix: string): string {
   if (!path.startsWith(prefix)) throw notFound()
   const escaped = path.slice(prefix.length)

@@ -6,14 +6,23 @@ import { DurlogError } from '../errors.js'
 import type { Durability } from '../index.js'
 import type { FramingLog } from '../open.js'
 import type { Arena } from './arena.js'
+import { type CreationRequest, withInherited } from './creation.js'
 import { checkForkStart, decide, decideBatch, type ProposedChange } from './decide.js'
 import type { RequestId } from './dedup-table.js'
-import { complete, type Draft, hold } from './draft.js'
+import { codecOf, EncodedValue } from './encoding.js'
 import { type EntryKind, encodeEntry, type ValuedChange } from './entry.js'
+import { encode, encodeForAny } from './items.js'
 import type { ValueSlice } from './mem-table.js'
 import type { StreamState } from './state.js'
 import { resultSeq, type StreamTable } from './table.js'
 import type { StreamAppendResult } from './types.js'
+
+/**
+ * The value of an append, not encoded, or the options of a creation. The encoding of the value, and the options that a
+ * fork inherits, depend on the streams as the earlier calls leave them, and these calls may still be waiting when the
+ * item is made.
+ */
+export type Draft = { value: unknown } | { creation: CreationRequest }
 
 /** A change of a stream that a caller requests. */
 export interface Item extends ProposedChange, ValuedChange {
@@ -214,4 +223,28 @@ interface Framed extends ValueSlice {
  */
 function timeOf({ timestamp }: Item, nowMs: number): number {
   return timestamp === undefined ? nowMs : Math.min(timestamp, nowMs)
+}
+
+/** Copies the value of the item, which its caller may change. Throws like `encode`. */
+function hold({ draft }: Item): void {
+  if (draft === undefined || 'creation' in draft || draft.value instanceof EncodedValue) return
+  draft.value = encodeForAny(draft.value)
+}
+
+/** Completes an item, which follows `previous` in its batch. Throws like `encode`. */
+function complete(item: Item, table: StreamTable, previous?: Item): void {
+  const { draft } = item
+  if (draft === undefined && !item.follows) return
+  const found = table.find(item.stream)
+  // It is refused.
+  if (found?.softDeleted === true) return
+  if (item.follows) item.encoding = (previous as Item).encoding
+  else if (found !== undefined) item.encoding = found.meta.encoding
+  if (draft === undefined) return
+  if ('creation' in draft) {
+    item.meta = withInherited(table, item.stream, draft.creation)
+    item.encoding = item.meta.encoding
+    item.value = JSON.stringify(item.meta)
+  } else item.value = encode(codecOf(item.encoding), draft.value)
+  item.draft = undefined
 }

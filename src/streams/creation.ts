@@ -25,7 +25,7 @@ export interface CreationRequest {
 
 /** Creates a stream. Settles with the results of the creation and of each record. */
 export function createStream(context: StreamContext, name: string, options: unknown): Promise<StreamAppendResult[]> {
-  const { values, ...creation } = resolveCreateOptions(options, context.codec.name)
+  const { values, ...creation } = resolveCreateOptions(options, context.encoding)
   const encodingNamed = (options as { encoding?: unknown } | undefined)?.encoding !== undefined
   return makeStream(context, name, { ...creation, encodingNamed }, (first) =>
     values.map((value) => followingAppend(first, value)),

@@ -1,10 +1,18 @@
-import { copyFile, open } from 'node:fs/promises'
-import type { ReadFile } from './read-file.js'
+/** Reads and copies files. */
+import { close, closeSync, open, read } from 'node:fs'
+import { copyFile, open as openHandle } from 'node:fs/promises'
+import { promisify } from 'node:util'
+
+const [openFile, readFile, closeFile] = [promisify(open), promisify(read), promisify(close)]
+/**
+ * A descriptor, because an abandoned FileHandle would print a warning and, in later versions of Node, end the process.
+ */
+const abandoned = new FinalizationRegistry<number>(closeSync)
 
 /** Copies a file and syncs the bytes of the copy. The name of the copy is durable after the next sync of its folder. */
 export async function copyDurably(from: string, to: string): Promise<void> {
   await copyFile(from, to)
-  const copy = await open(to, 'r+')
+  const copy = await openHandle(to, 'r+')
   try {
     await copy.sync()
   } finally {
@@ -22,4 +30,28 @@ export async function readRange(file: Pick<ReadFile, 'read'>, from: number, to: 
     filled += bytesRead
   }
   return bytes.subarray(0, filled)
+}
+
+/** A file that is open for reading. If its reader is abandoned without `close`, the garbage collector closes it. */
+export class ReadFile {
+  readonly #descriptor: number
+
+  private constructor(descriptor: number) {
+    this.#descriptor = descriptor
+    abandoned.register(this, descriptor, this)
+  }
+
+  static async open(path: string): Promise<ReadFile> {
+    return new ReadFile(await openFile(path, 'r'))
+  }
+
+  read(bytes: Buffer, offset: number, length: number, position: number): Promise<{ bytesRead: number }> {
+    return readFile(this.#descriptor, bytes, offset, length, position)
+  }
+
+  /** Must be called only once. */
+  async close(): Promise<void> {
+    abandoned.unregister(this)
+    await closeFile(this.#descriptor)
+  }
 }

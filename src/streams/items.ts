@@ -21,14 +21,14 @@ export interface StreamContext extends ReadContext {
 
 /** The item of an append, whose value is encoded when the item is decided. */
 export function appendItem(
-  { codec }: ReadContext,
+  { encoding }: ReadContext,
   stream: string,
   value: unknown,
   { expectedSeq, producer, writerSeq, mustExist, timestamp }: AppendConditions,
 ): Item {
   const item = bareItem(EntryKind.append, stream)
   item.draft = { value }
-  item.encoding = codec.name
+  item.encoding = encoding
   item.expectedSeq = expectedSeq
   item.producer = producer
   item.writerSeq = writerSeq

@@ -6,8 +6,7 @@
  * in place of any sector of its writes: if a write adds bytes to an existing block of a file, ext4 may store the new
  * length of the file before these bytes.
  */
-import { frameOf } from './frame.js'
-import { withoutSpaces } from './lines.js'
+import { frameOf, withoutSpaces } from './file-format.js'
 
 const SECTOR_BYTES = 512
 const NEWLINE = 0x0a

@@ -10,7 +10,6 @@ import type { Settle } from './call.js'
 import { type CheckpointContext, Checkpointer, dueBytes } from './checkpoint.js'
 import { checkpointError, logChangedError } from './checkpoint-errors.js'
 import type { DedupTable, RequestId } from './dedup-table.js'
-import { codecOf as plainCodecOf } from './encoding.js'
 import { Expiry } from './expiry.js'
 import { checkStreamName } from './file-name.js'
 import { groupItems, type StreamContext } from './items.js'
@@ -96,7 +95,7 @@ export class StreamStore<V> extends EventEmitter<StreamsEvents> implements Strea
     this.#expiry = new Expiry(sequencer, () => this.checkpointSoon())
     this.#context = {
       files,
-      codec: plainCodecOf(options.encoding),
+      encoding: options.encoding,
       codecOf,
       append: (item) => sequencer.append(item),
       submit: (items) => sequencer.submit(items),

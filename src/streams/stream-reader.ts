@@ -12,8 +12,8 @@ import type { StreamEncoding, StreamReadOptions, StreamRecord } from './types.js
 
 export interface ReadContext {
   files: FolderFiles
-  /** The codec of streams that an append creates. */
-  codec: StreamCodec
+  /** The encoding of streams that an append creates. */
+  encoding: StreamEncoding
   /** Returns the codec that decodes records for readers. */
   codecOf(encoding: StreamEncoding): StreamCodec
   /** The current table. It is replaced when the streams are loaded again. */

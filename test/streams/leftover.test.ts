@@ -3,7 +3,7 @@
  * cuts.
  */
 import { expect, test } from 'vitest'
-import { frameOf } from '../../src/streams/frame.js'
+import { frameOf } from '../../src/streams/file-format.js'
 import { areOwnFrames, areOwnLines } from '../../src/streams/leftover.js'
 
 const SECTOR = 512

@@ -11,7 +11,7 @@ import { type OwnerContext, Session } from '../../src/streams/processes/session.
 const STORE = {
   encoding: 'json',
   changes: [],
-  contextFor: () => ({ codec: { name: 'json' }, removeExpired() {}, submit: () => new Promise(() => {}) }),
+  contextFor: () => ({ encoding: 'json', removeExpired() {}, submit: () => new Promise(() => {}) }),
 }
 
 interface Connected {

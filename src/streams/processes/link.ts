@@ -72,11 +72,6 @@ export class Link {
     })
   }
 
-  /** Connects or becomes the owner. Waits `waitMs` for a process that has the folder open with `exclusive`. */
-  open(waitMs: number): Promise<void> {
-    return this.#connect(waitMs)
-  }
-
   submit(op: SubmitOp, stream: string, values: readonly SentValue[], options?: unknown): Promise<StreamAppendResult[]> {
     const makeFrame = (maker: FrameMaker, number: number): MadeFrame =>
       submitFrame(maker, number, { op, stream, values, options })
@@ -160,7 +155,8 @@ export class Link {
     if (requests.size === 1) this.#keepAlive()
   }
 
-  async #connect(waitMs: number): Promise<void> {
+  /** Connects or becomes the owner. Waits `waitMs` for a process that has the folder open with `exclusive`. */
+  async connect(waitMs: number): Promise<void> {
     const { dir, host, durability, encoding } = this.#context
     const startMs = performance.now()
     let dials = 0
@@ -221,7 +217,7 @@ export class Link {
   #onLost(): void {
     this.#connection = undefined
     if (this.#failure !== undefined) return
-    this.#connect(LISTEN_WITHIN_MS).catch((error: DurlogError) => this.#fail(error))
+    this.connect(LISTEN_WITHIN_MS).catch((error: DurlogError) => this.#fail(error))
   }
 
   #fail(error: DurlogError): void {

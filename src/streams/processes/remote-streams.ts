@@ -67,7 +67,7 @@ export class RemoteStreams<V> extends EventEmitter<StreamsEvents> implements Str
   /** Connects to the owner, or becomes the owner and makes a checkpoint of the records that the log held. */
   async open(waitMs: number): Promise<void> {
     try {
-      await this.#link.open(waitMs)
+      await this.#link.connect(waitMs)
       if (this.#host.owns) await this.#link.call({ op: 'checkpoint' }).catch(() => {})
     } catch (error) {
       await this.#link.close().catch(() => {})
