@@ -61,25 +61,23 @@ export class Bucket {
     return `s3://${this.#options.name}/${key}`
   }
 
-  /** Stores an object whose SHA-256 is `sha256`; returns its ETag. Throws ConditionFailed if the condition does not hold. */
+  /** Stores an object whose SHA-256 is `sha256`. Throws ConditionFailed if the condition does not hold. */
   async put(
     key: string,
     body: Uint8Array | PieceThread,
     { sha256, metadata = {}, condition }: { sha256: string; metadata?: Metadata; condition?: Condition | undefined },
-  ): Promise<string> {
+  ): Promise<void> {
     const headers: Record<string, string> = {}
     for (const [name, value] of Object.entries(metadata)) headers[`${META}${name}`] = value
     if (condition !== undefined && 'ifAbsent' in condition) headers['if-none-match'] = '*'
     if (condition !== undefined && 'ifMatch' in condition) headers['if-match'] = condition.ifMatch
-    const response = await this.#call({ method: 'PUT', key, headers, body, sha256 })
+    const { status } = await this.#call({ method: 'PUT', key, headers, body, sha256 })
     // A store answers `If-Match` for a key that does not exist with 404.
-    if (response.status === 404) {
-      const message = `PUT ${this.urlOf(key)}: 404`
-      throw condition !== undefined && 'ifMatch' in condition
-        ? new ConditionFailed(message)
-        : new StoreFailure(message, 404)
-    }
-    return response.headers.etag ?? ''
+    if (status !== 404) return
+    const message = `PUT ${this.urlOf(key)}: 404`
+    throw condition !== undefined && 'ifMatch' in condition
+      ? new ConditionFailed(message)
+      : new StoreFailure(message, 404)
   }
 
   /** Reads an object, or `length` bytes of it from `offset`. Undefined if there is no such object. */
@@ -104,10 +102,10 @@ export class Bucket {
     await this.#call({ method: 'DELETE', key })
   }
 
-  /** Lists the objects whose key begins with `prefix` (and sorts after `after`), in the order of their keys. */
-  async list(prefix: string, after?: string): Promise<ListedObject[]> {
+  /** Lists the objects whose key begins with `prefix`, in the order of their keys. */
+  async list(prefix: string): Promise<ListedObject[]> {
     const found: ListedObject[] = []
-    for await (const xml of this.#pages(prefix, after === undefined ? {} : { 'start-after': after })) {
+    for await (const xml of this.#pages(prefix)) {
       for (const [, entry] of xml.matchAll(/<Contents>([\s\S]*?)<\/Contents>/g)) {
         const key = textOf(entry as string, 'Key')
         if (key !== undefined) found.push({ key, size: Number(textOf(entry as string, 'Size')) })
@@ -129,7 +127,7 @@ export class Bucket {
     return found.sort()
   }
 
-  async *#pages(prefix: string, more: Record<string, string>): AsyncGenerator<string> {
+  async *#pages(prefix: string, more: Record<string, string> = {}): AsyncGenerator<string> {
     for (let token: string | undefined; ; ) {
       const query: Record<string, string> = { 'list-type': '2', prefix, ...more }
       if (token !== undefined) query['continuation-token'] = token

@@ -4,7 +4,7 @@ import { mkdir, mkdtemp, readdir, rename, rm, stat, utimes, writeFile } from 'no
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { ofFileSystem } from '../errors.js'
-import { digitsOf } from './layout.js'
+import { segmentFile } from './layout.js'
 import type { PieceFacts } from './piece.js'
 
 /** The name of a piece that a reader is adding begins with this. */
@@ -48,7 +48,7 @@ export class PieceCache {
   }
 
   has(piece: PieceFacts): Promise<boolean> {
-    return hasLength(join(this.#folderOf(piece), fileOf(piece)), piece.bytes)
+    return hasLength(join(this.#folderOf(piece), segmentFile(piece.firstSeq)), piece.bytes)
   }
 
   #folderOf({ sha256 }: PieceFacts): string {
@@ -64,7 +64,7 @@ export class PieceCache {
     const making = await mkdtemp(`${this.#folderOf(piece)}.new-`)
     try {
       // Synced before the rename, so that a power cut cannot leave an incomplete piece under the final name.
-      await writeFile(join(making, fileOf(piece)), body, { mode: 0o600, flush: true })
+      await writeFile(join(making, segmentFile(piece.firstSeq)), body, { mode: 0o600, flush: true })
       await rename(making, this.#folderOf(piece))
     } catch (error) {
       await rm(making, { recursive: true, force: true })
@@ -106,10 +106,6 @@ export class PieceCache {
       total -= piece.bytes
     }
   }
-}
-
-function fileOf({ firstSeq }: PieceFacts): string {
-  return `${digitsOf(firstSeq)}.seg`
 }
 
 /** The size of a piece, the times of its last use and of its last change; undefined if another reader has removed it. */

@@ -1,7 +1,7 @@
 /** Determines the pieces that a restore reads, checks that they follow each other, and finds the end of the restored log. */
 import { DurlogError } from '../errors.js'
 import { findExtent } from '../extent.js'
-import { digitsOf } from './layout.js'
+import { segmentFile } from './layout.js'
 import type { Manifest, PieceEntry } from './manifest.js'
 import type { PieceFacts } from './piece.js'
 import type { ResolvedRestore } from './restore-options.js'
@@ -39,7 +39,7 @@ export async function wantedPieces(
 /** Returns the highest seq up to `end` at which the log can end without dividing a batch. */
 export async function endOfBatches(dir: string, segment: number, end: number): Promise<number> {
   const query = { offset: 0, seq: segment, endSeq: end, maxBytes: Number.MAX_SAFE_INTEGER }
-  return (await findExtent(dir, `${digitsOf(segment)}.seg`, query)).nextSeq
+  return (await findExtent(dir, segmentFile(segment), query)).nextSeq
 }
 
 /** The facts of the piece before `entry`. */

@@ -4,10 +4,8 @@ import { type FileHandle, open, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { findExtent } from '../extent.js'
 import { syncFolder } from '../ship/restore-folder.js'
-import { digitsOf } from './layout.js'
+import { segmentFile, segmentsAmong } from './layout.js'
 import { HEADER_BYTES } from './piece.js'
-
-const SEGMENT_NAME = /^(\d{20})\.seg$/
 
 export class RestoredFiles {
   readonly #dir: string
@@ -33,9 +31,7 @@ export class RestoredFiles {
    */
   static async open(dir: string, firstSeq: number): Promise<RestoredFiles> {
     const files = new RestoredFiles(dir, firstSeq)
-    const firsts = readdirSync(dir).flatMap((name) => SEGMENT_NAME.exec(name)?.[1] ?? [])
-    firsts.sort()
-    for (const [index, first] of firsts.slice(-2).map(Number).entries()) {
+    for (const [index, first] of segmentsAmong(readdirSync(dir)).slice(-2).entries()) {
       if (index === 0 || files.next === first) await files.#continue(first)
       else await rm(files.#pathOf(first))
     }
@@ -43,16 +39,15 @@ export class RestoredFiles {
   }
 
   #pathOf(firstSeq: number): string {
-    return join(this.#dir, `${digitsOf(firstSeq)}.seg`)
+    return join(this.#dir, segmentFile(firstSeq))
   }
 
   async #continue(firstSeq: number): Promise<void> {
     await this.#finishFile()
     this.next = firstSeq
-    const name = `${digitsOf(firstSeq)}.seg`
     const query = { offset: 0, seq: firstSeq, endSeq: Number.MAX_SAFE_INTEGER, maxBytes: Number.MAX_SAFE_INTEGER }
     // A file without a whole header holds no records.
-    const extent = await findExtent(this.#dir, name, query).catch(() => undefined)
+    const extent = await findExtent(this.#dir, segmentFile(firstSeq), query).catch(() => undefined)
     const path = this.#pathOf(firstSeq)
     if (extent === undefined || extent.nextSeq === firstSeq) return await rm(path)
     this.#file = await open(path, 'r+')
@@ -90,9 +85,8 @@ export class RestoredFiles {
     this.next = next
     this.#pieceAt = this.#end
     if (!isLonger) return
-    const name = `${digitsOf(this.#firstSeq)}.seg`
     const query = { offset: 0, seq: next, endSeq: next + 1, maxBytes: 0 }
-    const { beginOffset } = await findExtent(this.#dir, name, query)
+    const { beginOffset } = await findExtent(this.#dir, segmentFile(this.#firstSeq), query)
     await (this.#file as FileHandle).truncate(beginOffset)
     this.#end = this.#pieceAt = beginOffset
   }

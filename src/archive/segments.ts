@@ -3,10 +3,9 @@ import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { ofFileSystem } from '../errors.js'
 import { findExtent } from '../extent.js'
+import { segmentFile, segmentsAmong } from './layout.js'
 import { HEADER_BYTES, type PieceFacts } from './piece.js'
 import { PieceThread } from './piece-thread.js'
-
-const SEGMENT_NAME = /^(\d{20})\.seg$/
 
 export interface LocalSegment {
   firstSeq: number
@@ -41,8 +40,7 @@ export class Segments {
     const names = await readdir(this.#dir).catch((error) => {
       throw ofFileSystem(error)
     })
-    const firsts = names.flatMap((name) => SEGMENT_NAME.exec(name)?.[1] ?? []).map(Number)
-    firsts.sort((a, b) => a - b)
+    const firsts = segmentsAmong(names)
     const at = firsts.findLastIndex((first) => first <= seq)
     return at === -1 ? undefined : { firstSeq: firsts[at] as number, endSeq: firsts[at + 1] }
   }
@@ -55,7 +53,7 @@ export class Segments {
     { firstSeq }: LocalSegment,
     { seq, endSeq, maxBytes }: { seq: number; endSeq: number; maxBytes: number },
   ): Promise<LocalPiece | undefined> {
-    const name = `${String(firstSeq).padStart(20, '0')}.seg`
+    const name = segmentFile(firstSeq)
     const path = join(this.#dir, name)
     try {
       const { firstSeq: segment, seq: knownSeq, offset } = this.#known
