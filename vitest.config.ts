@@ -17,7 +17,7 @@ const OWN_PROCESS = [
   'test/{electron,fresh-build,typescript-floor}.test.ts',
   'test/{archive,faults,http,outbox,ship,soak,trials}/**/*.test.ts',
   'test/jetstream*.test.ts',
-  'test/streams/{long-lines,options,power-cut,processes,reading,resources}.test.ts',
+  'test/streams/{long-lines,options,power-cut,processes,reading,replaced,resources}.test.ts',
 ]
 
 export default defineConfig({

@@ -1,5 +1,5 @@
 /** Reads the records of a stream from its files, from memory, or from the stream that it was forked from. */
-import { isCode, ofFileSystem, outOfRange } from '../errors.js'
+import { DurlogError, isCode, ofFileSystem, outOfRange } from '../errors.js'
 import type { StreamCodec } from './encoding.js'
 import type { FolderFiles } from './folder-files.js'
 import type { FileDisk, StreamDisk, StreamState } from './state.js'
@@ -40,6 +40,8 @@ export class RecordSource<V> {
     }
     try {
       const records = await this.#file.read<V>(file, from)
+      // If the stream was deleted meanwhile, the file may be that of a new stream with the same name.
+      if (this.#table().find(owner.name)?.created !== owner.created) throw removedStream(state.name)
       return from + records.length > end ? records.slice(0, end - from) : records
     } catch (error) {
       // The file may be missing because retention or a deletion has removed it.
@@ -64,6 +66,10 @@ export class RecordSource<V> {
     }
     return records
   }
+}
+
+export function removedStream(name: string): DurlogError {
+  return new DurlogError('ERR_DURLOG_NOT_FOUND', `the stream "${name}" was deleted while it was read`)
 }
 
 /** Throws ERR_DURLOG_OUT_OF_RANGE if the record `seq` is not kept any more. */

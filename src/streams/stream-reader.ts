@@ -5,7 +5,7 @@ import { BatchIterator } from './batch-iterator.js'
 import { noSuchStream } from './decide.js'
 import type { StreamCodec } from './encoding.js'
 import type { FolderFiles } from './folder-files.js'
-import { RecordSource } from './record-source.js'
+import { RecordSource, removedStream } from './record-source.js'
 import type { StreamState } from './state.js'
 import type { StreamTable } from './table.js'
 import type { StreamEncoding, StreamReadOptions, StreamRecord } from './types.js'
@@ -86,10 +86,6 @@ function checkStart(state: StreamState, next: number): void {
       'ERR_DURLOG_OUT_OF_RANGE',
       `the stream "${state.name}" has no record ${next} yet (its next seq is ${state.visible}): use follow to wait for it`,
     )
-}
-
-function removedStream(name: string): DurlogError {
-  return new DurlogError('ERR_DURLOG_NOT_FOUND', `the stream "${name}" was deleted while it was read`)
 }
 
 /** Settles when something of the stream becomes visible. Rejects with the signal's reason. */

@@ -107,13 +107,19 @@ export class RemoteAccess implements StreamsAccess {
     if (!Buffer.isBuffer(answer)) {
       const { fileName, end, index, ...file } = answer as SentFile
       const disk = { ...file, index: Buffer.from(index, 'base64') }
-      const to = Math.min(end, visible, disk.next)
+      const range = { from, to: Math.min(end, visible, disk.next) }
+      let read: BodyRead | undefined
       try {
-        return await readFileBody(this.#files, { name, encoding: meta.encoding, fileName, disk }, { from, to }, body)
+        read = await readFileBody(this.#files, { name, encoding: meta.encoding, fileName, disk }, range, body)
       } catch {
         // Retention or a deletion may have removed the file, or this process may have no free descriptor: let the
         // owner read.
         answer = await request(true)
+      }
+      if (read !== undefined) {
+        // If the stream was deleted meanwhile, the file may be that of a new stream with the same name.
+        if ((await this.find(name))?.created !== created) throw noSuchStream(name)
+        return read
       }
     }
     return addBody(answer as Buffer, from, body)

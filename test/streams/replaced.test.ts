@@ -1,0 +1,68 @@
+/** A stream that is deleted and created again, with files of the same names, while it is read. */
+import { afterEach, expect, test, vi } from 'vitest'
+import { native } from '../../src/native/native.js'
+import { accessOf } from '../../src/streams/access.js'
+import { Body } from '../../src/streams/body.js'
+import type { Streams } from '../../src/streams/index.js'
+import { codeOf } from '../fixtures/scratch.js'
+import { mode, scratchStreams } from '../fixtures/streams.js'
+
+/** Called before a file of a stream is opened. */
+let beforeOpen: () => Promise<void> = async () => {}
+
+vi.mock('../../src/streams/read-file.js', async (original) => {
+  const { ReadFile } = (await original()) as typeof import('../../src/streams/read-file.js')
+  return {
+    ReadFile: {
+      open: async (path: string) => {
+        await beforeOpen()
+        return ReadFile.open(path)
+      },
+    },
+  }
+})
+const { readStreamBody } = native
+native.readStreamBody = async (...call) => {
+  await beforeOpen()
+  return readStreamBody(...call)
+}
+
+afterEach(() => {
+  mode.exclusive = true
+})
+
+async function store(streams: Streams<unknown>, value: string): Promise<void> {
+  for (let at = 0; at < 3; at++) await streams.stream('s').append(value)
+  await streams.checkpoint()
+}
+
+/** Replaces the stream by another one with values of the same length. */
+function replaceOnce(streams: Streams<unknown>): void {
+  beforeOpen = async () => {
+    beforeOpen = async () => {}
+    await streams.stream('s').delete()
+    await store(streams, 'new')
+  }
+}
+
+test('a reader of a stream never gets the records of a new stream with the same name', async () => {
+  const { streams } = await scratchStreams()
+  await store(streams, 'old')
+  const reader = streams.stream('s').read({ from: 1 })
+  replaceOnce(streams)
+  expect(await codeOf(reader.next())).toBe('ERR_DURLOG_NOT_FOUND')
+})
+
+test.each([true, false])(
+  'an answer never has the records of a new stream with the same name (exclusive: %s)',
+  async (exclusive) => {
+    mode.exclusive = exclusive
+    const { streams } = await scratchStreams()
+    await store(streams, 'old')
+    const access = accessOf(streams)
+    const view = await access.find('s', true)
+    const body = new Body('json', 1000)
+    replaceOnce(streams)
+    expect(await codeOf(Promise.resolve(access.read(view as never, 1, body)))).toBe('ERR_DURLOG_NOT_FOUND')
+  },
+)
