@@ -10,7 +10,7 @@ import { frameData } from './file-format.js'
 import { ReadFile, readRange } from './file-io.js'
 import type { FolderFiles } from './folder-files.js'
 import { INDEX_ENTRY_BYTES, IndexPart } from './record-index.js'
-import type { FileDisk } from './state.js'
+import type { FileDisk, StreamState } from './state.js'
 import type { StreamRecord } from './types.js'
 
 /** The limits of one read of a file. A record that is longer than the limit is read whole. */
@@ -41,15 +41,9 @@ interface Chunk {
 
 const NO_CHUNK: Chunk = { from: 0, to: 0, index: NO_PART, start: 0, bytes: EMPTY }
 
-/** The members of StreamState that name its files. */
-export interface FileOwner {
-  readonly name: string
-  fileName(first: number): string
-}
-
 export class StreamFile {
   readonly #files: FolderFiles
-  readonly #owner: FileOwner
+  readonly #owner: StreamState
   readonly #codec: StreamCodec
   #file: ReadFile | undefined
   #index: ReadFile | undefined
@@ -65,7 +59,7 @@ export class StreamFile {
   #checked = 0
   #crc = 0
 
-  constructor(files: FolderFiles, owner: FileOwner, codec: StreamCodec) {
+  constructor(files: FolderFiles, owner: StreamState, codec: StreamCodec) {
     this.#files = files
     this.#owner = owner
     this.#codec = codec

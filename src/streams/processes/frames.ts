@@ -29,7 +29,7 @@ export const FrameType = {
   pong: 39,
   event: 40,
   unwelcome: 41,
-  chunk: 42,
+  body: 42,
 } as const
 export type FrameType = (typeof FrameType)[keyof typeof FrameType]
 

@@ -97,7 +97,7 @@ export class Link {
     this.#add(this.#submits, { bytes, start, end, onAnswer, reject })
   }
 
-  /** Settles with the value of the answer, or with the payload if the answer is a chunk of records. */
+  /** Settles with the value of the answer, or with the payload if the answer is a body. */
   call(call: Call): Promise<unknown> {
     if (this.#failure !== undefined) return Promise.reject(this.#failure)
     const { bytes, start, end } = this.#maker.json(FrameType.call, this.#calls.next, call)
@@ -230,7 +230,7 @@ export class Link {
   #onFrame(frame: Frame): void {
     const { type, id } = frame
     if (type === FrameType.stored || type === FrameType.refused) this.#answered(this.#submits, frame)
-    else if (type === FrameType.answer || type === FrameType.chunk) this.#answered(this.#calls, frame)
+    else if (type === FrameType.answer || type === FrameType.body) this.#answered(this.#calls, frame)
     else if (type === FrameType.records || type === FrameType.readEnded) this.#reads.get(id)?.receive(frame)
     else if (type === FrameType.readFailed) {
       const error = receivedError(jsonOf(frame))

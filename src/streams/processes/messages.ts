@@ -252,7 +252,7 @@ export function bodyFrame(
   { next, timeMs = -1 }: BodyRead,
   { records }: Body,
 ): MadeFrame {
-  let at = maker.begin(FrameType.chunk, id, BODY_HEADER_BYTES + records.length)
+  let at = maker.begin(FrameType.body, id, BODY_HEADER_BYTES + records.length)
   at = maker.bytes.writeUIntLE(next, at, 6)
   at = maker.bytes.writeIntLE(timeMs, at, 6)
   records.copy(maker.bytes, at)
@@ -280,9 +280,9 @@ export function receivedError(sent: unknown): DurlogError {
   return new DurlogError(code, message, details)
 }
 
-/** The value of the answer to a call, or the payload of a chunk of records. Throws the error of the answer. */
+/** The value of the answer to a call, or the payload of a body. Throws the error of the answer. */
 export function answeredValue(answer: Frame): unknown {
-  if (answer.type === FrameType.chunk) return payloadOf(answer)
+  if (answer.type === FrameType.body) return payloadOf(answer)
   const { value, error } = jsonOf(answer) as { value: unknown; error?: unknown }
   if (error !== undefined) throw receivedError(error)
   return value
