@@ -46,16 +46,16 @@ export async function chooseArchive(
 }
 
 /** The number of requests that are in flight at the same time. */
-const LANES = 8
+const CONCURRENT_REQUESTS = 8
 
 /** Reads the facts of every piece. Leaves out pieces that were deleted after they were listed. */
 export async function allFacts(manifest: Manifest): Promise<PieceFacts[]> {
   const found: (PieceFacts | undefined)[] = []
   let next = 0
-  const lane = async (): Promise<void> => {
+  const worker = async (): Promise<void> => {
     for (let at = next++; at < manifest.entries.length; at = next++) found[at] = await manifest.facts(at)
   }
-  await Promise.all(Array.from({ length: LANES }, lane))
+  await Promise.all(Array.from({ length: CONCURRENT_REQUESTS }, worker))
   return found.filter((facts) => facts !== undefined)
 }
 

@@ -1,9 +1,7 @@
 /** The names, defaults and checks of `ArchiveOptions`. */
-import { invalidArgument } from '../errors.js'
-import type { ReadableLog } from '../index.js'
-import { bag, shown, whole } from '../options/checks.js'
+import { bag, whole } from '../options/checks.js'
 import { checkCursorName } from '../options/cursor-options.js'
-import { type ResolvedReplicatorOptions, resolveShipperOptions } from '../ship/options.js'
+import { checkLog, type ResolvedReplicatorOptions, resolveShipperOptions } from '../ship/options.js'
 import { BUCKET_OPTION_NAMES, type ResolvedBucket, resolveBucket } from './bucket-options.js'
 import type { ArchiveOptions } from './types.js'
 
@@ -34,16 +32,14 @@ export interface ResolvedArchiveOptions {
 
 /** Throws ERR_DURLOG_INVALID_ARGUMENT. */
 export function resolveArchiveOptions(log: unknown, options: unknown): ResolvedArchiveOptions {
-  const known = log as Partial<ReadableLog> | null | undefined
-  if (typeof known?.cursor !== 'function' || typeof known.uuid !== 'string')
-    throw invalidArgument(`log must be a log that open() returned; got ${shown(log)}`)
+  checkLog(log)
   const given = bag('archive options', options, NAMES) as unknown as ArchiveOptions
   const flushMs = whole('flushMs', given.flushMs, { min: 1, max: MAX_MS, unit: 'milliseconds' }, 10_000)
   const { cursor = 'archive', retryForMs, laggingMs = Math.min(MAX_MS, LAGGING_FLUSHES * flushMs), signal } = given
   checkCursorName(cursor)
   return {
     bucket: resolveBucket(given),
-    replicator: resolveShipperOptions(log as ReadableLog, {
+    replicator: resolveShipperOptions(log, {
       cursor,
       retryForMs,
       laggingMs,

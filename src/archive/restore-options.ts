@@ -4,6 +4,7 @@ import type { ReadableLog } from '../index.js'
 import { checkSignal } from '../options/abort-signal.js'
 import { checkSeq, resolveDir, toTimeMs } from '../options/call-options.js'
 import { bag, flag, shown, whole } from '../options/checks.js'
+import { resolveRetryFor } from '../ship/options.js'
 import { BUCKET_OPTION_NAMES, type ResolvedBucket, resolveBucket } from './bucket-options.js'
 import type { ArchiveChoice, ReadArchiveOptions, RestoreArchiveOptions } from './types.js'
 
@@ -62,7 +63,7 @@ export function resolveRestore(options: unknown): ResolvedRestore {
     untilMs: until === undefined ? Number.POSITIVE_INFINITY : resolveTime(until),
     follow,
     pollMs: whole('pollMs', given.pollMs, MS, 1000),
-    retryForMs: retryForMs === Number.POSITIVE_INFINITY ? retryForMs : whole('retryForMs', retryForMs, MS, Infinity),
+    retryForMs: resolveRetryFor(retryForMs),
     onProgress,
     signal: checkSignal(given.signal),
   }

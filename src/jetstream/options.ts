@@ -1,8 +1,7 @@
 /** The names, defaults and checks of `ShipOptions`, `NatsAccess` and `JetStreamPlace`. */
 import { invalidArgument } from '../errors.js'
-import type { ReadableLog } from '../index.js'
 import { bag, choice, flag, shown, whole } from '../options/checks.js'
-import { type ResolvedShipperOptions, resolveShipperOptions, SHIPPER_OPTION_NAMES } from '../ship/options.js'
+import { checkLog, type ResolvedShipperOptions, resolveShipperOptions, SHIPPER_OPTION_NAMES } from '../ship/options.js'
 import { resolveServers, type ServerAddress } from './servers.js'
 import type { JetStreamPlace, NatsAccess, NatsTls, ShipOptions } from './types.js'
 
@@ -44,13 +43,11 @@ export interface ResolvedShipOptions extends ResolvedPlace {
 
 /** Throws ERR_DURLOG_INVALID_ARGUMENT. */
 export function resolveShipOptions(log: unknown, options: unknown): ResolvedShipOptions {
-  const known = log as Partial<ReadableLog> | null | undefined
-  if (typeof known?.cursor !== 'function' || typeof known.uuid !== 'string')
-    throw invalidArgument(`log must be a log that open() returned; got ${shown(log)}`)
+  checkLog(log)
   const given = bag('ship options', options, SHIP_NAMES) as unknown as ShipOptions
   return {
     ...resolvePlace(given),
-    shipper: resolveShipperOptions(log as ReadableLog, given),
+    shipper: resolveShipperOptions(log, given),
     replicas: whole('replicas', given.replicas, { min: 1, max: 5, unit: 'replicas' }, 1),
     create: flag('create', given.create, true),
     split: choice('oversized', given.oversized, ['split', 'refuse'], 'split') === 'split',

@@ -4,6 +4,7 @@ import { checkSignal } from '../options/abort-signal.js'
 import { checkSeq, toTimeMs } from '../options/call-options.js'
 import { bag, flag, shown, whole } from '../options/checks.js'
 import { DEFAULTS, SEGMENT_BYTES_RANGE } from '../options/open-options.js'
+import { resolveRetryFor } from '../ship/options.js'
 import { PLACE_NAMES, type ResolvedPlace, resolvePlace } from './options.js'
 import type { RestoreOptions } from './types.js'
 
@@ -60,10 +61,7 @@ export function resolveRestoreOptions(options: unknown): ResolvedRestoreOptions 
     untilMs: until === undefined ? Number.POSITIVE_INFINITY : toTimeMs('until', until),
     follow,
     segmentBytes: whole('segmentBytes', given.segmentBytes, SEGMENT_BYTES_RANGE, DEFAULTS.segmentBytes),
-    retryForMs:
-      retryForMs === Number.POSITIVE_INFINITY
-        ? retryForMs
-        : whole('retryForMs', retryForMs, { min: 1, max: 2 ** 31 - 1, unit: 'milliseconds' }, Number.POSITIVE_INFINITY),
+    retryForMs: resolveRetryFor(retryForMs),
     onProgress,
     signal: checkSignal(given.signal),
   }

@@ -41,11 +41,23 @@ export interface ResolvedShipperOptions extends ResolvedReplicatorOptions {
 }
 
 /** Throws ERR_DURLOG_INVALID_ARGUMENT. */
+export function checkLog(log: unknown): asserts log is ReadableLog {
+  const { cursor, uuid } = Object(log) as Partial<ReadableLog>
+  if (typeof cursor !== 'function' || typeof uuid !== 'string')
+    throw invalidArgument(`log must be a log that open() returned; got ${shown(log)}`)
+}
+
+/** Infinity without a limit. Throws ERR_DURLOG_INVALID_ARGUMENT. */
+export function resolveRetryFor(value: unknown): number {
+  const range = { min: 1, max: MAX_MS, unit: 'milliseconds' }
+  return value === Number.POSITIVE_INFINITY ? value : whole('retryForMs', value, range, Number.POSITIVE_INFINITY)
+}
+
+/** Throws ERR_DURLOG_INVALID_ARGUMENT. */
 export function resolveShipperOptions(log: ReadableLog, given: ShipperOptions): ResolvedShipperOptions {
   const { cursor, retryForMs } = given
   if (cursor !== undefined && typeof cursor !== 'string')
     throw invalidArgument(`cursor must be a cursor's name; got ${shown(cursor)}`)
-  const ms = { min: 1, max: MAX_MS, unit: 'milliseconds' }
   return {
     cursor: cursor ?? 'ship',
     maxInFlight: whole('maxInFlight', given.maxInFlight, { min: 1, max: 65_536, unit: 'records' }, 2000),
@@ -55,8 +67,8 @@ export function resolveShipperOptions(log: ReadableLog, given: ShipperOptions): 
       { min: 1, max: 2 ** 31, unit: 'bytes' },
       8 * MIB,
     ),
-    retryForMs: retryForMs === Number.POSITIVE_INFINITY ? retryForMs : whole('retryForMs', retryForMs, ms, Infinity),
-    laggingMs: whole('laggingMs', given.laggingMs, ms, 10_000),
+    retryForMs: resolveRetryFor(retryForMs),
+    laggingMs: whole('laggingMs', given.laggingMs, { min: 1, max: MAX_MS, unit: 'milliseconds' }, 10_000),
     skipGaps: flag('skipGaps', given.skipGaps, false),
     keep: resolveKeep(log, given.keepAfterAck),
     signal: checkSignal(given.signal),
