@@ -10,8 +10,8 @@ import { mode, scratchStreams } from '../fixtures/streams.js'
 /** Called before a file of a stream is opened. */
 let beforeOpen: () => Promise<void> = async () => {}
 
-vi.mock('../../src/streams/read-file.js', async (original) => {
-  const { ReadFile } = (await original()) as typeof import('../../src/streams/read-file.js')
+vi.mock('../../src/streams/file-io.js', async (original) => {
+  const { ReadFile } = (await original()) as typeof import('../../src/streams/file-io.js')
   return {
     ReadFile: {
       open: async (path: string) => {
