@@ -11,8 +11,9 @@ import { mode, scratchStreams } from '../fixtures/streams.js'
 let beforeOpen: () => Promise<void> = async () => {}
 
 vi.mock('../../src/streams/file-io.js', async (original) => {
-  const { ReadFile } = (await original()) as typeof import('../../src/streams/file-io.js')
+  const { ReadFile, ...others } = (await original()) as typeof import('../../src/streams/file-io.js')
   return {
+    ...others,
     ReadFile: {
       open: async (path: string) => {
         await beforeOpen()
