@@ -30,6 +30,8 @@ const BATCH_RECORDS = 256
 const BEGIN = JSON.stringify({ kind: 'begin' } satisfies StoredRecord)
 /** The catalog may have this many dead records more than it has streams. */
 const SLACK_RECORDS = 4096
+/** The limit of the dead records of requests, which may be long, in bytes. */
+const SLACK_BYTES: number = CATALOG_SEGMENT_BYTES
 
 /** The state as of the last complete group. A group is the records of one checkpoint. */
 export interface CatalogState extends LoadedStreams {
@@ -46,6 +48,8 @@ export class Catalog {
   readonly #live = new Map<string, number>()
   /** No record before this seq is live. */
   #liveFrom = 0
+  /** The records of requests from `#liveFrom` on: for some of them together, the seq after the last one, and their bytes. */
+  #requests: { end: number; bytes: number }[] = []
 
   constructor(log: Log) {
     this.#log = log
@@ -57,6 +61,7 @@ export class Catalog {
    */
   async load(): Promise<CatalogState> {
     this.#live.clear()
+    this.#requests = []
     const log = this.#log
     const rows = new CatalogRows(log.firstSeq, log.nextSeq)
     const slice = new TimeSlice()
@@ -78,6 +83,7 @@ export class Catalog {
         }
         if (record.kind === 'requests') {
           requests.push([record.client, record.requests])
+          this.#requests.push({ end: seq + 1, bytes: data.length })
           continue
         }
         // If a group without a commit came before, its checkpoint did not end.
@@ -121,11 +127,15 @@ export class Catalog {
       const seq = writer.put(text)
       newSeqs.set(state.name, snapshot === undefined ? undefined : seq)
     }
+    const stored = { end: groupStart, bytes: 0 }
     for (const text of requestTexts(requests)) {
       if (!writer.hasRoom(text.length)) await writer.flush()
-      writer.put(text)
+      stored.end = writer.put(text) + 1
+      stored.bytes += text.length
     }
     const liveFrom = await this.#moveOldest(groupStart, writer, newSeqs)
+    this.#requests = this.#requests.filter(({ end }) => end > liveFrom)
+    if (stored.bytes > 0) this.#requests.push(stored)
     await writer.flush()
     await log.append(JSON.stringify({ kind: 'commit', version: FORMAT_VERSION, ...head }), { durability: level })
     await this.#noteAll(newSeqs.keys(), newSeqs.values())
@@ -151,9 +161,10 @@ export class Catalog {
     newSeqs: Map<string, number | undefined>,
   ): Promise<number> {
     const from = Math.max(this.#liveFrom, this.#log.firstSeq)
-    if (groupStart - from <= 2 * this.#live.size + SLACK_RECORDS) return from
+    const requestBytes = this.#requests.reduce((sum, { bytes }) => sum + bytes, 0)
+    if (groupStart - from <= 2 * this.#live.size + SLACK_RECORDS && requestBytes <= SLACK_BYTES) return from
     // Look at twice as many records as this group has added, so that the catalog becomes shorter.
-    const end = Math.min(from + 2 * newSeqs.size + SLICE_RECORDS, groupStart)
+    const end = Math.min(from + 2 * (writer.next - groupStart) + SLICE_RECORDS, groupStart)
     const slice = new TimeSlice()
     for await (const batch of this.#log.read({ from, to: end }).batches(BATCH_RECORDS)) {
       for (const { seq, data } of batch) {
@@ -197,11 +208,12 @@ class SliceWriter {
   readonly #log: Log
   #records: (string | Buffer)[] = []
   #length = 0
-  #next: number
+  /** The seq of the next record. */
+  next: number
 
   constructor(log: Log) {
     this.#log = log
-    this.#next = log.nextSeq
+    this.next = log.nextSeq
   }
 
   /**
@@ -216,7 +228,7 @@ class SliceWriter {
   put(record: string | Buffer): number {
     this.#records.push(record)
     this.#length += record.length
-    return this.#next++
+    return this.next++
   }
 
   async flush(): Promise<void> {

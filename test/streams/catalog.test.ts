@@ -57,6 +57,30 @@ test('a catalog returns the newest state of every stream, the oldest first, and 
   ])
 })
 
+test('a catalog stays short if each group has long records of requests', async () => {
+  const dir = join(scratchDir(), 'catalog')
+  const options = { segmentBytes: CATALOG_SEGMENT_BYTES, durability: 'memory' } as const
+  let catalog = new Catalog(await open(dir, options))
+  const seqs = Array.from({ length: 65_535 }, (_, at) => 1_000_000_000 + at)
+  const stored: StoredRequests = [['client', [[0, seqs]]]]
+  await catalog.store([change('rare', 1)], [], head(0))
+  for (let group = 1; group < 120; group++) {
+    // Opened again, the catalog knows the length of its records.
+    if (group % 50 === 0) {
+      await catalog.close()
+      catalog = new Catalog(await open(dir, options))
+      await catalog.load()
+    }
+    await catalog.store([change('s', group)], stored, head(group))
+    await catalog.trim()
+  }
+  await catalog.close()
+  expect(readdirSync(dir).filter((file) => file.endsWith('.seg')).length).toBeLessThan(4)
+  const { streams, requests } = await new Catalog(await openUntilDone(dir)).load()
+  expect([streams.get('rare')?.next, streams.get('s')?.next]).toEqual([1, 119])
+  expect(requests).toEqual(stored)
+})
+
 test('a group without its commit is ignored, and the next group is valid', async () => {
   const dir = join(scratchDir(), 'catalog')
   const log = await open(dir, { segmentBytes: 65_536 })
