@@ -157,7 +157,6 @@ constexpr std::pair<const char*, Napi::Value (*)(const Napi::CallbackInfo&)> kEx
     {"pointReader", MakePointReader},
     {"openLivePage", OpenLivePage},
     {"openStreamFiles", OpenStreamFiles},
-    {"readStreamBody", ReadStreamBody},
     {"measure", Measure},
     {"cuts", CutsOf},
     {"bounds", BoundsOf},

@@ -17,6 +17,5 @@ Napi::Value PlanRetentionOf(const Napi::CallbackInfo& info);
 Napi::Value LockTrimsOf(const Napi::CallbackInfo& info);
 Napi::Value CheckTrimsOf(const Napi::CallbackInfo& info);
 Napi::Value OpenStreamFiles(const Napi::CallbackInfo& info);
-Napi::Value ReadStreamBody(const Napi::CallbackInfo& info);
 
 }  // namespace durlog

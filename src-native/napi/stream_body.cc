@@ -1,18 +1,20 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 
 #include "napi/async_task.h"
 #include "napi/convert.h"
-#include "napi/exports.h"
+#include "napi/stream_folders.h"
 #include "streams/body_reader.h"
 
 namespace durlog {
 namespace {
 
 struct BodyJob {
+  std::shared_ptr<StreamFolders> folders;
   StreamFile file;
   uint64_t from = 0;
   uint64_t to = 0;
@@ -38,26 +40,28 @@ Napi::Value FromBody(Napi::Env env, const StreamBody& body) {
 
 }  // namespace
 
-Napi::Value ReadStreamBody(const Napi::CallbackInfo& info) {
+Napi::Value ReadStreamBody(const Napi::CallbackInfo& info, std::shared_ptr<StreamFolders> folders) {
   const Napi::Env env = info.Env();
   const auto job = std::make_shared<BodyJob>();
+  job->folders = std::move(folders);
   StreamFile& file = job->file;
-  file.records_folder = info[0].As<Napi::String>();
-  file.index_folder = info[1].As<Napi::String>();
-  file.name = info[2].As<Napi::String>();
-  file.encoding = static_cast<StreamEncoding>(info[3].As<Napi::Number>().Uint32Value());
-  const Napi::Object disk = info[4].As<Napi::Object>();
+  file.name = info[0].As<Napi::String>();
+  file.encoding = static_cast<StreamEncoding>(info[1].As<Napi::Number>().Uint32Value());
+  const Napi::Object disk = info[2].As<Napi::Object>();
   file.first = WholeAt(disk, "first");
   file.next = WholeAt(disk, "next");
   file.bytes = WholeAt(disk, "bytes");
   file.crc = disk.Get("crc").As<Napi::Number>().Uint32Value();
-  const auto index = disk.Get("index").As<Napi::Uint8Array>();
+  Napi::Uint8Array index = disk.Get("index").As<Napi::Uint8Array>();
   file.index = Bytes{index.Data(), index.ByteLength()};
-  job->from = static_cast<uint64_t>(info[5].As<Napi::Number>().DoubleValue());
-  job->to = static_cast<uint64_t>(info[6].As<Napi::Number>().DoubleValue());
-  Napi::Uint8Array into = info[7].As<Napi::Uint8Array>();
+  job->from = static_cast<uint64_t>(info[3].As<Napi::Number>().DoubleValue());
+  job->to = static_cast<uint64_t>(info[4].As<Napi::Number>().DoubleValue());
+  Napi::Uint8Array into = info[5].As<Napi::Uint8Array>();
   job->into = into.Data();
   job->room = into.ByteLength();
+  const std::optional<StreamBody> cached = ReadCachedBody(
+      *job->folders->records, *job->folders->index, file, job->from, job->to, job->into, job->room);
+  if (cached) return FromBody(env, *cached);
   const Napi::Array memory = Napi::Array::New(env);
   memory.Set(uint32_t{0}, index);
   memory.Set(uint32_t{1}, into);
@@ -65,8 +69,9 @@ Napi::Value ReadStreamBody(const Napi::CallbackInfo& info) {
   return RunFor(
       env,
       [job] {
-        return BodyReader(DefaultFileSystem(), job->file, job->into, job->room)
-            .Read(job->from, job->to);
+        BodyReader reader(*job->folders->records, *job->folders->index, job->file, job->into,
+                          job->room);
+        return reader.Read(job->from, job->to);
       },
       FromBody, [job] { job->memory.Reset(); });
 }

@@ -8,6 +8,7 @@
 #include "napi/async_task.h"
 #include "napi/convert.h"
 #include "napi/exports.h"
+#include "napi/stream_folders.h"
 #include "napi/wrapped_class.h"
 #include "streams/store_streams.h"
 
@@ -21,11 +22,6 @@ constexpr uint32_t kRemoves = 2;
 constexpr uint32_t kHasFile = 4;
 constexpr size_t kResultFields = 4;
 
-struct Folders {
-  std::unique_ptr<Directory> records;
-  std::unique_ptr<Directory> index;
-};
-
 // A NativeRecordSlab. The worker reads its memory while JavaScript may add later records.
 struct RecordSlab {
   const uint8_t* bytes = nullptr;
@@ -36,7 +32,7 @@ struct RecordSlab {
 };
 
 struct StoreJob {
-  std::shared_ptr<Folders> folders;
+  std::shared_ptr<StreamFolders> folders;
   std::vector<RecordSlab> slabs;
   const double* positions = nullptr;
   size_t position_count = 0;
@@ -138,12 +134,13 @@ Napi::Value FromJob(Napi::Env env, const StoreJob& job) {
   return object;
 }
 
-class StreamFilesWrap final : public Wrapped<StreamFilesWrap, std::shared_ptr<Folders>> {
+class StreamFilesWrap final : public Wrapped<StreamFilesWrap, std::shared_ptr<StreamFolders>> {
  public:
   static constexpr const char* kName = "NativeStreamFiles";
   static Napi::Function Define(Napi::Env env) {
     return DefineClass(env, kName,
                        {InstanceMethod<&StreamFilesWrap::Store>("store"),
+                        InstanceMethod<&StreamFilesWrap::ReadBody>("readBody"),
                         InstanceMethod<&StreamFilesWrap::SyncAll>("syncAll"),
                         InstanceMethod<&StreamFilesWrap::Close>("close")});
   }
@@ -177,6 +174,11 @@ class StreamFilesWrap final : public Wrapped<StreamFilesWrap, std::shared_ptr<Fo
         [job](Napi::Env env) { return FromJob(env, *job); }, [job] { job->memory.Reset(); });
   }
 
+  Napi::Value ReadBody(const Napi::CallbackInfo& info) {
+    if (IsClosed(info.Env())) return Napi::Value();
+    return ReadStreamBody(info, held_);
+  }
+
   Napi::Value SyncAll(const Napi::CallbackInfo& info) {
     if (IsClosed(info.Env())) return Napi::Value();
     return RunAsync(
@@ -204,8 +206,8 @@ Napi::Value OpenStreamFiles(const Napi::CallbackInfo& info) {
   const std::string index = info[1].As<Napi::String>();
   return RunFor(
       info.Env(),
-      [records, index]() -> Result<std::shared_ptr<Folders>> {
-        auto folders = std::make_shared<Folders>();
+      [records, index]() -> Result<std::shared_ptr<StreamFolders>> {
+        auto folders = std::make_shared<StreamFolders>();
         DURLOG_ASSIGN_OR_RETURN(folders->records,
                                 DefaultFileSystem().OpenDirectory(records, false));
         DURLOG_ASSIGN_OR_RETURN(folders->index, DefaultFileSystem().OpenDirectory(index, false));

@@ -18,6 +18,15 @@ constexpr uint64_t kSpareEntries = 16;
 constexpr uint64_t kEntriesMax = 16 << 10;
 // A record has at most 8 MiB, and fills at most the rest of one page before and after it.
 constexpr uint64_t kStoredRecordMax = (8 << 20) + 2 * 4096;
+// The limit of the bytes that are read on the calling thread. More would take longer than a change
+// of threads.
+constexpr size_t kCachedBytesMax = 64 << 10;
+
+uint64_t AverageBytes(const StreamFile& file) {
+  return std::max<uint64_t>(file.bytes / (file.next - file.first), 1);
+}
+
+Status NotCached() { return Status::Error(Code::kUnsupported, "is not in memory"); }
 
 }  // namespace
 
@@ -39,19 +48,27 @@ Result<StreamBody> BodyReader::Read(uint64_t from, uint64_t to) {
   return std::move(body_);
 }
 
+std::optional<StreamBody> ReadCachedBody(Directory& records_folder, Directory& index_folder,
+                                         const StreamFile& file, uint64_t from, uint64_t to,
+                                         uint8_t* into, size_t room) {
+  if ((to - from) * AverageBytes(file) > kCachedBytesMax) return std::nullopt;
+  BodyReader reader(records_folder, index_folder, file, into, std::min(room, kCachedBytesMax));
+  reader.cached_only_ = true;
+  Result<StreamBody> body = reader.Read(from, to);
+  if (!body.ok() || body->next < to) return std::nullopt;
+  return std::move(*body);
+}
+
 // Leaves `file` empty, with a problem, if the file does not exist.
-Status BodyReader::OpenIn(const std::string& folder, const std::string& name,
-                          std::unique_ptr<File>* file) {
+Status BodyReader::OpenIn(Directory& folder, const std::string& name, std::unique_ptr<File>* file) {
   if (*file != nullptr) return Status::Ok();
-  Result<std::unique_ptr<Directory>> directory = file_system_.OpenDirectory(folder, false);
-  if (directory.status().code() == Code::kNotFound) {
-    body_.problem = folder + " is missing";
-    return Status::Ok();
+  if (cached_only_) {
+    *file = folder.OpenCached(name);
+    return *file != nullptr ? Status::Ok() : NotCached();
   }
-  if (!directory.ok()) return directory.TakeStatus();
-  Result<std::unique_ptr<File>> opened = (*directory)->Open(name, OpenMode::kRead);
+  Result<std::unique_ptr<File>> opened = folder.Open(name, OpenMode::kRead);
   if (opened.status().code() == Code::kNotFound) {
-    body_.problem = (*directory)->PathOf(name) + " is missing";
+    body_.problem = folder.PathOf(name) + " is missing";
     return Status::Ok();
   }
   if (!opened.ok()) return opened.TakeStatus();
@@ -59,22 +76,28 @@ Status BodyReader::OpenIn(const std::string& folder, const std::string& name,
   return Status::Ok();
 }
 
+Result<size_t> BodyReader::ReadAt(File& file, uint64_t offset, uint8_t* to, size_t length) const {
+  if (!cached_only_) return file.ReadAt(offset, to, length);
+  const std::optional<size_t> read = file.ReadCachedAt(offset, to, length);
+  if (read != length) return NotCached();
+  return length;
+}
+
 // Loads the entries of the next record, of the one before it and of later ones.
 Status BodyReader::LoadIndex(uint64_t to) {
   const uint64_t in_memory = file_.next - file_.index.size / kIndexEntryBytes;
-  const uint64_t average = std::max<uint64_t>(file_.bytes / (file_.next - file_.first), 1);
-  const uint64_t expected = (room_ - body_.size) / average + kSpareEntries;
+  const uint64_t expected = (room_ - body_.size) / AverageBytes(file_) + kSpareEntries;
   const uint64_t end = std::min(to, body_.next + std::min(expected, kEntriesMax));
   const uint64_t start = body_.next == file_.first ? body_.next : body_.next - 1;
   at_next_ = static_cast<size_t>(body_.next - start);
   entries_.resize(static_cast<size_t>(end - start) * kIndexEntryBytes);
   uint8_t* at = entries_.data();
   if (start < in_memory) {
-    DURLOG_RETURN_IF_ERROR(OpenIn(file_.index_folder, file_.name, &index_));
+    DURLOG_RETURN_IF_ERROR(OpenIn(index_folder_, file_.name, &index_));
     if (index_ == nullptr) return Status::Ok();
     const size_t length = static_cast<size_t>(std::min(end, in_memory) - start) * kIndexEntryBytes;
     const uint64_t offset = (start - file_.first) * kIndexEntryBytes;
-    DURLOG_ASSIGN_OR_RETURN(const size_t read, index_->ReadAt(offset, at, length));
+    DURLOG_ASSIGN_OR_RETURN(const size_t read, ReadAt(*index_, offset, at, length));
     if (read < length) {
       body_.problem = "its index is too short";
       return Status::Ok();
@@ -117,7 +140,7 @@ size_t BodyReader::CountThatFits(uint64_t from) {
 Status BodyReader::AddRecords(uint64_t from, size_t count) {
   const char* const extension =
       file_.encoding == StreamEncoding::kBytes ? kFramesExtension : kLinesExtension;
-  DURLOG_RETURN_IF_ERROR(OpenIn(file_.records_folder, file_.name + extension, &records_));
+  DURLOG_RETURN_IF_ERROR(OpenIn(records_folder_, file_.name + extension, &records_));
   if (records_ == nullptr) return Status::Ok();
   if (body_.next == from) {
     body_.time_ms = Load48(entries_.data() + at_next_ * kIndexEntryBytes + kIndexTimeAt);
@@ -125,7 +148,7 @@ Status BodyReader::AddRecords(uint64_t from, size_t count) {
   const uint64_t start = at_next_ == 0 ? 0 : EndAt(0);
   uint8_t* const bytes = into_ + body_.size;
   const size_t length = static_cast<size_t>(EndAt(at_next_ + count - 1) - start);
-  DURLOG_ASSIGN_OR_RETURN(const size_t read, records_->ReadAt(start, bytes, length));
+  DURLOG_ASSIGN_OR_RETURN(const size_t read, ReadAt(*records_, start, bytes, length));
   if (start == checked_) {
     crc_ = Crc32c(crc_, bytes, read);
     checked_ += read;

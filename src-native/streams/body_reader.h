@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,10 +23,7 @@ enum class StreamEncoding : uint8_t {
 
 // A file of a stream as of the stream's last checkpoint.
 struct StreamFile {
-  // The names of the folders of the records and of the indexes, and of the files in them: the
-  // file of the records has an extension.
-  std::string records_folder;
-  std::string index_folder;
+  // The name of the index's file. The file of the records has the same name with an extension.
   std::string name;
   StreamEncoding encoding = StreamEncoding::kBytes;
   // The file has the records from `first` to `next` - 1, which end at the offset `bytes`.
@@ -52,8 +50,13 @@ struct StreamBody {
 class BodyReader {
  public:
   // `into` has `room` bytes.
-  BodyReader(FileSystem& file_system, const StreamFile& file, uint8_t* into, size_t room)
-      : file_system_(file_system), file_(file), into_(into), room_(room) {}
+  BodyReader(Directory& records_folder, Directory& index_folder, const StreamFile& file,
+             uint8_t* into, size_t room)
+      : records_folder_(records_folder),
+        index_folder_(index_folder),
+        file_(file),
+        into_(into),
+        room_(room) {}
 
   // Adds the records from `from` to `to` - 1, which the file must have, until the room is almost
   // full. Stops before a record that is damaged or missing. If all records of the file are read,
@@ -61,17 +64,23 @@ class BodyReader {
   Result<StreamBody> Read(uint64_t from, uint64_t to);
 
  private:
-  Status OpenIn(const std::string& folder, const std::string& name, std::unique_ptr<File>* file);
+  friend std::optional<StreamBody> ReadCachedBody(Directory&, Directory&, const StreamFile&,
+                                                  uint64_t, uint64_t, uint8_t*, size_t);
+  Status OpenIn(Directory& folder, const std::string& name, std::unique_ptr<File>* file);
+  Result<size_t> ReadAt(File& file, uint64_t offset, uint8_t* to, size_t length) const;
   Status LoadIndex(uint64_t to);
   uint64_t EndAt(size_t entry) const;
   size_t CountThatFits(uint64_t from);
   Status AddRecords(uint64_t from, size_t count);
   uint8_t* AddRecord(uint8_t* from, uint8_t* end, uint8_t* to) const;
 
-  FileSystem& file_system_;
+  Directory& records_folder_;
+  Directory& index_folder_;
   const StreamFile& file_;
   uint8_t* const into_;
   const size_t room_;
+  // Only from the kernel's memory, so that no call waits for the device.
+  bool cached_only_ = false;
   StreamBody body_;
   std::unique_ptr<File> records_;
   std::unique_ptr<File> index_;
@@ -83,5 +92,12 @@ class BodyReader {
   uint64_t checked_ = 0;
   uint32_t crc_ = 0;
 };
+
+// Reads all records from `from` to `to` - 1, if they are short together, fit into `into`, and are
+// in the kernel's memory. Never waits for the device. nullopt if a condition is not met, or for any
+// problem: then use a BodyReader.
+std::optional<StreamBody> ReadCachedBody(Directory& records_folder, Directory& index_folder,
+                                         const StreamFile& file, uint64_t from, uint64_t to,
+                                         uint8_t* into, size_t room);
 
 }  // namespace durlog

@@ -5,25 +5,10 @@ import type { NativeCursorSummary, NativeCuts, NativeDurableCursor, NativeTrimLo
 import type { NativeExtent, NativeFrame, NativeRepairReport, NativeVerifyReport } from './inspection.js'
 import type { NativeFolderPlan, NativeLog, NativeOptions, NativeRetentionPolicy, NativeSharedLog } from './log.js'
 import type { NativeBounds, NativeLivePage, NativeLogReader, NativePointReader } from './reading.js'
-import type { NativeFileDisk, NativeStreamBody, NativeStreamFiles } from './stream-files.js'
+import type { NativeStreamFiles } from './stream-files.js'
 
 export interface Native {
   openStreamFiles(records: string, index: string): Promise<NativeStreamFiles>
-  /**
-   * Stores the records from seq `from` to seq `to` - 1 into `into`, until it is almost full. The file must have these records.
-   * `name` is that of the file without its extension. `encoding`: 1 for JSON, 2 for text, 3 for bytes. Each value of JSON is
-   * followed by a comma; the others are stored one after the other.
-   */
-  readStreamBody(
-    recordsFolder: string,
-    indexFolder: string,
-    name: string,
-    encoding: number,
-    disk: NativeFileDisk,
-    from: number,
-    to: number,
-    into: Uint8Array,
-  ): Promise<NativeStreamBody>
   setErrorClass(errorClass: typeof DurlogError): void
   /**
    * Opens a log for writing. `onProgress` is called on the calling thread, between two turns of the event loop, after counters

@@ -88,6 +88,20 @@ export interface NativeStreamBody {
 export interface NativeStreamFiles {
   store(job: NativeStreamJob): Promise<NativeStreamResult>
   /**
+   * Stores the records from seq `from` to seq `to` - 1 into `into`, until it is almost full. The file must have these records.
+   * `name` is that of the file without its extension. `encoding`: 1 for JSON, 2 for text, 3 for bytes. Each value of JSON is
+   * followed by a comma; the others are stored one after the other. Returns at once if there are few bytes to read and
+   * the system has them in memory.
+   */
+  readBody(
+    name: string,
+    encoding: number,
+    disk: NativeFileDisk,
+    from: number,
+    to: number,
+    into: Uint8Array,
+  ): NativeStreamBody | Promise<NativeStreamBody>
+  /**
    * Syncs the whole file system. Rejects if a write of any process to it has failed since the folders were opened. If the system
    * does not report such failures, rejects with ERR_DURLOG_UNSUPPORTED and syncs nothing.
    */

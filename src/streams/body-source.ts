@@ -1,6 +1,6 @@
 /** Reads records of streams as bodies of answers, from the files and from memory. */
 import { isCode, ofFileSystem } from '../errors.js'
-import { native } from '../native/native.js'
+import type { NativeStreamFiles } from '../native/stream-files.js'
 import type { Body, BodyRead } from './body.js'
 import { codecOf, ENCODING_NUMBERS } from './encoding.js'
 import type { FolderFiles } from './folder-files.js'
@@ -25,9 +25,15 @@ export interface SeqRange {
   to: number
 }
 
+/** The files of a folder of streams. */
+export interface BodyFolder {
+  files: FolderFiles
+  storage: Pick<NativeStreamFiles, 'readBody'>
+}
+
 /** Adds records of `state`, which must be visible, to `body`: see `StreamsAccess.read`. */
 export async function readBody(
-  files: FolderFiles,
+  folder: BodyFolder,
   memTable: MemTable,
   state: StreamState,
   { from, to }: SeqRange,
@@ -39,7 +45,7 @@ export async function readBody(
   const { name, meta } = owner
   const file = { name, encoding: meta.encoding, fileName: owner.fileName(disk.first), disk }
   try {
-    return await readFileBody(files, file, { from, to: Math.min(to, end, disk.next) }, body)
+    return await readFileBody(folder, file, { from, to: Math.min(to, end, disk.next) }, body)
   } catch (error) {
     // The file may be missing because retention or a deletion has removed it.
     if (isCode(error, 'ERR_DURLOG_STREAM_CHANGED')) checkKept(state, from)
@@ -49,16 +55,14 @@ export async function readBody(
 
 /** Adds records of `file`, which must have them, to `body`. */
 export async function readFileBody(
-  files: FolderFiles,
+  { files, storage }: BodyFolder,
   { name, encoding, fileName, disk }: BodyFile,
   { from, to }: SeqRange,
   body: Body,
 ): Promise<BodyRead> {
-  const { recordsFolder, indexFolder } = files
   for (;;) {
-    const number = ENCODING_NUMBERS[encoding]
-    const read = native.readStreamBody(recordsFolder, indexFolder, fileName, number, disk, from, to, body.room)
-    const { next, size, timeMs, needed, problem } = await read
+    const read = await storage.readBody(fileName, ENCODING_NUMBERS[encoding], disk, from, to, body.room)
+    const { next, size, timeMs, needed, problem } = read
     if (problem !== '') throw changedFile(name, files.records(fileName, codecOf(encoding)), next, problem)
     if (needed === 0 || !body.isEmpty) {
       body.stored(size)

@@ -107,7 +107,7 @@ export class StreamStore<V> extends EventEmitter<StreamsEvents> implements Strea
     this.access = new OwnedAccess({
       ...this.#context,
       groupThen: (items, settle) => sequencer.groupThen(items, undefined, settle),
-      read: (state, from, to, body) => readBody(files, sequencer.table.memTable, state, { from, to }, body),
+      read: (state, from, to, body) => readBody(opened, sequencer.table.memTable, state, { from, to }, body),
     })
     provideAccess(this, this.access)
     this.#all = {

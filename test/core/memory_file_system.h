@@ -29,8 +29,9 @@ struct MemoryDevice {
   size_t longest_write = SIZE_MAX;    // a longer write fails with kNoSpace
   std::optional<CacheUse> cache_use;  // the cache use of every file after its cache was dropped
   bool tells_what_is_read = true;     // cache_use counts the bytes read since
-  std::mutex names;                   // guards the folders: jobs open and rename on their workers
-  std::mutex mutex;                   // guards awaiting_full_sync
+  size_t cached_bytes = 0;  // of each file that can be read without waiting; 0: no such calls
+  std::mutex names;         // guards the folders: jobs open and rename on their workers
+  std::mutex mutex;         // guards awaiting_full_sync
   std::set<const MemoryBytes*> awaiting_full_sync;  // written to since their last SyncFull()
 };
 
@@ -52,6 +53,14 @@ class MemoryFile final : public File {
     if (step > 0) std::memcpy(to, bytes_->data() + from, step);
     if (after_read_ != nullptr && *after_read_) (*after_read_)(step);
     return step;
+  }
+  std::optional<size_t> ReadCachedAt(uint64_t offset, void* to, size_t length) override {
+    if (device_ == nullptr || device_->cached_bytes == 0) return std::nullopt;
+    const size_t end = device_->cached_bytes;
+    if (offset >= end) return size_t{0};
+    const Result<size_t> read =
+        ReadAt(offset, to, std::min(length, end - static_cast<size_t>(offset)));
+    return *read;
   }
   Status WriteAt(uint64_t offset, const void* from, size_t length) override {
     if (offset > kMaxBytes || length > kMaxBytes - offset) return Full();
@@ -155,6 +164,11 @@ class MemoryDirectory final : public Directory {
     }
     const bool direct = IsDirect(mode);
     return std::unique_ptr<File>(new MemoryFile(files_[name], &after_read_, &device_, direct));
+  }
+  std::unique_ptr<File> OpenCached(const std::string& name) override {
+    if (device_.cached_bytes == 0) return nullptr;
+    Result<std::unique_ptr<File>> file = Open(name, OpenMode::kRead);
+    return file.ok() ? std::move(*file) : nullptr;
   }
   Result<std::vector<FileEntry>> List() override {
     const std::lock_guard<std::mutex> guard(device_.names);

@@ -3,8 +3,9 @@ import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { Duplex } from 'node:stream'
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { type StreamsHandler, streamsHandler } from '../../src/http/index.js'
+import { native } from '../../src/native/native.js'
 import { accessOf, type StreamView } from '../../src/streams/access.js'
 import { Body } from '../../src/streams/body.js'
 import { readBody } from '../../src/streams/body-source.js'
@@ -142,10 +143,13 @@ test('a read whose file retention removes reports that the records are not kept'
   const { dir, streams } = await scratchStreams()
   for (let i = 0; i < 40; i++) await streams.stream('s').append(i)
   await streams.checkpoint()
+  const files = new FolderFiles(dir)
+  const storage = await native.openStreamFiles(files.recordsFolder, files.indexFolder)
+  onTestFinished(() => storage.close())
   const state = (await accessOf(streams).find('s')) as StreamState
   rmSync((await streams.stream('s').info())?.path as string)
   const reading = readBody(
-    new FolderFiles(dir),
+    { files, storage },
     new StreamTable().memTable,
     state,
     { from: 0, to: 40 },

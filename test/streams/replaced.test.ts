@@ -22,10 +22,18 @@ vi.mock('../../src/streams/file-io.js', async (original) => {
     },
   }
 })
-const { readStreamBody } = native
-native.readStreamBody = async (...call) => {
-  await beforeOpen()
-  return readStreamBody(...call)
+const { openStreamFiles } = native
+native.openStreamFiles = async (...folders) => {
+  const storage = await openStreamFiles(...folders)
+  return {
+    store: (job) => storage.store(job),
+    syncAll: () => storage.syncAll(),
+    close: () => storage.close(),
+    readBody: async (...call) => {
+      await beforeOpen()
+      return storage.readBody(...call)
+    },
+  }
 }
 
 afterEach(() => {

@@ -1,5 +1,7 @@
 /** The access of `durlog/http` to a folder of streams whose owner is another process, or another thread of this one. */
 import { isCode } from '../../errors.js'
+import { native } from '../../native/native.js'
+import type { NativeStreamFiles } from '../../native/stream-files.js'
 import type { EncodedCreation, Group, SeenState, StreamsAccess, StreamsStats, StreamView } from '../access.js'
 import type { Body, BodyRead } from '../body.js'
 import { readFileBody } from '../body-source.js'
@@ -25,6 +27,8 @@ interface Watch {
 export class RemoteAccess implements StreamsAccess {
   readonly #link: Link
   readonly #files: FolderFiles
+  /** Opened by the first read of a file. */
+  #storage: Promise<NativeStreamFiles> | undefined
   /** Earlier views of streams. An append takes from them the properties that never change while the stream exists. */
   readonly #remembered = new Map<string, StreamView>()
   readonly #watches = new Map<string, Watch>()
@@ -110,7 +114,8 @@ export class RemoteAccess implements StreamsAccess {
       const range = { from, to: Math.min(end, visible, disk.next) }
       let read: BodyRead | undefined
       try {
-        read = await readFileBody(this.#files, { name, encoding: meta.encoding, fileName, disk }, range, body)
+        const folder = { files: this.#files, storage: await this.#opened() }
+        read = await readFileBody(folder, { name, encoding: meta.encoding, fileName, disk }, range, body)
       } catch {
         // Retention or a deletion may have removed the file, or this process may have no free descriptor: let the
         // owner read.
@@ -123,6 +128,21 @@ export class RemoteAccess implements StreamsAccess {
       }
     }
     return addBody(answer as Buffer, from, body)
+  }
+
+  #opened(): Promise<NativeStreamFiles> {
+    const { recordsFolder, indexFolder } = this.#files
+    this.#storage ??= native.openStreamFiles(recordsFolder, indexFolder).catch((error) => {
+      this.#storage = undefined
+      throw error
+    })
+    return this.#storage
+  }
+
+  /** Closes the folders that reads have opened. */
+  async close(): Promise<void> {
+    const storage = await this.#storage?.catch(() => undefined)
+    storage?.close()
   }
 
   onChange(seen: SeenState, wake: () => void): () => void {

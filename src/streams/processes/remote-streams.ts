@@ -33,6 +33,7 @@ export class RemoteStreams<V> extends EventEmitter<StreamsEvents> implements Str
   readonly #host: OwnerHost
   readonly #link: Link
   readonly #context: RemoteContext
+  readonly #access: RemoteAccess
   readonly #cursors: RemoteCursors<V>
   #encoding: StreamEncoding
   #closing: Promise<void> | undefined
@@ -61,7 +62,8 @@ export class RemoteStreams<V> extends EventEmitter<StreamsEvents> implements Str
     })
     this.#cursors = new RemoteCursors(this.#link)
     this.#context = { link: this.#link, encoding: () => this.#encoding }
-    provideAccess(this, new RemoteAccess(this.#link, new FolderFiles(dir)))
+    this.#access = new RemoteAccess(this.#link, new FolderFiles(dir))
+    provideAccess(this, this.#access)
   }
 
   /** Connects to the owner, or becomes the owner and makes a checkpoint of the records that the log held. */
@@ -121,7 +123,7 @@ export class RemoteStreams<V> extends EventEmitter<StreamsEvents> implements Str
   }
 
   close(): Promise<void> {
-    this.#closing ??= this.#link.close()
+    this.#closing ??= this.#link.close().finally(() => this.#access.close())
     return this.#closing
   }
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -35,8 +36,6 @@ class BodyReaderTest : public testing::Test {
     change.record_count = records.size();
     StepLimit steps(UINT64_MAX);
     ASSERT_TRUE(StoreStreams(*folder, *folder, stored, true, &steps, &changes_).ok());
-    file_.records_folder = "memory";
-    file_.index_folder = "memory";
     file_.name = "s";
     file_.encoding = encoding;
     file_.first = kFirst;
@@ -52,7 +51,8 @@ class BodyReaderTest : public testing::Test {
 
   StreamBody Read(uint64_t from, size_t room = 1000) {
     bytes_.assign(room, '#');
-    BodyReader reader(memory_, file_, bytes_.data(), room);
+    const auto folder = std::move(memory_.OpenDirectory("memory", false).value());
+    BodyReader reader(*folder, *folder, file_, bytes_.data(), room);
     Result<StreamBody> body = reader.Read(from, file_.next);
     EXPECT_TRUE(body.ok()) << body.status().message();
     return std::move(*body);
@@ -185,6 +185,40 @@ TEST_F(BodyReaderTest, ADamagedIndexIsReported) {
       }
     }
   }
+}
+
+TEST_F(BodyReaderTest, ACachedReadReturnsAllRecordsOrNothing) {
+  Store(StreamEncoding::kJson, std::vector<std::string>(100, "12"));
+  bytes_.assign(1000, '#');
+  const auto read = [this](size_t cached_bytes, uint64_t from, size_t room) {
+    memory_.device.cached_bytes = cached_bytes;
+    const auto folder = std::move(memory_.OpenDirectory("memory", false).value());
+    return ReadCachedBody(*folder, *folder, file_, from, file_.next, bytes_.data(), room);
+  };
+  const std::optional<StreamBody> body = read(4096, kFirst + 98, 1000);
+  ASSERT_TRUE(body);
+  EXPECT_EQ(Text(*body), "12,12,");
+  EXPECT_EQ(body->next, kFirst + 100);
+  EXPECT_EQ(body->time_ms, 198u);
+  EXPECT_TRUE(read(4096, kFirst, 1000));
+  EXPECT_FALSE(read(299, kFirst, 1000)) << "a byte of the records is not in memory";
+  EXPECT_FALSE(read(0, kFirst, 1000)) << "the system cannot read without waiting";
+  EXPECT_FALSE(read(4096, kFirst, 299)) << "the records do not fit";
+  Records()[298] = 'x';
+  Records()[299] = 'x';
+  EXPECT_FALSE(read(4096, kFirst, 1000)) << "a record is damaged";
+}
+
+TEST_F(BodyReaderTest, ACachedReadIsOnlyMadeForFewBytes) {
+  Store(StreamEncoding::kBytes, std::vector<std::string>(100, std::string(1000, 'x')));
+  memory_.device.cached_bytes = 1 << 20;
+  const auto folder = std::move(memory_.OpenDirectory("memory", false).value());
+  bytes_.assign(200000, '#');
+  const auto read = [&](uint64_t from) {
+    return ReadCachedBody(*folder, *folder, file_, from, file_.next, bytes_.data(), bytes_.size());
+  };
+  EXPECT_TRUE(read(kFirst + 50));
+  EXPECT_FALSE(read(kFirst));
 }
 
 TEST(DecodeJsonString, DecodesEveryEscape) {
