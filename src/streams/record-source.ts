@@ -108,10 +108,10 @@ function ownerOf(state: StreamState, from: number): { owner: StreamState; end: n
   let owner = state
   let end = state.visible
   for (;;) {
-    const { source, meta } = owner
+    const { base, meta } = owner
     const forkSeq = meta.fork?.seq ?? 0
-    if (source === undefined || from >= forkSeq) return { owner, end }
+    if (base === undefined || from >= forkSeq) return { owner, end }
     end = Math.min(end, forkSeq)
-    owner = source
+    owner = base
   }
 }

@@ -96,6 +96,7 @@ export class StreamState implements StreamView {
    * checkpoint comes to this stream. Undefined if no checkpoint has to store the stream.
    */
   snapshot: StreamSnapshot | undefined
+  #base: StreamState | undefined
   /** The file name without a seq, which is kept from the first checkpoint on that adds records to the stream. */
   #fileName: string | undefined
 
@@ -127,14 +128,27 @@ export class StreamState implements StreamView {
     return this.meta.retention === undefined ? fileName : fileNameFrom(fileName, first)
   }
 
+  /**
+   * Of a fork: the nearest stream among its source, the source of that, and so on, that has records of the fork. A fork
+   * of a fork without records of its own has the base of that fork, so that the records of a long chain of such forks
+   * are found at once.
+   */
+  get base(): StreamState | undefined {
+    const seq = this.meta.fork?.seq ?? 0
+    let base = this.#base ?? this.source
+    while (base?.source !== undefined && seq <= (base.meta.fork?.seq ?? 0)) base = base.#base ?? base.source
+    this.#base = base
+    return base
+  }
+
   /** The oldest seq that can be read, also from the sources of a fork. */
   get firstSeq(): number {
     let first = this.#ownFirstSeq
     // A loop, because a chain of forks may be longer than the call stack allows.
-    for (let { source, meta } = this as StreamState, own = first; source !== undefined && own === meta.fork?.seq; ) {
-      own = source.#ownFirstSeq
+    for (let { base, meta } = this as StreamState, own = first; base !== undefined && own === meta.fork?.seq; ) {
+      own = base.#ownFirstSeq
       first = Math.min(first, own)
-      ;({ source, meta } = source)
+      ;({ base, meta } = base)
     }
     return first
   }
