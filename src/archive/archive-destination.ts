@@ -1,7 +1,7 @@
 /** Archives the sealed segments of a log, and parts of its active segment. */
 import { clearTimeout, setTimeout } from 'node:timers'
 import { DurlogError } from '../errors.js'
-import type { Log, ReadableLog, ReadOnlyLog } from '../index.js'
+import type { Log, ReadOnlyLog } from '../index.js'
 import { ShipConflict } from '../ship/conflict.js'
 import type { Destination, ReplicationSession } from '../ship/destination.js'
 import { gapError } from '../ship/start.js'
@@ -37,7 +37,7 @@ export class ArchiveDestination implements Destination {
   readonly #segments: Segments
   /** `close` aborts it, which ends every request. */
   readonly #closing: AbortController
-  #log: ReadableLog | undefined
+  #log: Log | ReadOnlyLog | undefined
   /** The encoding of the streams whose main log is archived; undefined for any other log. */
   #streams: string | undefined
   /** The log's generation when the session began. */
@@ -126,13 +126,18 @@ export class ArchiveDestination implements Destination {
     for (;;) {
       const isLast = this.#ended
       this.#flushes = false
-      if (log.readOnly) await log.refresh()
-      if (log.generation !== generation) throw new ShipConflict('the log was truncated')
-      await this.#archive(session, position, generation)
+      await this.#checkGeneration()
+      await this.#archive(session, position)
       this.#cursors = await archiveCursors(this.#bucket, session, position.next - 1, this.#cursors)
       if (isLast) return
       await this.#wait(session)
     }
+  }
+
+  /** Throws a ShipConflict if the log was cut after the session began. */
+  async #checkGeneration(): Promise<void> {
+    if (this.#log?.readOnly) await this.#log.refresh()
+    if (!this.isCurrent) throw new ShipConflict('the log was truncated')
   }
 
   /** Waits until `flushMs` have passed, `flushBytes` wait, or `flush` or `end` is called. */
@@ -153,7 +158,7 @@ export class ArchiveDestination implements Destination {
   }
 
   /** Archives every record that was synced when this is called. */
-  async #archive(session: ReplicationSession, position: ArchivePosition, generation: number): Promise<void> {
+  async #archive(session: ReplicationSession, position: ArchivePosition): Promise<void> {
     const { log } = session
     const end = log.syncedSeq + 1
     for (;;) {
@@ -168,51 +173,34 @@ export class ArchiveDestination implements Destination {
       }
       const { endSeq } = segment
       const isSealed = endSeq !== undefined && endSeq <= end
-      if (isSealed && position.segmentsEnd < endSeq) await this.#archiveSegment(session, position, segment, generation)
-      else if (position.next < end) await this.#archivePart(session, position, end, generation)
+      if (isSealed && position.segmentsEnd < endSeq) await this.#archiveSegment(session, position, segment)
+      else if (position.next < end) await this.#archivePart(session, position, end)
       else return
     }
   }
 
   /** Archives a sealed segment from `position.segmentsEnd` to its end, as one object. */
-  async #archiveSegment(
-    session: ReplicationSession,
-    position: ArchivePosition,
-    segment: LocalSegment,
-    generation: number,
-  ): Promise<void> {
+  async #archiveSegment(session: ReplicationSession, position: ArchivePosition, segment: LocalSegment): Promise<void> {
     const endSeq = segment.endSeq as number
-    const piece = await this.#read(session, segment, position.segmentsEnd, endSeq, Number.MAX_SAFE_INTEGER, generation)
+    const piece = await this.#read(session, segment, position.segmentsEnd, endSeq, Number.MAX_SAFE_INTEGER)
     if (piece.facts.lastSeq + 1 !== endSeq) throw damagedError(session, piece.facts.lastSeq + 1)
-    const facts = { ...piece.facts, generation, previous: position.segmentsPrevious, streams: this.#streams }
-    await this.#store(
-      session,
-      position,
-      `${position.history.names.log}${digitsOf(position.segmentsEnd)}`,
-      piece.body,
-      facts,
-    )
+    const key = `${position.history.names.log}${digitsOf(position.segmentsEnd)}`
+    await this.#store(session, position, key, piece, position.segmentsPrevious)
     position.segmentsEnd = endSeq
-    position.segmentsPrevious = facts.sha256
+    position.segmentsPrevious = piece.facts.sha256
     // The next piece follows the whole segment, and no longer its last part.
-    if (position.next === endSeq) position.previous = facts.sha256
+    if (position.next === endSeq) position.previous = piece.facts.sha256
     await this.#removeParts(position)
   }
 
   /** Archives records of the active segment. */
-  async #archivePart(
-    session: ReplicationSession,
-    position: ArchivePosition,
-    end: number,
-    generation: number,
-  ): Promise<void> {
+  async #archivePart(session: ReplicationSession, position: ArchivePosition, end: number): Promise<void> {
     const segment = await this.#segments.find(position.next)
     if (segment === undefined) throw new SegmentRemoved(`the segment of record ${position.next} was removed`)
     const endSeq = Math.min(end, segment.endSeq ?? end)
-    const piece = await this.#read(session, segment, position.next, endSeq, PART_BYTES, generation)
-    const facts = { ...piece.facts, generation, previous: position.previous, streams: this.#streams }
+    const piece = await this.#read(session, segment, position.next, endSeq, PART_BYTES)
     const key = `${position.history.names.tail}${digitsOf(position.next)}`
-    await this.#store(session, position, key, piece.body, facts)
+    await this.#store(session, position, key, piece, position.previous)
   }
 
   async #read(
@@ -221,25 +209,27 @@ export class ArchiveDestination implements Destination {
     seq: number,
     endSeq: number,
     maxBytes: number,
-    generation: number,
   ): Promise<LocalPiece> {
     const piece = await this.#segments.read(segment, { seq, endSeq, maxBytes })
-    if ((log as Log | ReadOnlyLog).readOnly) await (log as ReadOnlyLog).refresh()
     // After a cut, the piece may hold frames from before and from after the cut, all of them whole.
-    if (log.generation !== generation) throw new ShipConflict('the log was truncated')
+    await this.#checkGeneration()
     if (piece !== undefined && piece.facts.lastSeq < endSeq) return piece
     throw damagedError({ log }, seq)
   }
 
-  /** Creates an object. Throws ConditionFailed if it exists: the next session then compares it with the log. */
+  /**
+   * Creates an object with `piece`, which follows the piece with the checksum `previous`. Throws ConditionFailed if the object
+   * exists: the next session then compares it with the log.
+   */
   async #store(
     session: ReplicationSession,
     position: ArchivePosition,
     key: string,
-    body: LocalPiece['body'],
-    facts: PieceFacts,
+    { body, facts: found }: LocalPiece,
+    previous: string,
   ): Promise<void> {
     const { names } = position.history
+    const facts: PieceFacts = { ...found, generation: this.#generation, previous, streams: this.#streams }
     const records = Math.max(0, facts.lastSeq + 1 - position.next)
     this.#inFlight = records
     await this.#bucket.put(key, body, {
