@@ -129,9 +129,8 @@ export class StreamState implements StreamView {
   }
 
   /**
-   * Of a fork: the nearest stream among its source, the source of that, and so on, that has records of the fork. A fork
-   * of a fork without records of its own has the base of that fork, so that the records of a long chain of such forks
-   * are found at once.
+   * Of a fork: the nearest stream among its source, the source of that, and so on, that has records of the fork. It skips
+   * forks to which no record was appended before this fork, so that the records of a long chain are found at once.
    */
   get base(): StreamState | undefined {
     const seq = this.meta.fork?.seq ?? 0
