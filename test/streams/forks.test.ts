@@ -10,7 +10,7 @@ function stateOf(name: string, source?: StreamState, seq = 0): StreamState {
   return new StreamState(name, 0, { ...NO_DISK, first: seq, next: seq }, NO_FILES, forked as typeof meta, source)
 }
 
-test('a fork finds its records at once after a long chain of forks without records of their own', () => {
+test('a fork finds its records at once after a long chain of forks that have no records themselves', () => {
   const first = stateOf('0')
   let last = first
   for (let i = 1; i <= 20_000; i++) last = stateOf(`${i}`, last, 5)
