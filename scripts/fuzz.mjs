@@ -51,11 +51,12 @@ if (compiler === undefined) {
   exit(0)
 }
 env.CXX = compiler
-const { CORE_FLAGS, WARNINGS, buildProgram, coreSources } = await import('./native-program.mjs')
+const { CORE_FLAGS, WARNINGS, buildProgram, simulatedCoreSources } = await import('./native-program.mjs')
 const flags = [...CORE_FLAGS, ...WARNINGS, '-fno-sanitize-recover=all', '-fno-omit-frame-pointer']
 
 async function build(name) {
-  const core = coreSources().filter((source) => !NOT_FUZZED.some((layer) => source.startsWith(`src-native/${layer}/`)))
+  const isFuzzed = (source) => !NOT_FUZZED.some((layer) => source.startsWith(`src-native/${layer}/`))
+  const core = simulatedCoreSources().filter(isFuzzed)
   const sources = [...core, `test/fuzz/${name}_fuzzer.cc`]
   const compiled = sources.map((source) => ({
     source,

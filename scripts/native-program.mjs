@@ -106,6 +106,14 @@ export function coreSources(system = HOST_SYSTEM, processor = arch) {
   ]
 }
 
+/**
+ * The sources of a program that replaces the platform by a simulated one. Of the platform's sources, only the one for huge pages is
+ * linked, so a call that would reach the real disk does not link. The watcher of the live page is left out: it is a thread.
+ */
+export function simulatedCoreSources() {
+  return coreSources().filter((source) => !/\/platform\/(?!huge_pages)|\/live_watcher\./.test(source))
+}
+
 /** The test files of the core that `system` can run; with `folders`, only the ones in these folders below test/core. */
 export function coreTests(system = HOST_SYSTEM, folders = []) {
   const others = system === 'windows' ? '_posix_test.cc' : '_windows_test.cc'

@@ -6,7 +6,14 @@ import { spawnSync } from 'node:child_process'
 import { readdirSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { argv, exit, platform } from 'node:process'
-import { buildProgram, CORE_FLAGS, coreSources, sanitizerFlags, WARNINGS, withTestHooks } from './native-program.mjs'
+import {
+  buildProgram,
+  CORE_FLAGS,
+  sanitizerFlags,
+  simulatedCoreSources,
+  WARNINGS,
+  withTestHooks,
+} from './native-program.mjs'
 
 const POINTS = 40_000
 const POINTS_OF_SEVERAL = 4000
@@ -39,9 +46,6 @@ if (platform === 'win32') {
 }
 const rest = argv.slice(2)
 const sanitize = rest[0] === '--sanitize' ? rest.splice(0, 2)[1] : ''
-// Of the platform's sources, only the one for huge pages is linked, so a call that would reach the real disk does not link.
-// The watcher of the live page is left out: it is a thread that has no effect on a crash.
-const core = coreSources().filter((source) => !/\/platform\/(?!huge_pages)|\/live_watcher\./.test(source))
 // On Linux, a fiber can be abandoned in the middle of a job; on other systems, a job always runs to its end.
 const otherFiber = platform === 'linux' ? 'fiber_portable.cc' : 'fiber_linux.cc'
 const own = readdirSync(FOLDER)
@@ -51,7 +55,7 @@ const flags = [...CORE_FLAGS, ...sanitizerFlags(sanitize), ...WARNINGS]
 const explorer = await buildProgram(
   `build/crash_explorer${sanitize && `-${sanitize}`}`,
   // The stand-in for base/job.h lets a crash abandon a job. Crashes also happen at the test steps of several writers.
-  withTestHooks([...core, ...own], flags, `${FOLDER}/interleaved`),
+  withTestHooks([...simulatedCoreSources(), ...own], flags, `${FOLDER}/interleaved`),
   sanitizerFlags(sanitize),
 ).catch((error) => {
   console.error(error.stderr ?? error)

@@ -5,7 +5,7 @@
 import { spawnSync } from 'node:child_process'
 import { readdirSync } from 'node:fs'
 import { argv, exit, platform } from 'node:process'
-import { buildProgram, CORE_FLAGS, coreSources, WARNINGS, withTestHooks } from './native-program.mjs'
+import { buildProgram, CORE_FLAGS, simulatedCoreSources, WARNINGS, withTestHooks } from './native-program.mjs'
 
 const FOLDER = 'test/core/schedules'
 const CRASH_FOLDER = 'test/core/crash'
@@ -15,8 +15,6 @@ if (platform !== 'linux') {
   console.log('schedules of several writers: skipped, because fiber_linux.cc runs on Linux only')
   exit(0)
 }
-// As in test-crash.mjs: the simulated platform replaces the real one, and there are no threads.
-const core = coreSources().filter((source) => !/\/platform\/(?!huge_pages)|\/live_watcher\./.test(source))
 const own = readdirSync(FOLDER)
   .filter((name) => name.endsWith('.cc'))
   .map((name) => `${FOLDER}/${name}`)
@@ -24,7 +22,7 @@ const shared = ['fiber_linux.cc', 'no_threads.cc'].map((name) => `${CRASH_FOLDER
 const explorer = await buildProgram(
   'build/schedule_explorer',
   // In the stand-in, each access to a word that members share is a point at which another member can run.
-  withTestHooks([...core, ...own, ...shared], [...CORE_FLAGS, ...WARNINGS], `${FOLDER}/stand_in`),
+  withTestHooks([...simulatedCoreSources(), ...own, ...shared], [...CORE_FLAGS, ...WARNINGS], `${FOLDER}/stand_in`),
   [],
 ).catch((error) => {
   console.error(error.stderr ?? error)
