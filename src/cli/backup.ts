@@ -42,11 +42,19 @@ export async function copyLog(
   // Read the positions before the end: then only a cursor that has read records which are not synced is after the end.
   const cursors = await source.cursors()
   await source.refresh()
-  const end = source.syncedSeq + 1
+  const { generation, syncedSeq } = source
+  const end = syncedSeq + 1
   await using copy = await openCopy(summary, source.firstSeq, to)
   const first = copy.nextSeq
   await checkContinues(source, copy, end, to)
-  await copyRecords(source, copy, end, salvage, (seq) => onProgress(seq - first, end - first))
+  const lastTimestamp = await copyRecords(source, copy, end, salvage, (seq) => onProgress(seq - first, end - first))
+  await source.refresh()
+  // A truncation also ends the reader. The seqs after it are no voids.
+  if (copy.nextSeq < end && source.generation !== generation)
+    throw new InputError(
+      `the log was truncated while it was copied, so the copy ends with seq ${copy.nextSeq - 1}: repeat the command`,
+    )
+  writeVoids(copy, end, lastTimestamp)
   await copy.sync('full')
   const skippedCursors = await copyCursors(cursors, copy)
   const { uuid, firstSeq, nextSeq } = copy
@@ -102,17 +110,18 @@ async function lastOf(log: ReadOnlyLog | RestoringLog, from: number, end: number
   return last
 }
 
+/** Returns the time of the last record. */
 async function copyRecords(
   source: ReadOnlyLog,
   copy: RestoringLog,
   end: number,
   salvage: Salvage,
   onProgress: (seq: number) => void,
-): Promise<void> {
-  if (copy.nextSeq >= end) return
+): Promise<number> {
+  let lastTimestamp = 0
+  if (copy.nextSeq >= end) return lastTimestamp
   const appender = new Appender(copy, 'memory')
   let next = copy.nextSeq
-  let lastTimestamp = 0
   for await (const records of source.read({ ...salvage, from: next, to: end }).batches()) {
     let pieces: Piece[] = []
     for (const { seq, data, timestamp } of records) {
@@ -130,7 +139,7 @@ async function copyRecords(
     onProgress(next)
   }
   await appender.finish()
-  writeVoids(copy, end, lastTimestamp)
+  return lastTimestamp
 }
 
 /** Writes voids up to `end`, for the seqs that hold no record in the source. */

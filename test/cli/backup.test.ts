@@ -1,4 +1,5 @@
 /** `durlog backup`, and `durlog restore` of a backup. */
+import { execFileSync } from 'node:child_process'
 import { cpSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
@@ -51,6 +52,28 @@ test('a second backup copies only new data, and updates cursors that moved or we
   await cursor.commit(2)
   await log.removeCursor('gone')
   expect(await copyLog(dir, copy, () => {})).toMatchObject({ copied: 1, nextSeq: 4, cursors: ['kept'] })
+  expect(await contents(copy)).toEqual(await contents(dir))
+})
+
+test('a backup that is taken during a truncation takes no new record for a void', async () => {
+  const folder = scratchDir()
+  const dir = join(folder, 'log')
+  const log = await open(dir)
+  for (let i = 0; i < 1500; i++) log.write(`old ${i} ${'x'.repeat(1000)}`)
+  await log.close()
+  const truncate = `
+    const log = await (await import('durlog')).open(${JSON.stringify(dir)})
+    await log.truncateAfter(1399)
+    for (let i = 1400; i < 2000; i++) log.write('new ' + i)
+    await log.close()`
+  let calls = 0
+  const onProgress = (): void => {
+    if (calls++ === 0) execFileSync(process.execPath, ['--input-type=module', '-e', truncate], { stdio: 'inherit' })
+  }
+  const copy = join(folder, 'copy')
+  await expect(copyLog(dir, copy, onProgress)).rejects.toThrow('truncated while it was copied')
+  expect(calls).toBeGreaterThan(1)
+  expect(await copyLog(dir, copy, onProgress)).toMatchObject({ nextSeq: 2000 })
   expect(await contents(copy)).toEqual(await contents(dir))
 })
 
