@@ -110,9 +110,9 @@ export class ArchiveDestination implements Destination {
     this.#isProbed = true
     this.#streams = await encodingOfStreams(log.dir)
     const { firstSeq } = log
-    const position = await findPosition(this.#bucket, log, this.#segments, cursor.position)
+    const position = await findPosition(this.#bucket, log, this.#segments, cursor)
     if (signal.aborted) return
-    const { generation } = log
+    const { generation } = position
     this.#log = log
     this.#generation = generation
     // Records that were trimmed after the archive was listed may have been archived by another archiver.
@@ -183,7 +183,7 @@ export class ArchiveDestination implements Destination {
   async #archiveSegment(session: ReplicationSession, position: ArchivePosition, segment: LocalSegment): Promise<void> {
     const endSeq = segment.endSeq as number
     const piece = await this.#read(session, segment, position.segmentsEnd, endSeq, Number.MAX_SAFE_INTEGER)
-    if (piece.facts.lastSeq + 1 !== endSeq) throw damagedError(session, piece.facts.lastSeq + 1)
+    if (piece.facts.lastSeq + 1 !== endSeq) throw missingError(session, piece.facts.lastSeq + 1, this.#generation)
     const key = `${position.history.names.log}${digitsOf(position.segmentsEnd)}`
     await this.#store(session, position, key, piece, position.segmentsPrevious)
     position.segmentsEnd = endSeq
@@ -204,7 +204,7 @@ export class ArchiveDestination implements Destination {
   }
 
   async #read(
-    { log }: ReplicationSession,
+    session: ReplicationSession,
     segment: LocalSegment,
     seq: number,
     endSeq: number,
@@ -214,7 +214,7 @@ export class ArchiveDestination implements Destination {
     // After a cut, the piece may hold frames from before and from after the cut, all of them whole.
     await this.#checkGeneration()
     if (piece !== undefined && piece.facts.lastSeq < endSeq) return piece
-    throw damagedError({ log }, seq)
+    throw missingError(session, seq, this.#generation)
   }
 
   /**
@@ -275,7 +275,9 @@ function tooLateError(dir: string, next: number): DurlogError {
   )
 }
 
-function damagedError({ log }: Pick<ReplicationSession, 'log'>, seq: number): DurlogError {
+/** The error if a segment does not hold `seq`. A truncation that is not complete is recorded, but `log.generation` is still the old one. */
+function missingError({ log, cursor }: ReplicationSession, seq: number, generation: number): Error {
+  if (cursor.generation !== generation) return new ShipConflict('the log is being truncated')
   return new DurlogError(
     'ERR_DURLOG_CORRUPT',
     `record ${seq} was synced, but its segment does not hold it: run "durlog verify ${log.dir}"`,

@@ -1,6 +1,6 @@
 /** Determines the record with which archiving continues, by comparing the archive's last piece with the log. */
 import { DurlogError, isCode } from '../errors.js'
-import type { Log, ReadableLog, ReadOnlyLog } from '../index.js'
+import type { DurableCursor, Log, ReadableLog, ReadOnlyLog } from '../index.js'
 import type { Bucket } from './bucket.js'
 import { archiveRoot, HistoryNames } from './layout.js'
 import { addHistory, type History, listHistories, listPieces, type Manifest } from './manifest.js'
@@ -8,6 +8,8 @@ import { HEADER_BYTES, offsetOfSeq, type PieceFacts } from './piece.js'
 import { SegmentRemoved, type Segments } from './segments.js'
 
 export interface ArchivePosition {
+  /** The generation of the log that was compared with the archive. */
+  generation: number
   history: History
   /** The first seq that is not archived. */
   next: number
@@ -40,7 +42,7 @@ export async function findPosition(
   bucket: Bucket,
   log: Log | ReadOnlyLog,
   segments: Segments,
-  cursorPosition: number,
+  cursor: DurableCursor,
 ): Promise<ArchivePosition> {
   const root = archiveRoot(bucket.prefix, log.uuid)
   const histories = await listHistories(bucket, root)
@@ -49,27 +51,35 @@ export async function findPosition(
   const last = await manifest.last()
   // Refresh after reading `last`: another archiver of the same log may have just stored a record that `log` does not know yet.
   if (log.readOnly) await log.refresh()
+  // Read before the log is compared with the archive: a truncation after that must be noticed.
+  const { generation } = log
   if (last === undefined) {
-    if (cursorPosition > log.firstSeq) throw missingError(bucket.urlOf(root))
+    if (cursor.position > log.firstSeq) throw missingError(bucket.urlOf(root))
     const first = log.firstSeq
-    return { history, next: first, segmentsEnd: first, segmentsPrevious: '', previous: '', isEmpty: true, isNew: false }
+    const none = { segmentsPrevious: '', previous: '', isEmpty: true, isNew: false }
+    return { generation, history, next: first, segmentsEnd: first, ...none }
   }
-  if (last.lastSeq + 1 < log.firstSeq) return positionAfter(manifest, last, history)
-  if (last.lastSeq + 1 === log.firstSeq && cursorPosition > last.lastSeq) return positionAfter(manifest, last, history)
-  if (await isSame(bucket, log, segments, manifest, manifest.entries.length - 1, last))
-    return positionAfter(manifest, last, history)
-  if (log.generation <= Math.max(last.generation, history.generation)) throw differs(log, last)
-  return fork(bucket, log, segments, manifest, root)
+  const { firstSeq } = log
+  const continues =
+    last.lastSeq + 1 < firstSeq ||
+    (last.lastSeq + 1 === firstSeq && cursor.position > last.lastSeq) ||
+    (await isSame(bucket, log, segments, manifest, manifest.entries.length - 1, last))
+  if (continues) return positionAfter(manifest, last, generation)
+  // A truncation that is not complete is recorded, but `generation` is still the old one.
+  if (cursor.generation !== generation) throw new SegmentRemoved('the log is being truncated')
+  if (generation <= Math.max(last.generation, history.generation)) throw differs(log, last)
+  return fork(bucket, log, segments, manifest, { root, generation })
 }
 
-async function positionAfter(manifest: Manifest, last: PieceFacts, history: History): Promise<ArchivePosition> {
-  const { entries } = manifest
+async function positionAfter(manifest: Manifest, last: PieceFacts, generation: number): Promise<ArchivePosition> {
+  const { entries, history } = manifest
   const own = entries.findLastIndex(({ key }) => key.startsWith(history.names.log))
   const segment = own === entries.length - 1 ? last : own === -1 ? undefined : await manifest.facts(own)
   const segmentsEnd = segment === undefined ? firstOwn(manifest, last) : segment.lastSeq + 1
   const before = entries.findLastIndex(({ firstSeq }) => firstSeq < segmentsEnd)
   const previous = before === -1 ? undefined : before === own ? segment : await manifest.facts(before)
   return {
+    generation,
     history,
     next: last.lastSeq + 1,
     segmentsEnd,
@@ -92,7 +102,7 @@ async function fork(
   log: ReadableLog,
   segments: Segments,
   manifest: Manifest,
-  root: string,
+  { root, generation }: { root: string; generation: number },
 ): Promise<ArchivePosition> {
   // A binary search is possible, because all pieces after a piece that differs also differ.
   let low = 0
@@ -106,13 +116,13 @@ async function fork(
   }
   const from = manifest.entries[low]?.firstSeq ?? log.firstSeq
   const before = low === 0 ? undefined : await manifest.facts(low - 1)
-  const { generation } = log
   const names = new HistoryNames(root, generation)
   const history = { generation, from, parent: manifest.history.generation, names }
   // An archiver may have stored pieces of this history and died before it added the history to the archive.
   const own = await listPieces(bucket, [manifest.history], { ...history, parent: undefined })
   const sha256 = before?.sha256 ?? ''
   const position = {
+    generation,
     history,
     next: from,
     segmentsEnd: from,

@@ -20,7 +20,7 @@ export class IdleWaiters {
     this.#onVoid = onVoid
   }
 
-  /** Resolves after a call of `settle` with `seq`, or with a lower seq if there is no record between the two. */
+  /** Resolves after a call of `settle` with `seq`, or with a lower seq if the log has no record between the two. */
   wait(seq: number): Promise<void> {
     return new Promise((resolve, reject) => this.#waiters.add({ seq, resolve, reject }))
   }
@@ -42,8 +42,10 @@ export class IdleWaiters {
   /** Resolves a waiter if only seqs without a record are missing, because those are never acknowledged. */
   async #resolveAfterVoid(waiter: Waiter): Promise<void> {
     const shipped = this.#shipped
-    if (!(await isVoid(this.#log, shipped + 1, waiter.seq)) || this.#shipped !== shipped) return
-    this.#onVoid(waiter.seq)
+    // A truncation may have removed the last records that the waiter waits for.
+    const last = Math.min(waiter.seq, this.#log.nextSeq - 1)
+    if (!(await isVoid(this.#log, shipped + 1, last)) || this.#shipped !== shipped) return
+    if (last > shipped) this.#onVoid(last)
     this.#resolve(waiter)
   }
 

@@ -97,6 +97,49 @@ test.each(['HEAD', 'GET'])(
   },
 )
 
+test('a truncation is noticed while the archiver looks for its position', async () => {
+  const s3 = await store()
+  const { log } = await logWithPart(s3)
+  before(
+    s3,
+    ({ method, key }) => method === 'HEAD' && key.includes('/log/'),
+    async () => {
+      await log.truncateAfter(99)
+      await append(log, 300)
+    },
+  )
+  await archiveAll(log, s3)
+  await log.sync()
+  await archiveAll(log, s3)
+  expect(await plainRecordsIn(await restored(s3))).toEqual(await plainRecords(log))
+})
+
+test('an archiver takes a truncation that is not complete for no damage', async () => {
+  const s3 = await store()
+  const log = await scratchLog(SMALL)
+  await append(log, 300)
+  await log.sync()
+  const { generation } = log
+  let reads = 0
+  before(
+    s3,
+    ({ method, key }) => method === 'PUT' && key.includes('/log/'),
+    async () => {
+      await log.truncateAfter(99)
+      // As if the truncation had changed the files, but had not ended.
+      Object.defineProperty(log, 'generation', { get: () => (reads++ < 5 ? generation : generation + 1) })
+    },
+  )
+  const made = archiver(log, s3)
+  const afterIdle = async (): Promise<number> => {
+    await made.idle()
+    return reads
+  }
+  await expect.poll(afterIdle).toBeGreaterThan(5)
+  await made.idle()
+  expect(await plainRecordsIn(await restored(s3))).toEqual(await plainRecords(log))
+})
+
 test('keepLocal keeps records that replace archived records while these are sent', async () => {
   const s3 = await store()
   const log = await scratchLog(SMALL)
