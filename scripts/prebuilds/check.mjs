@@ -11,7 +11,7 @@ import { NAPI_VERSION, nodeApiSymbols } from './windows-imports.mjs'
 
 const require = createRequire(import.meta.url)
 const READERS = { elf: readElf, macho: readMacho, pe: readPe }
-const SIZE_BUDGET_BYTES = 700_000
+const SIZE_BUDGET_BYTES = 800_000
 const ENTRY = 'napi_register_module_v1'
 
 /** The libraries that a binary may need: every system of the kind has them. */
