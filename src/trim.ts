@@ -3,6 +3,7 @@ import { setTimeout } from 'node:timers'
 import { atCaller } from './caller-stack.js'
 import { DurlogError } from './errors.js'
 import {
+  currentBounds,
   isTrimRequested,
   removeTrimRequest,
   type TrimRequest,
@@ -28,7 +29,7 @@ export async function trim(dir: string | URL, options: TrimOptions): Promise<Tri
 
 async function trimFolder(path: string, resolved: ResolvedTrim): Promise<TrimReport> {
   // Read before the plan is made: no record that is appended later is in a segment that is removed.
-  const { firstSeq, nextSeq, uuid } = await native.bounds(path)
+  const { firstSeq, nextSeq, uuid, generation } = await native.bounds(path)
   const plan = await planTrim(path, resolved)
   const { seal, segmentBytes } = plan
   const before = seal ? nextSeq : plan.before
@@ -36,7 +37,8 @@ async function trimFolder(path: string, resolved: ResolvedTrim): Promise<TrimRep
   const report = { firstSeq, before, segments, bytes: plan.bytes + (seal ? segmentBytes : 0), overruns: plan.overruns }
   if (resolved.dryRun || segments === 0) return { by: 'none', ...report }
   const regardless = resolved.policy.keepForCursors ? plan.regardless : before
-  const request: TrimRequest = { before, regardless, seal }
+  // -1 means that the list of truncations is damaged: then the truncations since the plan are unknown.
+  const request: TrimRequest = { before, regardless, seal, generation: Math.max(0, generation) }
   const deadline = performance.now() + resolved.waitMs
   let asked: string | undefined
   for (;;) {
@@ -71,8 +73,9 @@ async function planTrim(dir: string, { policy, before }: ResolvedTrim): Promise<
 async function trimHere(dir: string, request: TrimRequest, segmentBytes: number): Promise<number> {
   const log = await openFraming(dir, { create: false, segmentBytes, preallocate: 'none' }, segmentBytes)
   try {
-    if (request.seal && request.before >= log.nextSeq) await log.rotate()
-    return await log.trimFound(async () => request)
+    const bounds = await currentBounds(dir, request)
+    if (request.seal && bounds.before >= log.nextSeq) await log.rotate()
+    return await log.trimFound(async () => bounds)
   } finally {
     await log.close()
   }

@@ -1,6 +1,6 @@
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, mkdirSync, readFileSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, renameSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { type DurlogError, type Log, open, trim } from '../src/index.js'
@@ -87,6 +87,37 @@ test('a request that the writer has not seen is executed by the next writer; a r
   )
   await expect.poll(() => existsSync(requestOf(dir))).toBe(false)
   expect(next.firstSeq).toBe(8)
+})
+
+test('a request keeps the records that replaced truncated records after it was made', async () => {
+  const dir = join(scratchDir(), 'log')
+  await (await makeLog(dir)).close()
+  // Has the log open, but serves no requests.
+  const program = `
+    import { open } from ${JSON.stringify(new URL('../dist/index.js', import.meta.url).href)}
+    import { say } from ${JSON.stringify(new URL('fixtures/say.mjs', import.meta.url).href)}
+    await open(${JSON.stringify(dir)}, { segmentBytes: 65536 })
+    say('open')
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0)`
+  const owner = spawn(process.execPath, ['--input-type=module', '-e', program], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  onTestFinished(() => void owner.kill('SIGKILL'))
+  await once(owner.stdout, 'data')
+  expect(await trim(dir, { before: 16, waitMs: 0 })).toMatchObject({ by: 'requested', before: 16 })
+  const name = trimRequests(dir)[0] as string
+  renameSync(join(dir, name), join(dir, '..', name))
+  owner.kill('SIGKILL')
+  await once(owner, 'exit')
+  const log = await openUntilDone(dir, { segmentBytes: 65536 })
+  await log.truncateAfter(5)
+  for (let i = 0; i < 20; i++) await log.append(Buffer.alloc(15_000, i))
+  renameSync(join(dir, '..', name), join(dir, name))
+  await expect.poll(() => trimRequests(dir)).toEqual([])
+  expect([log.firstSeq, log.nextSeq]).toEqual([4, 26])
+  // A request that was made after the truncation removes these records.
+  expect(await trim(dir, { before: 16, waitMs: 60_000 })).toMatchObject({ by: 'writer', before: log.firstSeq })
+  expect(log.firstSeq).toBeGreaterThan(6)
 })
 
 test('an incomplete request is ignored until it is complete', async () => {
@@ -222,8 +253,8 @@ test('a request that is made while an earlier one is removed is not lost', async
   const dir = scratchDir()
   const uuid = '00000000-0000-4000-8000-000000000000'
   for (let round = 0; round < 50; round++) {
-    const earlier = await writeTrimRequest(dir, uuid, { before: round, regardless: round, seal: false })
-    const later = { before: 100 + round, regardless: round, seal: true }
+    const earlier = await writeTrimRequest(dir, uuid, { before: round, regardless: round, seal: false, generation: 0 })
+    const later = { before: 100 + round, regardless: round, seal: true, generation: 2 }
     const [name] = await Promise.all([writeTrimRequest(dir, uuid, later), removeTrimRequest(dir, earlier)])
     expect(trimRequests(dir)).toEqual([name])
     expect(await readTrimRequest(dir, uuid, name)).toEqual(later)

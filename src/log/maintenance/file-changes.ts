@@ -17,7 +17,7 @@ import type { CursorOverrun } from '../../types.js'
 import type { WritePipeline } from '../append/write-pipeline.js'
 import { Retention, type RetentionHost } from './retention.js'
 import { startTicker } from './ticker.js'
-import { readTrimRequest, removeTrimRequest, type TrimBounds, trimRequests } from './trim-request.js'
+import { currentBounds, readTrimRequest, removeTrimRequest, type TrimBounds, trimRequests } from './trim-request.js'
 
 /** In a shared log, how long to wait for another process that trims. */
 const LOCK_WAIT_MS = 10_000
@@ -92,10 +92,11 @@ export class FileChanges implements RetentionHost {
     const { dir, uuid, native, unshared } = this.#log
     const request = readTrimRequest(dir, uuid, name)
     if (request === undefined || this.ended) return
-    const isAll = request.before >= (native.counters[Counter.nextSeq] as number)
+    const { before } = await currentBounds(dir, request)
+    const isAll = before >= (native.counters[Counter.nextSeq] as number)
     // A shared log cannot be rotated by a call, so its active segment stays.
     if (request.seal && isAll && unshared !== undefined) await this.rotate()
-    await this.#turns.take(() => this.#trimWithin(request))
+    await this.#turns.take(async () => this.#trimWithin(await currentBounds(dir, request)))
     removeTrimRequest(dir, name)
   }
 

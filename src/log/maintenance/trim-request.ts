@@ -10,9 +10,9 @@ import { DurlogError, ofFileSystem } from '../../errors.js'
 import { native } from '../../native/native.js'
 
 const NAME = /^trim-request-[0-9a-f]{16}$/
-const LINE = /^([0-9a-f-]{36}) (\d{1,16})( seal)?(?: keep (\d{1,16}))?\n$/
+const LINE = /^([0-9a-f-]{36}) (\d{1,16})( seal)?(?: keep (\d{1,16}))?(?: generation (\d{1,16}))?\n$/
 /** The length up to which the line of a request is read. A longer line is not a request. */
-const MAX_BYTES = 96
+const MAX_BYTES = 128
 /** A file without a valid line that is older than this is an unfinished request, and is removed. */
 const UNFINISHED_MS = 60_000
 /** Open flags that refuse symbolic links and do not wait for the writer of a FIFO. Windows has neither flag. */
@@ -28,13 +28,16 @@ export interface TrimBounds {
 export interface TrimRequest extends TrimBounds {
   /** Whether the active segment is to be sealed first if every record of the log is below `before`. */
   seal: boolean
+  /** The log's generation before the request was made. */
+  generation: number
 }
 
 /** Resolves with the name of the request once it is durable. */
 export async function writeTrimRequest(dir: string, uuid: string, request: TrimRequest): Promise<string> {
-  const { before, regardless, seal } = request
+  const { before, regardless, seal, generation } = request
   const keep = regardless < before ? ` keep ${regardless}` : ''
-  const line = `${uuid} ${before}${seal ? ' seal' : ''}${keep}\n`
+  const made = generation > 0 ? ` generation ${generation}` : ''
+  const line = `${uuid} ${before}${seal ? ' seal' : ''}${keep}${made}\n`
   for (;;) {
     const name = `trim-request-${randomBytes(8).toString('hex')}`
     await native.addFile(dir, name, line)
@@ -72,7 +75,8 @@ export function readTrimRequest(dir: string, uuid: string, name: string): TrimRe
       const match = LINE.exec(bytes.toString('latin1', 0, readSync(file, bytes, 0, MAX_BYTES, 0)))
       if (match?.[1] === uuid) {
         const before = Number(match[2])
-        return { before, regardless: Number(match[4] ?? before), seal: match[3] !== undefined }
+        const [regardless, generation] = [Number(match[4] ?? before), Number(match[5] ?? 0)]
+        return { before, regardless, seal: match[3] !== undefined, generation }
       }
       if (match !== null || Date.now() - stat.mtimeMs > UNFINISHED_MS) removeTrimRequest(dir, name)
       return undefined
@@ -87,6 +91,14 @@ export function readTrimRequest(dir: string, uuid: string, name: string): TrimRe
     if (code === 'ELOOP' || code === 'EISDIR' || code === 'ENXIO') throw notAFile(path)
     throw ofFileSystem(error)
   }
+}
+
+/** The bounds of a request, without the records that were appended after a truncation that is newer than the request. */
+export async function currentBounds(dir: string, request: TrimRequest): Promise<TrimBounds> {
+  const { before, regardless } = request
+  const { lowest } = await native.cuts(dir, request.generation)
+  if (lowest === -1) return { before, regardless }
+  return { before: Math.min(before, lowest), regardless: Math.min(regardless, lowest) }
 }
 
 /** Removes a request that has been served. Succeeds if another writer has already removed it. */
