@@ -30,11 +30,12 @@ async function seek(service: Service, { exchange, scope, query }: Call): Promise
   const state = existing(await service.access.find(scope + name))
   let [low, high] = [state.firstSeq, state.visible]
   while (low < high) {
-    // Retention may have removed records meanwhile.
-    const middle = Math.max(Math.floor((low + high) / 2), state.firstSeq)
+    const middle = Math.floor((low + high) / 2)
     const { timeMs } = await service.access.read(state, middle, new Body(state.meta.encoding, SEEK_BYTES))
     if (timeMs !== undefined && timeMs < Number(at)) low = middle + 1
     else high = middle
+    // Retention may have removed records meanwhile.
+    low = Math.max(low, state.firstSeq)
   }
   const headers = ['content-type', 'application/json', 'cache-control', 'no-store']
   reply(service, { exchange }, 200, headers, JSON.stringify({ offset: offsetOf(low) }))

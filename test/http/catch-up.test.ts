@@ -4,12 +4,14 @@ import { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { Duplex } from 'node:stream'
 import { expect, onTestFinished, test } from 'vitest'
+import { handlerOf } from '../../src/http/handler.js'
 import { type StreamsHandler, streamsHandler } from '../../src/http/index.js'
 import { native } from '../../src/native/native.js'
-import { accessOf, type StreamView } from '../../src/streams/access.js'
+import { accessOf, type StreamsAccess, type StreamView } from '../../src/streams/access.js'
 import { Body } from '../../src/streams/body.js'
 import { readBody } from '../../src/streams/body-source.js'
 import { FolderFiles } from '../../src/streams/folder-files.js'
+import { defaultMeta } from '../../src/streams/meta.js'
 import { OwnedAccess, type OwnedContext } from '../../src/streams/owned-access.js'
 import type { StreamState } from '../../src/streams/state.js'
 import { StreamTable } from '../../src/streams/table.js'
@@ -137,6 +139,22 @@ test('a stream that is deleted during a read is not read, because its file may b
     },
   } as unknown as OwnedContext)
   await expect(access.read(state, 0, new Body('json', 100))).rejects.toMatchObject({ code: 'ERR_DURLOG_NOT_FOUND' })
+})
+
+test('a search for a time ends if retention removes the records that it searches', async () => {
+  const view = { name: 's', softDeleted: false, meta: defaultMeta('json'), firstSeq: 0, visible: 10 }
+  let reads = 0
+  const access = {
+    find: () => view,
+    read: async (_: StreamView, from: number) => {
+      if (++reads > 100) throw new Error('the search does not end')
+      view.firstSeq = 8
+      return { next: from + 1, timeMs: 1000 }
+    },
+  }
+  const { fetch } = handlerOf(access as unknown as StreamsAccess)
+  const answer = await fetch(new Request('http://host.example/__ds/streams?name=s&at=1'))
+  expect(await answer.json()).toEqual({ offset: `0000000000000000_${'8'.padStart(16, '0')}` })
 })
 
 test('a read whose file retention removes reports that the records are not kept', async () => {
