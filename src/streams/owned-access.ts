@@ -68,10 +68,13 @@ export class OwnedAccess implements StreamsAccess {
     from: number,
     body: Body,
   ): Promise<BodyRead> {
-    const found = await this.#context.read(this.state(name, created), from, visible, body)
-    // If the stream was deleted meanwhile, the file may be that of a new stream with the same name.
-    this.state(name, created)
-    return found
+    const state = this.state(name, created)
+    try {
+      return await this.#context.read(state, from, visible, body)
+    } finally {
+      // If the stream was deleted meanwhile, the file may be missing, or be that of a new stream with the same name.
+      this.state(name, created)
+    }
   }
 
   /** The stream that the entry at `created` created. Throws ERR_DURLOG_NOT_FOUND if it was deleted. */
