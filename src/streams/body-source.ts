@@ -25,6 +25,11 @@ export interface SeqRange {
   to: number
 }
 
+/** A read of records from a file, which are `size` bytes in the body. */
+export interface FileRead extends BodyRead {
+  size: number
+}
+
 /** The files of a folder of streams. */
 export interface BodyFolder {
   files: FolderFiles
@@ -45,7 +50,9 @@ export async function readBody(
   const { name, meta } = owner
   const file = { name, encoding: meta.encoding, fileName: owner.fileName(disk.first), disk }
   try {
-    return await readFileBody(folder, file, { from, to: Math.min(to, end, disk.next) }, body)
+    const { size, ...read } = await readFileBody(folder, file, { from, to: Math.min(to, end, disk.next) }, body)
+    body.stored(size)
+    return read
   } catch (error) {
     // The file may be missing because retention or a deletion has removed it.
     if (isCode(error, 'ERR_DURLOG_STREAM_CHANGED')) checkKept(state, from)
@@ -53,21 +60,18 @@ export async function readBody(
   }
 }
 
-/** Adds records of `file`, which must have them, to `body`. */
+/** Stores records of `file`, which must have them, into the room of `body`. The caller adds them with `Body.stored`. */
 export async function readFileBody(
   { files, storage }: BodyFolder,
   { name, encoding, fileName, disk }: BodyFile,
   { from, to }: SeqRange,
   body: Body,
-): Promise<BodyRead> {
+): Promise<FileRead> {
   for (;;) {
     const read = await storage.readBody(fileName, ENCODING_NUMBERS[encoding], disk, from, to, body.room)
     const { next, size, timeMs, needed, problem } = read
     if (problem !== '') throw changedFile(name, files.records(fileName, codecOf(encoding)), next, problem)
-    if (needed === 0 || !body.isEmpty) {
-      body.stored(size)
-      return { next, timeMs: next > from ? timeMs : undefined }
-    }
+    if (needed === 0 || !body.isEmpty) return { next, timeMs: next > from ? timeMs : undefined, size }
     body.grow(needed)
   }
 }

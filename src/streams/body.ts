@@ -53,7 +53,7 @@ export class Body {
     return this.#bytes.subarray(this.#end, this.#end + this.left)
   }
 
-  /** The records were stored into `room`, from its beginning on, in `bytes` bytes. */
+  /** Adds the records that were stored into the first `bytes` bytes of `room`. */
   stored(bytes: number): void {
     this.#end += bytes
   }

@@ -4,6 +4,7 @@ import { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { Duplex } from 'node:stream'
 import { expect, onTestFinished, test } from 'vitest'
+import { DurlogError } from '../../src/errors.js'
 import { handlerOf } from '../../src/http/handler.js'
 import { type StreamsHandler, streamsHandler } from '../../src/http/index.js'
 import { native } from '../../src/native/native.js'
@@ -13,6 +14,8 @@ import { readBody } from '../../src/streams/body-source.js'
 import { FolderFiles } from '../../src/streams/folder-files.js'
 import { defaultMeta } from '../../src/streams/meta.js'
 import { OwnedAccess, type OwnedContext } from '../../src/streams/owned-access.js'
+import type { Link } from '../../src/streams/processes/link.js'
+import { RemoteAccess } from '../../src/streams/processes/remote-access.js'
 import type { StreamState } from '../../src/streams/state.js'
 import { StreamTable } from '../../src/streams/table.js'
 import { scratchStreams } from '../fixtures/streams.js'
@@ -139,6 +142,24 @@ test('a stream that is deleted during a read is not read, because its file may b
     },
   } as unknown as OwnedContext)
   await expect(access.read(state, 0, new Body('json', 100))).rejects.toMatchObject({ code: 'ERR_DURLOG_NOT_FOUND' })
+})
+
+test('a client of the owner that fails after it has read the file adds no records to the answer', async () => {
+  const { dir, streams } = await scratchStreams()
+  await streams.stream('s').append(1)
+  await streams.checkpoint()
+  const state = (await accessOf(streams).find('s')) as StreamState
+  const { index, ...file } = state.disk
+  const sent = { ...file, index: index.toString('base64'), fileName: state.fileName(0), end: 1 }
+  const call = async ({ op }: { op: string }): Promise<unknown> => {
+    if (op === 'body') return sent
+    throw new DurlogError('ERR_DURLOG_STALLED', 'the owner does not answer')
+  }
+  const access = new RemoteAccess({ call } as unknown as Link, new FolderFiles(dir))
+  onTestFinished(() => access.close())
+  const body = new Body('json', 100)
+  await expect(access.read(state, 0, body)).rejects.toMatchObject({ code: 'ERR_DURLOG_STALLED' })
+  expect(body.finish().toString()).toBe('[]')
 })
 
 test('a search for a time ends if retention removes the records that it searches', async () => {

@@ -4,7 +4,7 @@ import { native } from '../../native/native.js'
 import type { NativeStreamFiles } from '../../native/stream-files.js'
 import type { EncodedCreation, Group, SeenState, StreamsAccess, StreamsStats, StreamView } from '../access.js'
 import type { Body, BodyRead } from '../body.js'
-import { readFileBody } from '../body-source.js'
+import { type FileRead, readFileBody } from '../body-source.js'
 import type { Settle } from '../call.js'
 import { noSuchStream } from '../decide.js'
 import { EncodedValue } from '../encoding.js'
@@ -112,18 +112,20 @@ export class RemoteAccess implements StreamsAccess {
       const { fileName, end, index, ...file } = answer as SentFile
       const disk = { ...file, index: Buffer.from(index, 'base64') }
       const range = { from, to: Math.min(end, visible, disk.next) }
-      let read: BodyRead | undefined
+      let found: FileRead | undefined
       try {
         const folder = { files: this.#files, storage: await this.#opened() }
-        read = await readFileBody(folder, { name, encoding: meta.encoding, fileName, disk }, range, body)
+        found = await readFileBody(folder, { name, encoding: meta.encoding, fileName, disk }, range, body)
       } catch {
         // Retention or a deletion may have removed the file, or this process may have no free descriptor: let the
         // owner read.
         answer = await request(true)
       }
-      if (read !== undefined) {
+      if (found !== undefined) {
+        const { size, ...read } = found
         // If the stream was deleted meanwhile, the file may be that of a new stream with the same name.
         if ((await this.find(name))?.created !== created) throw noSuchStream(name)
+        body.stored(size)
         return read
       }
     }
