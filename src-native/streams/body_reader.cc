@@ -12,16 +12,23 @@
 namespace durlog {
 namespace {
 
-// Index entries that are read in addition to the expected number, because records have different
-// lengths. And the limit of entries that are read at once.
+// The number of index entries that are read in addition to the expected number, because the lengths
+// of records differ.
 constexpr uint64_t kSpareEntries = 16;
+// The limit of the index entries that are read at once.
 constexpr uint64_t kEntriesMax = 16 << 10;
-// A record has at most 8 MiB, and fills at most the rest of one page before and after it.
+// The limit of a stored record: 8 MiB, and spaces that fill up the pages at its two ends.
 constexpr uint64_t kStoredRecordMax = (8 << 20) + 2 * 4096;
-// The limit of the bytes that are read on the calling thread. More would take longer than a change
-// of threads.
+// The limit of the bytes that are read on the calling thread. To read more takes longer than to
+// change to a worker and back.
 constexpr size_t kCachedBytesMax = 64 << 10;
 
+// The numbers come from the catalog, which another program may have changed.
+bool CanHave(const StreamFile& file, uint64_t from, uint64_t to) {
+  return file.first <= from && from < to && to <= file.next;
+}
+
+// The file must have a record.
 uint64_t AverageBytes(const StreamFile& file) {
   return std::max<uint64_t>(file.bytes / (file.next - file.first), 1);
 }
@@ -32,7 +39,8 @@ Status NotCached() { return Status::Error(Code::kUnsupported, "is not in memory"
 
 Result<StreamBody> BodyReader::Read(uint64_t from, uint64_t to) {
   body_.next = from;
-  // Each step costs system calls, so there is none for the last eighth of the room.
+  if (!CanHave(file_, from, to)) body_.problem = "its entry in the catalog is wrong";
+  // Each step costs system calls, so no step is made for the last eighth of the room.
   while (body_.next < to && body_.size <= room_ - room_ / 8 && body_.problem.empty()) {
     DURLOG_RETURN_IF_ERROR(LoadIndex(to));
     const size_t count = body_.problem.empty() ? CountThatFits(from) : 0;
@@ -51,7 +59,9 @@ Result<StreamBody> BodyReader::Read(uint64_t from, uint64_t to) {
 std::optional<StreamBody> ReadCachedBody(Directory& records_folder, Directory& index_folder,
                                          const StreamFile& file, uint64_t from, uint64_t to,
                                          uint8_t* into, size_t room) {
-  if ((to - from) * AverageBytes(file) > kCachedBytesMax) return std::nullopt;
+  if (!CanHave(file, from, to) || (to - from) * AverageBytes(file) > kCachedBytesMax) {
+    return std::nullopt;
+  }
   BodyReader reader(records_folder, index_folder, file, into, std::min(room, kCachedBytesMax));
   reader.cached_only_ = true;
   Result<StreamBody> body = reader.Read(from, to);
@@ -83,7 +93,7 @@ Result<size_t> BodyReader::ReadAt(File& file, uint64_t offset, uint8_t* to, size
   return length;
 }
 
-// Loads the entries of the next record, of the one before it and of later ones.
+// Loads the index entries of the next record, of the one before it and of later ones.
 Status BodyReader::LoadIndex(uint64_t to) {
   const uint64_t in_memory = file_.next - file_.index.size / kIndexEntryBytes;
   const uint64_t expected = (room_ - body_.size) / AverageBytes(file_) + kSpareEntries;
@@ -116,7 +126,7 @@ uint64_t BodyReader::EndAt(size_t entry) const {
   return Load48(entries_.data() + entry * kIndexEntryBytes);
 }
 
-// The number of loaded records that fit. 0 for a problem, or if the first one does not fit.
+// Returns how many of the loaded records fit. 0 if the first one has a problem or does not fit.
 size_t BodyReader::CountThatFits(uint64_t from) {
   const uint64_t room = room_ - body_.size;
   const uint64_t start = at_next_ == 0 ? 0 : EndAt(0);
@@ -153,7 +163,7 @@ Status BodyReader::AddRecords(uint64_t from, size_t count) {
     crc_ = Crc32c(crc_, bytes, read);
     checked_ += read;
   }
-  // The records are moved together in place, because a body has no headers and no padding.
+  // A body has no headers and no padding, so each record is moved to the end of the one before it.
   uint8_t* at = bytes;
   uint8_t* to = bytes;
   for (size_t i = 0; i < count && body_.problem.empty(); ++i) {

@@ -58,9 +58,9 @@ class BodyReader {
         into_(into),
         room_(room) {}
 
-  // Adds the records from `from` to `to` - 1, which the file must have, until the room is almost
-  // full. Stops before a record that is damaged or missing. If all records of the file are read,
-  // also compares the CRC-32C of the file. Must be called only once.
+  // Adds the records from `from` to `to` - 1 until the room is almost full. Stops before a record
+  // that is damaged or missing. If all records of the file are read, also compares the CRC-32C of
+  // the file. Must be called only once.
   Result<StreamBody> Read(uint64_t from, uint64_t to);
 
  private:
@@ -79,12 +79,12 @@ class BodyReader {
   const StreamFile& file_;
   uint8_t* const into_;
   const size_t room_;
-  // Only from the kernel's memory, so that no call waits for the device.
+  // Read only from the page cache, so that no call waits for the device.
   bool cached_only_ = false;
   StreamBody body_;
   std::unique_ptr<File> records_;
   std::unique_ptr<File> index_;
-  // Index entries: that of `body_.next` is at `at_next_`.
+  // Index entries of consecutive records. The entry of record `body_.next` is that at `at_next_`.
   std::vector<uint8_t> entries_;
   size_t at_next_ = 0;
   // The number of bytes that were read from the beginning of the file without a gap, and their
@@ -93,8 +93,8 @@ class BodyReader {
   uint32_t crc_ = 0;
 };
 
-// Reads all records from `from` to `to` - 1, if they are short together, fit into `into`, and are
-// in the kernel's memory. Never waits for the device. nullopt if a condition is not met, or for any
+// Reads all records from `from` to `to` - 1 if they have few bytes, fit into `into`, and are in the
+// page cache. Never waits for the device. nullopt if one of these conditions is not met, or for any
 // problem: then use a BodyReader.
 std::optional<StreamBody> ReadCachedBody(Directory& records_folder, Directory& index_folder,
                                          const StreamFile& file, uint64_t from, uint64_t to,

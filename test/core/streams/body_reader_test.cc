@@ -187,6 +187,26 @@ TEST_F(BodyReaderTest, ADamagedIndexIsReported) {
   }
 }
 
+TEST_F(BodyReaderTest, RecordsThatTheFileCannotHaveAreReported) {
+  Store(StreamEncoding::kJson, kValues);
+  memory_.device.cached_bytes = 4096;
+  const auto folder = std::move(memory_.OpenDirectory("memory", false).value());
+  bytes_.assign(1000, '#');
+  const auto problem = [&](uint64_t from, uint64_t to) {
+    EXPECT_FALSE(ReadCachedBody(*folder, *folder, file_, from, to, bytes_.data(), bytes_.size())
+                     .has_value());
+    return BodyReader(*folder, *folder, file_, bytes_.data(), bytes_.size())
+        .Read(from, to)
+        ->problem;
+  };
+  const std::string wrong = "its entry in the catalog is wrong";
+  EXPECT_EQ(problem(kFirst - 1, kFirst + 1), wrong);
+  EXPECT_EQ(problem(kFirst, kFirst + 4), wrong);
+  EXPECT_EQ(problem(kFirst + 1, kFirst), wrong);
+  file_.next = kFirst;
+  EXPECT_EQ(problem(kFirst, kFirst), wrong);
+}
+
 TEST_F(BodyReaderTest, ACachedReadReturnsAllRecordsOrNothing) {
   Store(StreamEncoding::kJson, std::vector<std::string>(100, "12"));
   bytes_.assign(1000, '#');
