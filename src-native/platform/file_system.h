@@ -141,7 +141,7 @@ class File {
   virtual Status ZeroRange(uint64_t offset, uint64_t length) = 0;
   // Maps a range for reading and writing; `offset` is a multiple of Capabilities::map_alignment.
   virtual Result<std::unique_ptr<Mapping>> Map(uint64_t offset, size_t length) = 0;
-  // The next four are called only if Capabilities::shares_maps is true.
+  // The next two are called only if Capabilities::shares_maps is true.
   //
   // Maps a range for reading; `offset` is a multiple of Capabilities::map_alignment.
   virtual Result<std::unique_ptr<ReadOnlyMapping>> MapForReading(uint64_t, size_t) {
@@ -150,7 +150,8 @@ class File {
   // Takes the exclusive lock on this file, which is open for writing. Null if another open of the
   // file holds the lock, or is testing it on a system that can only test a lock by taking it.
   virtual Result<std::unique_ptr<FileLock>> TryLock() { return Missing(); }
-  // Whether another open of this file, in this process or another, holds the lock.
+  // Whether another open of this file, in this process or another, holds the lock. If
+  // Capabilities::shares_maps is false, the locks of other machines may be missed.
   virtual Result<bool> IsLocked() { return Missing(); }
   // The next three serve shared logs and are kUnsupported on most systems. Locked bytes need not
   // exist; a length of 0 extends to the largest possible offset. A lock belongs to this open of the

@@ -182,6 +182,7 @@ class ObservedDirectory final : public Directory {
     if (!file_system_.empty()) {
       capabilities.file_system = file_system_;
       capabilities.overwrites_in_place = file_system_ == "ext4";
+      capabilities.shares_maps &= file_system_ != "nfs";
     }
     capabilities.direct_alignment = std::max(capabilities.direct_alignment, direct_alignment_);
     return capabilities;
