@@ -147,15 +147,26 @@ size_t BodyReader::CountThatFits(uint64_t from) {
   return count;
 }
 
+// The rest of a line may look like a record. A frame needs no check, because it has a checksum.
+Status BodyReader::CheckStart(uint64_t start) {
+  if (start == 0 || file_.encoding == StreamEncoding::kBytes) return Status::Ok();
+  uint8_t before = 0;
+  DURLOG_ASSIGN_OR_RETURN(const size_t read, ReadAt(*records_, start - 1, &before, 1));
+  if (read == 1 && before != '\n') body_.problem = "its index is damaged";
+  return Status::Ok();
+}
+
 Status BodyReader::AddRecords(uint64_t from, size_t count) {
   const char* const extension =
       file_.encoding == StreamEncoding::kBytes ? kFramesExtension : kLinesExtension;
   DURLOG_RETURN_IF_ERROR(OpenIn(records_folder_, file_.name + extension, &records_));
   if (records_ == nullptr) return Status::Ok();
+  const uint64_t start = at_next_ == 0 ? 0 : EndAt(0);
   if (body_.next == from) {
     body_.time_ms = Load48(entries_.data() + at_next_ * kIndexEntryBytes + kIndexTimeAt);
+    DURLOG_RETURN_IF_ERROR(CheckStart(start));
+    if (!body_.problem.empty()) return Status::Ok();
   }
-  const uint64_t start = at_next_ == 0 ? 0 : EndAt(0);
   uint8_t* const bytes = into_ + body_.size;
   const size_t length = static_cast<size_t>(EndAt(at_next_ + count - 1) - start);
   DURLOG_ASSIGN_OR_RETURN(const size_t read, ReadAt(*records_, start, bytes, length));

@@ -71,6 +71,7 @@ class BodyReader {
   Status LoadIndex(uint64_t to);
   uint64_t EndAt(size_t entry) const;
   size_t CountThatFits(uint64_t from);
+  Status CheckStart(uint64_t start);
   Status AddRecords(uint64_t from, size_t count);
   uint8_t* AddRecord(uint8_t* from, uint8_t* end, uint8_t* to) const;
 

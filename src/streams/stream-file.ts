@@ -115,7 +115,11 @@ export class StreamFile {
     const end = index.end(to - 1)
     if (!(end > start && end <= disk.bytes)) throw this.#changed(from, 'its index is damaged')
     this.#file ??= await this.#open(this.#path, from)
-    return { from, to, index, start, bytes: await this.#range(this.#file, start, end, from) }
+    // The rest of a line may look like a record, so the byte before the first line is checked.
+    const before = this.#codec.lines && start > 0 ? 1 : 0
+    const bytes = await this.#range(this.#file, start - before, end, from)
+    if (before === 1 && bytes[0] !== NEWLINE) throw this.#changed(from, 'its index is damaged')
+    return { from, to, index, start, bytes: bytes.subarray(before) }
   }
 
   /** The values of the records from seq `from` to seq `next` - 1, which are in `chunk`. */

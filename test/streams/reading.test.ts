@@ -49,14 +49,17 @@ test('a stream whose index is longer than one read of it is read from any seq', 
 
 test.each([
   ['too early', 0],
-  ['after the end of the file', 255],
-])('a record that begins %s according to the index is reported as changed', async (_, byte) => {
+  ['within its line', 54],
+  ['after the end of the file', 2 ** 48 - 1],
+])('a record that begins %s according to the index is reported as changed', async (_, offset) => {
   const { streams, dir } = await scratchStreams()
   const stream = streams.stream('s')
   for (let i = 0; i < 40; i++) await stream.append(i)
   await streams.checkpoint()
   const index = await open(join(dir, 'index', 's'), 'r+')
-  await index.write(Buffer.alloc(6, byte), 0, 6, 20 * 18)
+  const end = Buffer.alloc(6)
+  end.writeUIntLE(offset, 0, 6)
+  await index.write(end, 0, 6, 20 * 18)
   await index.close()
   expect(await codeOf(all(stream.read({ from: 21 })))).toBe('ERR_DURLOG_STREAM_CHANGED')
 })

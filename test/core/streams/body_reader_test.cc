@@ -207,6 +207,19 @@ TEST_F(BodyReaderTest, RecordsThatTheFileCannotHaveAreReported) {
   EXPECT_EQ(problem(kFirst, kFirst), wrong);
 }
 
+TEST_F(BodyReaderTest, AnIndexThatPointsIntoALineIsReported) {
+  for (const StreamEncoding encoding : {StreamEncoding::kJson, StreamEncoding::kBytes}) {
+    memory_.files.clear();
+    changes_.clear();
+    Store(encoding, std::vector<std::string>(60, "123"));
+    // The end of the record 4 is one byte too far.
+    ++(*memory_.files["s"])[4 * 18];
+    EXPECT_NE(Read(kFirst + 5).problem, "");
+    EXPECT_EQ(Read(kFirst + 5).next, kFirst + 5);
+    EXPECT_EQ(Read(kFirst + 6).problem, "");
+  }
+}
+
 TEST_F(BodyReaderTest, ACachedReadReturnsAllRecordsOrNothing) {
   Store(StreamEncoding::kJson, std::vector<std::string>(100, "12"));
   bytes_.assign(1000, '#');
