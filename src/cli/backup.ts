@@ -38,10 +38,15 @@ export async function copyLog(
 ): Promise<CopyReport> {
   if (resolve(from) === resolve(to)) throw new InputError(`${to} is the log itself: name another folder`)
   await using source = await open(from, { readOnly: true })
-  const summary = await inspect(from)
-  // Read the positions before the end: then only a cursor that has read records which are not synced is after the end.
-  const cursors = await source.cursors()
-  await source.refresh()
+  let summary: LogSummary
+  let cursors: CursorSummary[]
+  // After a truncation, other records may have the seqs before a position.
+  do {
+    summary = await inspect(from)
+    // Read the positions before the end: then only a cursor that has read records which are not synced is after the end.
+    cursors = await source.cursors()
+    await source.refresh()
+  } while (source.generation !== summary.generation)
   const { generation, syncedSeq } = source
   const end = syncedSeq + 1
   await using copy = await openCopy(summary, source.firstSeq, to)

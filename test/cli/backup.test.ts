@@ -2,9 +2,10 @@
 import { execFileSync } from 'node:child_process'
 import { cpSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { copyLog } from '../../src/cli/backup.js'
-import { open, verify } from '../../src/index.js'
+import { inspect, open, verify } from '../../src/index.js'
+import { native } from '../../src/native/native.js'
 import { openRestored } from '../../src/open.js'
 import { durlog } from '../fixtures/command.js'
 import { openUntilDone, records, scratchDir } from '../fixtures/scratch.js'
@@ -75,6 +76,27 @@ test('a backup that is taken during a truncation takes no new record for a void'
   expect(calls).toBeGreaterThan(1)
   expect(await copyLog(dir, copy, onProgress)).toMatchObject({ nextSeq: 2000 })
   expect(await contents(copy)).toEqual(await contents(dir))
+})
+
+test('a backup copies no position of a cursor whose records are truncated when the backup begins', async () => {
+  const folder = scratchDir()
+  const dir = join(folder, 'log')
+  const log = await openUntilDone(dir, OPTIONS)
+  for (const text of ['a', 'b', 'c', 'd']) await log.append(text)
+  const cursor = await log.cursor('mailer')
+  await cursor.commit(3, { durability: 'sync' })
+  const { listCursors } = native
+  onTestFinished(() => void Object.assign(native, { listCursors }))
+  native.listCursors = async (path) => {
+    native.listCursors = listCursors
+    const list = await listCursors(path)
+    await log.truncateAfter(0)
+    for (const text of ['B', 'C', 'D', 'E']) await log.append(text)
+    return list
+  }
+  const copy = join(folder, 'copy')
+  expect(await copyLog(dir, copy, () => {})).toMatchObject({ nextSeq: 5, cursors: [], skippedCursors: ['mailer'] })
+  expect((await inspect(copy)).generation).toBeGreaterThan(log.generation)
 })
 
 test('a backup taken while a writer appends is a clean log up to a synced record', async () => {
