@@ -7,6 +7,7 @@ import type { NativeFrame, NativeRepairReport, NativeSegmentReport, NativeVerify
 import { native } from './native/native.js'
 import { resolveDir, resolveRepairOptions } from './options/call-options.js'
 import { shown } from './options/checks.js'
+import { segmentSeq } from './segment-name.js'
 
 export interface VerifyReport extends Omit<NativeVerifyReport, 'syncedEnd'> {
   /** The last seq that is known to be synced; -1 if there is none. */
@@ -45,7 +46,6 @@ export interface RepairOptions {
 }
 
 const FRAMES_PER_CALL = 1024
-const SEGMENT_NAME = /^(\d{20})\.seg$/
 
 /**
  * Returns the log's identity, seqs and segments. Reads only the part of the log that may not be synced. Takes no lock and changes
@@ -66,10 +66,10 @@ function findSegments(path: string): SegmentSummary[] | undefined {
   const segments: SegmentSummary[] = []
   try {
     for (const name of readdirSync(path).sort()) {
-      const match = SEGMENT_NAME.exec(name)
-      if (match === null) continue
+      const firstSeq = segmentSeq(name)
+      if (firstSeq === undefined) continue
       const { size, blocks } = statSync(join(path, name))
-      segments.push({ name, firstSeq: Number(match[1]), bytes: size, allocatedBytes: blocks * 512 })
+      segments.push({ name, firstSeq, bytes: size, allocatedBytes: blocks * 512 })
     }
     return segments
   } catch (error) {

@@ -7,17 +7,6 @@ export function digitsOf(seq: number): string {
   return String(seq).padStart(DIGITS, '0')
 }
 
-/** The name of the segment file that begins with `seq`. */
-export function segmentFile(seq: number): string {
-  return `${digitsOf(seq)}.seg`
-}
-
-/** The first seqs of the segment files among `names`, in order. */
-export function segmentsAmong(names: readonly string[]): number[] {
-  const firsts = names.flatMap((name) => /^(\d{20})\.seg$/.exec(name)?.[1] ?? [])
-  return firsts.map(Number).sort((a, b) => a - b)
-}
-
 /** The names of one history's objects. */
 export class HistoryNames {
   /** The folder of whole segments, which are never deleted. */

@@ -4,7 +4,7 @@ import { mkdir, mkdtemp, readdir, rename, rm, stat, utimes, writeFile } from 'no
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { ofFileSystem } from '../errors.js'
-import { segmentFile } from './layout.js'
+import { segmentFile } from '../segment-name.js'
 import type { PieceFacts } from './piece.js'
 
 /** The name of a piece that a reader is adding begins with this. */

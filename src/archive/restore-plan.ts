@@ -1,7 +1,7 @@
 /** Determines the pieces that a restore reads, checks that they follow each other, and finds the end of the restored log. */
 import { DurlogError } from '../errors.js'
 import { findExtent } from '../extent.js'
-import { segmentFile } from './layout.js'
+import { segmentFile } from '../segment-name.js'
 import type { Manifest, PieceEntry } from './manifest.js'
 import type { PieceFacts } from './piece.js'
 import type { ResolvedRestore } from './restore-options.js'

@@ -3,8 +3,8 @@ import { readdirSync } from 'node:fs'
 import { type FileHandle, open, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { findExtent } from '../extent.js'
+import { segmentFile, segmentSeqs } from '../segment-name.js'
 import { syncFolder } from '../ship/restore-folder.js'
-import { segmentFile, segmentsAmong } from './layout.js'
 import { HEADER_BYTES } from './piece.js'
 
 export class RestoredFiles {
@@ -31,7 +31,7 @@ export class RestoredFiles {
    */
   static async open(dir: string, firstSeq: number): Promise<RestoredFiles> {
     const files = new RestoredFiles(dir, firstSeq)
-    for (const [index, first] of segmentsAmong(readdirSync(dir)).slice(-2).entries()) {
+    for (const [index, first] of segmentSeqs(readdirSync(dir)).slice(-2).entries()) {
       if (index === 0 || files.next === first) await files.#continue(first)
       else await rm(files.#pathOf(first))
     }

@@ -3,7 +3,7 @@ import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { ofFileSystem } from '../errors.js'
 import { findExtent } from '../extent.js'
-import { segmentFile, segmentsAmong } from './layout.js'
+import { segmentFile, segmentSeqs } from '../segment-name.js'
 import { HEADER_BYTES, type PieceFacts } from './piece.js'
 import { PieceThread } from './piece-thread.js'
 
@@ -40,7 +40,7 @@ export class Segments {
     const names = await readdir(this.#dir).catch((error) => {
       throw ofFileSystem(error)
     })
-    const firsts = segmentsAmong(names)
+    const firsts = segmentSeqs(names)
     const at = firsts.findLastIndex((first) => first <= seq)
     return at === -1 ? undefined : { firstSeq: firsts[at] as number, endSeq: firsts[at + 1] }
   }

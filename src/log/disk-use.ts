@@ -2,8 +2,8 @@
 import { readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { ofFileSystem } from '../errors.js'
+import { segmentSeq } from '../segment-name.js'
 
-const SEGMENT = /^\d{20}\.seg$/
 const SPARE = /^spare-[0-9a-f]{16}$/
 
 export class DiskUse {
@@ -28,7 +28,7 @@ export class DiskUse {
 
   /** The number of segments. Reads the folder. */
   segments(): number {
-    return this.#inFolder((names) => names.filter((name) => SEGMENT.test(name)).length)
+    return this.#inFolder((names) => names.filter(isSegment).length)
   }
 
   /**
@@ -48,7 +48,7 @@ export class DiskUse {
   }
 
   #sum(names: string[]): number {
-    const segments = names.filter((name) => SEGMENT.test(name)).sort()
+    const segments = names.filter(isSegment).sort()
     const active = segments.pop()
     const sealed = new Map(segments.map((name) => [name, this.#sealed.get(name) ?? this.#lengthOf(name)]))
     this.#sealed = sealed
@@ -62,4 +62,8 @@ export class DiskUse {
   #lengthOf(name: string): number {
     return statSync(join(this.#dir, name), { throwIfNoEntry: false })?.size ?? 0
   }
+}
+
+function isSegment(name: string): boolean {
+  return segmentSeq(name) !== undefined
 }
