@@ -91,7 +91,7 @@ function pushProducer(headers: HeaderList, { epoch }: Producer, seq: number): vo
 }
 
 /**
- * Returns the records of a body; none if the body is empty and the request closes the stream. Otherwise throws a
+ * Returns the records of a body; none if the body is empty and the request closes the stream. Otherwise throws an
  * HttpError. If the stream is closed and the content type is wrong, it reports that the stream is closed, so that the
  * client learns of that.
  */

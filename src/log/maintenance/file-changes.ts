@@ -92,10 +92,11 @@ export class FileChanges implements RetentionHost {
     const { dir, uuid, native, unshared } = this.#log
     const request = readTrimRequest(dir, uuid, name)
     if (request === undefined || this.ended) return
-    const { before } = await currentBounds(dir, request)
-    const isAll = before >= (native.counters[Counter.nextSeq] as number)
     // A shared log cannot be rotated by a call, so its active segment stays.
-    if (request.seal && isAll && unshared !== undefined) await this.rotate()
+    if (request.seal && unshared !== undefined) {
+      const { before } = await currentBounds(dir, request)
+      if (before >= (native.counters[Counter.nextSeq] as number)) await this.rotate()
+    }
     await this.#turns.take(async () => this.#trimWithin(await currentBounds(dir, request)))
     removeTrimRequest(dir, name)
   }

@@ -103,33 +103,29 @@ export class RemoteAccess implements StreamsAccess {
   }
 
   /** Reads records in files from the files, and all others from the owner. */
-  async read({ name, created, meta, visible }: StreamView, from: number, body: Body): Promise<BodyRead> {
+  async read(stream: StreamView, from: number, body: Body): Promise<BodyRead> {
+    const { name, created, visible } = stream
     if (from >= visible) return { next: from, timeMs: undefined }
     const request = (fromFile: boolean): Promise<unknown> =>
       this.#link.call({ op: 'body', stream: name, created, from, to: visible, maxBytes: body.left, fromFile })
-    let answer = await request(false)
-    if (!Buffer.isBuffer(answer)) {
-      const { fileName, end, index, ...file } = answer as SentFile
-      const disk = { ...file, index: Buffer.from(index, 'base64') }
-      const range = { from, to: Math.min(end, visible, disk.next) }
-      let found: FileRead | undefined
-      try {
-        const folder = { files: this.#files, storage: await this.#opened() }
-        found = await readFileBody(folder, { name, encoding: meta.encoding, fileName, disk }, range, body)
-      } catch {
-        // Retention or a deletion may have removed the file, or this process may have no free descriptor: let the
-        // owner read.
-        answer = await request(true)
-      }
-      if (found !== undefined) {
-        const { size, ...read } = found
-        // If the stream was deleted meanwhile, the file may be that of a new stream with the same name.
-        if ((await this.find(name))?.created !== created) throw noSuchStream(name)
-        body.stored(size)
-        return read
-      }
-    }
-    return addBody(answer as Buffer, from, body)
+    const answer = await request(false)
+    if (Buffer.isBuffer(answer)) return addBody(answer, from, body)
+    // Retention or a deletion may have removed the file, or this process may have no free descriptor: let the owner read.
+    const found = await this.#readFile(stream, answer as SentFile, from, body).catch(() => undefined)
+    if (found === undefined) return addBody((await request(true)) as Buffer, from, body)
+    // If the stream was deleted meanwhile, the file may be that of a new stream with the same name.
+    if ((await this.find(name))?.created !== created) throw noSuchStream(name)
+    const { size, ...read } = found
+    body.stored(size)
+    return read
+  }
+
+  async #readFile({ name, meta, visible }: StreamView, sent: SentFile, from: number, body: Body): Promise<FileRead> {
+    const { fileName, end, index, ...file } = sent
+    const disk = { ...file, index: Buffer.from(index, 'base64') }
+    const folder = { files: this.#files, storage: await this.#opened() }
+    const range = { from, to: Math.min(end, visible, disk.next) }
+    return readFileBody(folder, { name, encoding: meta.encoding, fileName, disk }, range, body)
   }
 
   #opened(): Promise<NativeStreamFiles> {
