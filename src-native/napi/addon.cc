@@ -28,13 +28,9 @@ std::string StringAt(const Napi::CallbackInfo& info, size_t at) {
   return info[at].As<Napi::String>();
 }
 
-uint64_t WholeAt(const Napi::CallbackInfo& info, size_t at) {
-  return static_cast<uint64_t>(info[at].As<Napi::Number>().Int64Value());
-}
-
 Napi::Value CutsOf(const Napi::CallbackInfo& info) {
   const std::string path = StringAt(info, 0);
-  const uint64_t since = WholeAt(info, 1);
+  const uint64_t since = ToWhole(info[1]);
   return RunFor(
       info.Env(), [path, since] { return FindCutsSince(DefaultFileSystem(), path, since); },
       FromCuts);
@@ -74,7 +70,7 @@ Napi::Value VerifyLog(const Napi::CallbackInfo& info) {
 Napi::Value FramesOf(const Napi::CallbackInfo& info) {
   const std::string path = StringAt(info, 0);
   const std::string segment = StringAt(info, 1);
-  const uint64_t offset = WholeAt(info, 2);
+  const uint64_t offset = ToWhole(info[2]);
   const size_t max = info[3].As<Napi::Number>().Uint32Value();
   return RunFor(
       info.Env(),
@@ -87,7 +83,7 @@ Napi::Value FramesOf(const Napi::CallbackInfo& info) {
 Napi::Value ExtentOf(const Napi::CallbackInfo& info) {
   const std::string path = StringAt(info, 0);
   const std::string segment = StringAt(info, 1);
-  const ExtentQuery query{WholeAt(info, 2), WholeAt(info, 3), WholeAt(info, 4), WholeAt(info, 5)};
+  const ExtentQuery query{ToWhole(info[2]), ToWhole(info[3]), ToWhole(info[4]), ToWhole(info[5])};
   return RunFor(
       info.Env(),
       [path, segment, query] { return FindExtent(DefaultFileSystem(), path, segment, query); },
@@ -109,8 +105,8 @@ Napi::Value RepairLog(const Napi::CallbackInfo& info) {
 Napi::Value Measure(const Napi::CallbackInfo& info) {
   const Napi::Env env = info.Env();
   const std::string path = StringAt(info, 0);
-  const uint64_t first = WholeAt(info, 1);
-  const uint64_t last = WholeAt(info, 2);
+  const uint64_t first = ToWhole(info[1]);
+  const uint64_t last = ToWhole(info[2]);
   const Result<LogDistance> distance = MeasureDistance(DefaultFileSystem(), path, first, last);
   if (!distance.ok()) return Throw(env, distance.status());
   Napi::Object object = Napi::Object::New(env);

@@ -70,6 +70,10 @@ Napi::Object FromExtent(Napi::Env env, const SegmentExtent& extent);
 Napi::Array FromFrames(Napi::Env env, const std::vector<FrameReport>& frames);
 Napi::Object FromRepair(Napi::Env env, const RepairReport& report, const std::string& backup);
 
+// A seq, time or size, which the TypeScript side has checked: a whole number from 0 to 2^53 - 1.
+inline uint64_t ToWhole(const Napi::Value& value) {
+  return static_cast<uint64_t>(value.As<Napi::Number>().Int64Value());
+}
 // Exact up to 2^53 - 1, and recovery ensures that no seq is higher.
 inline Napi::Number FromSeq(Napi::Env env, uint64_t seq) {
   return Napi::Number::New(env, static_cast<double>(seq));

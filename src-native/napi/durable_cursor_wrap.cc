@@ -33,9 +33,6 @@ class DurableCursorWrap final : public Wrapped<DurableCursorWrap, std::shared_pt
   using Wrapped::Wrapped;
 
  private:
-  static uint64_t SeqOf(const Napi::Value& value) {
-    return static_cast<uint64_t>(value.As<Napi::Number>().Int64Value());
-  }
   bool IsOpen(Napi::Env env) {
     if (held_) return true;
     Throw(env, Status::Error(Code::kClosed, "the cursor is closed"));
@@ -52,7 +49,7 @@ class DurableCursorWrap final : public Wrapped<DurableCursorWrap, std::shared_pt
   Napi::Value FindCut(const Napi::CallbackInfo& info) {
     const Napi::Env env = info.Env();
     if (!IsOpen(env)) return Napi::Value();
-    const Result<std::optional<uint64_t>> cut = held_->FindCut(SeqOf(info[0]));
+    const Result<std::optional<uint64_t>> cut = held_->FindCut(ToWhole(info[0]));
     if (!cut.ok()) return Throw(env, cut.status());
     return FromSeq(env, *cut, std::numeric_limits<double>::infinity());
   }
@@ -67,14 +64,14 @@ class DurableCursorWrap final : public Wrapped<DurableCursorWrap, std::shared_pt
   void Commit(const Napi::CallbackInfo& info) {
     const Napi::Env env = info.Env();
     if (!IsOpen(env)) return;
-    const Status committed = held_->Commit(SeqOf(info[0]), SeqOf(info[1]));
+    const Status committed = held_->Commit(ToWhole(info[0]), ToWhole(info[1]));
     if (!committed.ok()) Throw(env, committed);
   }
 
   Napi::Value Sync(const Napi::CallbackInfo& info) {
     const Napi::Env env = info.Env();
     if (!IsOpen(env)) return Napi::Value();
-    const uint64_t synced_end = SeqOf(info[0]);
+    const uint64_t synced_end = ToWhole(info[0]);
     const bool full = info[1].As<Napi::Boolean>();
     return RunFor(
         env, [cursor = held_, synced_end, full] { return cursor->Sync(synced_end, full); },
@@ -84,9 +81,9 @@ class DurableCursorWrap final : public Wrapped<DurableCursorWrap, std::shared_pt
   Napi::Value Place(const Napi::CallbackInfo& info) {
     const Napi::Env env = info.Env();
     if (!IsOpen(env)) return Napi::Value();
-    const uint64_t position = SeqOf(info[0]);
-    const uint64_t synced_end = SeqOf(info[1]);
-    const uint64_t generation = SeqOf(info[2]);
+    const uint64_t position = ToWhole(info[0]);
+    const uint64_t synced_end = ToWhole(info[1]);
+    const uint64_t generation = ToWhole(info[2]);
     return RunAsync(
         env,
         [cursor = held_, position, synced_end, generation] {

@@ -46,18 +46,15 @@ class PointReaderWrap final : public Wrapped<PointReaderWrap, std::shared_ptr<Po
   using Wrapped::Wrapped;
 
  private:
-  static uint64_t NumberAt(const Napi::CallbackInfo& info, size_t index) {
-    return static_cast<uint64_t>(info[index].As<Napi::Number>().Int64Value());
-  }
   static uint64_t LimitOf(const Napi::CallbackInfo& info) {
     const int64_t limit = info[1].As<Napi::Number>().Int64Value();
     return limit < 0 ? PointReader::kNoLimit : static_cast<uint64_t>(limit);
   }
 
   Napi::Value Get(const Napi::CallbackInfo& info) {
-    const uint64_t seq = NumberAt(info, 0);
+    const uint64_t seq = ToWhole(info[0]);
     const uint64_t limit = LimitOf(info);
-    const uint64_t acknowledged_end = NumberAt(info, 2);
+    const uint64_t acknowledged_end = ToWhole(info[2]);
     return RunFor(
         info.Env(),
         [reader = held_, seq, limit, acknowledged_end] {
@@ -68,21 +65,21 @@ class PointReaderWrap final : public Wrapped<PointReaderWrap, std::shared_ptr<Po
 
   Napi::Value GetSync(const Napi::CallbackInfo& info) {
     const Napi::Env env = info.Env();
-    const uint64_t seq = NumberAt(info, 0);
-    const Result<PointRecord> record = held_->Get(seq, LimitOf(info), NumberAt(info, 2));
+    const uint64_t seq = ToWhole(info[0]);
+    const Result<PointRecord> record = held_->Get(seq, LimitOf(info), ToWhole(info[2]));
     return record.ok() ? FromRecord(env, seq, *record) : Throw(env, record.status());
   }
 
   Napi::Value GetCached(const Napi::CallbackInfo& info) {
-    const uint64_t seq = NumberAt(info, 0);
-    const std::optional<PointRecord> record = held_->GetCached(seq, NumberAt(info, 1));
+    const uint64_t seq = ToWhole(info[0]);
+    const std::optional<PointRecord> record = held_->GetCached(seq, ToWhole(info[1]));
     return record ? FromRecord(info.Env(), seq, *record) : info.Env().Undefined();
   }
 
   Napi::Value SeqAt(const Napi::CallbackInfo& info) {
-    const uint64_t time_ms = NumberAt(info, 0);
-    const uint64_t first = NumberAt(info, 1);
-    const uint64_t end = NumberAt(info, 2);
+    const uint64_t time_ms = ToWhole(info[0]);
+    const uint64_t first = ToWhole(info[1]);
+    const uint64_t end = ToWhole(info[2]);
     return RunFor(
         info.Env(),
         [reader = held_, time_ms, first, end] { return reader->SeqAt(time_ms, first, end); },

@@ -24,10 +24,6 @@ struct BodyJob {
   Napi::Reference<Napi::Array> memory;
 };
 
-uint64_t WholeAt(const Napi::Object& object, const char* name) {
-  return static_cast<uint64_t>(object.Get(name).As<Napi::Number>().DoubleValue());
-}
-
 Napi::Value FromBody(Napi::Env env, const StreamBody& body) {
   Napi::Object object = Napi::Object::New(env);
   object.Set("next", FromSeq(env, body.next));
@@ -48,14 +44,14 @@ Napi::Value ReadStreamBody(const Napi::CallbackInfo& info, std::shared_ptr<Strea
   file.name = info[0].As<Napi::String>();
   file.encoding = static_cast<StreamEncoding>(info[1].As<Napi::Number>().Uint32Value());
   const Napi::Object disk = info[2].As<Napi::Object>();
-  file.first = WholeAt(disk, "first");
-  file.next = WholeAt(disk, "next");
-  file.bytes = WholeAt(disk, "bytes");
+  file.first = ToWhole(disk.Get("first"));
+  file.next = ToWhole(disk.Get("next"));
+  file.bytes = ToWhole(disk.Get("bytes"));
   file.crc = disk.Get("crc").As<Napi::Number>().Uint32Value();
   Napi::Uint8Array index = disk.Get("index").As<Napi::Uint8Array>();
   file.index = Bytes{index.Data(), index.ByteLength()};
-  job->from = static_cast<uint64_t>(info[3].As<Napi::Number>().DoubleValue());
-  job->to = static_cast<uint64_t>(info[4].As<Napi::Number>().DoubleValue());
+  job->from = ToWhole(info[3]);
+  job->to = ToWhole(info[4]);
   Napi::Uint8Array into = info[5].As<Napi::Uint8Array>();
   job->into = into.Data();
   job->room = into.ByteLength();
