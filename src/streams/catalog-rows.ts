@@ -13,7 +13,7 @@ const DIGITS = 2048
 export interface LoadedStreams {
   /** The streams in the order of their creation. `source` of forks is not set yet. */
   streams: StreamMap
-  /** The streams that were created with options. */
+  /** The streams that were created with options, in the order of their creation. */
   withOptions: StreamState[]
 }
 
@@ -53,12 +53,13 @@ export class CatalogRows {
       names.push(name)
     }
     const streams = new StreamMap(this.#bytes)
+    const withOptions: StreamState[] = []
     for (const at of await ascending(created, slice)) {
       if (slice.isOver()) await slice.nextTurn()
       const name = names[at] as string
       streams.set(name, this.#places[(live.get(name) as number) - this.#firstSeq] as number)
+      if (this.#withOptions.has(name)) withOptions.push(streams.get(name) as StreamState)
     }
-    const withOptions = [...this.#withOptions].map((name) => streams.get(name)).filter((state) => state !== undefined)
     return { streams, withOptions }
   }
 }

@@ -2,6 +2,7 @@
 import { DurlogError, isCode, ofFileSystem, outOfRange } from '../errors.js'
 import type { StreamCodec } from './encoding.js'
 import type { FolderFiles } from './folder-files.js'
+import { holderOf } from './fork-chain.js'
 import type { FileDisk, StreamDisk, StreamState } from './state.js'
 import { StreamFile } from './stream-file.js'
 import type { StreamTable } from './table.js'
@@ -93,25 +94,13 @@ export interface RecordPlace {
 /** Finds the visible record `from`. Throws ERR_DURLOG_OUT_OF_RANGE if it is not kept any more. */
 export function placeOf(state: StreamState, from: number): RecordPlace {
   checkKept(state, from)
-  const { owner, end } = ownerOf(state, from)
+  const { owner, fork } = holderOf(state, from)
   const { disk } = owner
+  const end = Math.min(state.visible, fork?.start ?? Number.POSITIVE_INFINITY)
   return { owner, end, file: from >= disk.next ? undefined : fileWith(disk, from) }
 }
 
 /** The file that has the record `seq`, which must be before `disk.next`. */
 function fileWith(disk: StreamDisk, seq: number): FileDisk {
   return disk.older?.find(({ first, next }) => seq >= first && seq < next) ?? disk
-}
-
-/** The stream that holds the record `from` of `state`, and the seq before which it holds records of `state`. */
-function ownerOf(state: StreamState, from: number): { owner: StreamState; end: number } {
-  let owner = state
-  let end = state.visible
-  for (;;) {
-    const { base, meta } = owner
-    const forkSeq = meta.fork?.seq ?? 0
-    if (base === undefined || from >= forkSeq) return { owner, end }
-    end = Math.min(end, forkSeq)
-    owner = base
-  }
 }

@@ -3,6 +3,7 @@ import type { NativeFileDisk } from '../native/stream-files.js'
 import type { StreamView } from './access.js'
 import { EMPTY } from './entry.js'
 import { fileNameFrom, fileNameOf } from './file-name.js'
+import { ForkChain, noteLoss } from './fork-chain.js'
 import { lifeOf, type StreamMeta } from './meta.js'
 
 /** The content of one file of a stream as of its last checkpoint. It is never changed, only replaced. */
@@ -63,11 +64,8 @@ export class StreamState implements StreamView {
   readonly name: string
   readonly created: number
   readonly meta: StreamMeta
-  /** Of a fork: the stream with whose records it begins. */
-  source: StreamState | undefined
   /** The names of files that deleted streams of the same name may have left. */
   replaces: ReadonlySet<string>
-  disk: StreamDisk
   /** The positions of the records that are not in a file yet, from seq `disk.next` on. */
   unflushed: number[] = []
   /** The seq of the next append. */
@@ -96,7 +94,11 @@ export class StreamState implements StreamView {
    * checkpoint comes to this stream. Undefined if no checkpoint has to store the stream.
    */
   snapshot: StreamSnapshot | undefined
-  #base: StreamState | undefined
+  #source: StreamState | undefined
+  #chain: ForkChain | undefined
+  #disk: StreamDisk
+  /** The oldest seq that can be read from the stream's own files. */
+  #ownFirstSeq: number
   /** The file name without a seq, which is kept from the first checkpoint on that adds records to the stream. */
   #fileName: string | undefined
 
@@ -111,8 +113,9 @@ export class StreamState implements StreamView {
     this.name = name
     this.created = created
     this.meta = meta
-    this.source = source
-    this.disk = disk
+    this.#disk = disk
+    this.#ownFirstSeq = ownFirstSeqOf(disk)
+    if (source !== undefined) this.forkFrom(source)
     this.next = disk.next
     this.visible = disk.next
     this.replaces = replaces
@@ -128,34 +131,42 @@ export class StreamState implements StreamView {
     return this.meta.retention === undefined ? fileName : fileNameFrom(fileName, first)
   }
 
-  /**
-   * Of a fork: the nearest stream among its source, the source of that, and so on, that has records of the fork. It skips
-   * forks to which no record was appended before this fork, so that the records of a long chain are found at once.
-   */
-  get base(): StreamState | undefined {
-    const seq = this.meta.fork?.seq ?? 0
-    let base = this.#base ?? this.source
-    while (base?.source !== undefined && seq <= (base.meta.fork?.seq ?? 0)) base = base.#base ?? base.source
-    this.#base = base
-    return base
+  get disk(): StreamDisk {
+    return this.#disk
+  }
+
+  set disk(disk: StreamDisk) {
+    const before = this.#ownFirstSeq
+    this.#disk = disk
+    this.#ownFirstSeq = ownFirstSeqOf(disk)
+    if (this.forks > 0 && this.#ownFirstSeq !== before) noteLoss()
+  }
+
+  /** Of a fork: the stream with whose records it begins. */
+  get source(): StreamState | undefined {
+    return this.#source
+  }
+
+  /** Of a fork: the streams that have its records. */
+  get chain(): ForkChain | undefined {
+    return this.#chain
+  }
+
+  /** Sets the source of a fork. The source of the source must be set before. */
+  forkFrom(source: StreamState): void {
+    this.#source = source
+    this.#chain = new ForkChain(source, this.start)
+  }
+
+  /** The seq of the first record that was appended to the stream itself. */
+  get start(): number {
+    return this.meta.fork?.seq ?? 0
   }
 
   /** The oldest seq that can be read, also from the sources of a fork. */
   get firstSeq(): number {
-    let first = this.#ownFirstSeq
-    // A loop, because a chain of forks may be longer than the call stack allows.
-    for (let { base, meta } = this as StreamState, own = first; base !== undefined && own === meta.fork?.seq; ) {
-      own = base.#ownFirstSeq
-      first = Math.min(first, own)
-      ;({ base, meta } = base)
-    }
-    return first
-  }
-
-  /** The oldest seq that can be read from the stream's own files. */
-  get #ownFirstSeq(): number {
-    const { disk } = this
-    return disk.older === undefined ? disk.first : firstWithoutGap(disk, disk.older)
+    const own = this.#ownFirstSeq
+    return this.#chain === undefined || own !== this.start ? own : Math.min(own, this.#chain.baseFirstSeq)
   }
 
   /** Whether callers may see the stream. */
@@ -184,6 +195,11 @@ export class StreamState implements StreamView {
     for (const [id, { epoch, seq, recent }] of this.producers) producers.set(id, { epoch, seq, recent: [...recent] })
     return { next, ended, softDeleted, writerSeq, producers }
   }
+}
+
+/** The oldest seq that can be read from the files that `disk` describes. */
+function ownFirstSeqOf(disk: StreamDisk): number {
+  return disk.older === undefined ? disk.first : firstWithoutGap(disk, disk.older)
 }
 
 /**

@@ -38,7 +38,8 @@ export class StreamTable {
    */
   adopt(state: StreamState): void {
     const { fork } = state.meta
-    if (fork !== undefined) state.source = this.streams.get(fork.stream)
+    const source = fork && this.streams.get(fork.stream)
+    if (source !== undefined) state.forkFrom(source)
     this.#link(state)
     if (state.disk.dropped !== undefined) this.touch(state)
   }
