@@ -4,6 +4,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { DurlogError } from '../errors.js'
 import type { Log } from '../index.js'
+import { wrongMember } from './catalog-check.js'
 import {
   type CatalogChange,
   type CatalogHead,
@@ -66,6 +67,9 @@ export class Catalog {
     const rows = new CatalogRows(log.firstSeq, log.nextSeq)
     const slice = new TimeSlice()
     let head: CatalogHead | undefined
+    /** The first record of the current group that is wrong. A group does not count without a commit, so it is not an error yet. */
+    let wrong: { seq: number; member: string } | undefined
+    let lastCreated = -1
     /** The entries of the current group. The seq is undefined if the stream was deleted. */
     let names: string[] = []
     let seqs: (number | undefined)[] = []
@@ -75,7 +79,21 @@ export class Catalog {
       for (const { seq, data } of batch) {
         if (slice.isOver()) await slice.nextTurn()
         const record = this.#parse(data, seq)
-        if (record.kind === 'stream') rows.add(seq, data, record)
+        // Checked first: the records of a newer version may be different.
+        if (record.kind === 'commit' && record.version > FORMAT_VERSION)
+          throw new DurlogError(
+            'ERR_DURLOG_VERSION',
+            `a newer version of durlog wrote the catalog in ${log.dir}: use that version`,
+          )
+        const member = wrongMember(record)
+        if (member !== undefined) {
+          wrong ??= { seq, member }
+          if (record.kind !== 'commit') continue
+        }
+        if (record.kind === 'stream') {
+          rows.add(seq, data, record)
+          lastCreated = Math.max(lastCreated, record.created)
+        }
         if (record.kind === 'stream' || record.kind === 'gone') {
           names.push(record.name)
           seqs.push(record.kind === 'stream' ? seq : undefined)
@@ -88,15 +106,14 @@ export class Catalog {
         }
         // If a group without a commit came before, its checkpoint did not end.
         if (record.kind === 'commit') {
-          if (record.version > FORMAT_VERSION)
-            throw new DurlogError(
-              'ERR_DURLOG_VERSION',
-              `a newer version of durlog wrote the catalog in ${log.dir}: use that version`,
-            )
+          if (lastCreated >= record.position) wrong ??= { seq, member: 'position' }
+          if (wrong !== undefined) throw this.#wrongRecord(wrong.seq, `has an impossible value of "${wrong.member}"`)
           head = record
           storedRequests = requests
           await this.#noteAll(names, seqs)
         }
+        wrong = undefined
+        lastCreated = -1
         names = []
         seqs = []
         requests = []
@@ -197,9 +214,16 @@ export class Catalog {
     try {
       return JSON.parse(data.toString()) as StoredRecord
     } catch (cause) {
-      const message = `record ${seq} of the catalog in ${this.#log.dir} is not JSON: restore the folder of streams from a copy`
-      throw new DurlogError('ERR_DURLOG_CORRUPT', message, { lostFirst: seq, lostLast: seq, cause })
+      throw this.#wrongRecord(seq, 'is not JSON', cause)
     }
+  }
+
+  #wrongRecord(seq: number, problem: string, cause?: unknown): DurlogError {
+    return new DurlogError(
+      'ERR_DURLOG_CORRUPT',
+      `record ${seq} of the catalog in ${this.#log.dir} ${problem}, so another program has written it: restore the folder of streams from a copy`,
+      { path: this.#log.dir, lostFirst: seq, lostLast: seq, cause },
+    )
   }
 }
 

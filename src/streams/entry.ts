@@ -5,7 +5,7 @@ import { DurlogError } from '../errors.js'
 import type { Arena } from './arena.js'
 import type { RequestId } from './dedup-table.js'
 import { ENCODING_NUMBERS, ENCODINGS } from './encoding.js'
-import { loadedMeta, type StoredMeta, type StreamMeta } from './meta.js'
+import { isStoredMeta, loadedMeta, type StreamMeta } from './meta.js'
 import type { Producer, StreamEncoding } from './types.js'
 
 export const EntryKind = { append: 1, end: 2, delete: 3, create: 4 } as const
@@ -188,10 +188,12 @@ export function decodeEntry(bytes: Buffer, position: number): Entry {
 
 function metaOf(value: Buffer, position: number): StreamMeta {
   try {
-    return loadedMeta(JSON.parse(value.toString()) as StoredMeta)
+    const stored: unknown = JSON.parse(value.toString())
+    if (isStoredMeta(stored)) return loadedMeta(stored)
   } catch {
-    throw notAnEntry(position)
+    // The error is thrown below.
   }
+  throw notAnEntry(position)
 }
 
 function notAnEntry(position: number): DurlogError {

@@ -23,10 +23,14 @@ const DEVICE = /^(con|prn|aux|nul|com[0-9]|lpt[0-9])(\.|$)/
 
 /** Throws ERR_DURLOG_INVALID_ARGUMENT if `name` is not Unicode text of 1 to 1024 bytes in UTF-8. */
 export function checkStreamName(name: unknown): asserts name is string {
-  if (typeof name !== 'string' || name === '' || Buffer.byteLength(name) > NAME_MAX_BYTES || !isUnicode(name))
+  if (!isStreamName(name))
     throw invalidArgument(
       `a stream's name must be Unicode text of 1 to ${NAME_MAX_BYTES} bytes in UTF-8; got ${shown(name)}`,
     )
+}
+
+export function isStreamName(name: unknown): name is string {
+  return typeof name === 'string' && name !== '' && Buffer.byteLength(name) <= NAME_MAX_BYTES && isUnicode(name)
 }
 
 /**

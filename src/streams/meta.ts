@@ -1,4 +1,5 @@
 /** The options of a stream, which are fixed when it is created. */
+import { isStreamName } from './file-name.js'
 import type { StreamEncoding, StreamForkPoint, StreamLimits } from './types.js'
 
 export interface StreamMeta {
@@ -75,6 +76,31 @@ export interface StoredMeta {
   expiresAtMs?: number | undefined
   fork?: StreamForkPoint | undefined
   retention?: StreamLimits | undefined
+}
+
+/** Whether `value` is a StoredMeta. Another program, or another version of durlog, may have written it. */
+export function isStoredMeta(value: unknown): value is StoredMeta {
+  if (typeof value !== 'object' || value === null) return false
+  const { encoding, contentType, ttlMs, expiresAtMs, fork, retention } = value as Record<keyof StoredMeta, unknown>
+  const { stream, seq, bytes } = Object(fork) as Record<keyof StreamForkPoint, unknown>
+  return (
+    typeof encoding === 'string' &&
+    Object.hasOwn(DEFAULTS, encoding) &&
+    (contentType === undefined || typeof contentType === 'string') &&
+    isAmount(ttlMs) &&
+    isAmount(expiresAtMs) &&
+    (fork === undefined || (isStreamName(stream) && isWhole(seq) && isWhole(bytes))) &&
+    (retention === undefined || Object.values(Object(retention)).every(isAmount))
+  )
+}
+
+function isWhole(value: unknown): boolean {
+  return Number.isSafeInteger(value) && (value as number) >= 0
+}
+
+/** Whether `value` is missing, or a whole number. An amount may be greater than the integers that a number represents exactly. */
+function isAmount(value: unknown): boolean {
+  return value === undefined || (Number.isInteger(value) && (value as number) >= 0)
 }
 
 export function loadedMeta(stored: StoredMeta): StreamMeta {

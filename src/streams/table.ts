@@ -1,4 +1,6 @@
 /** The state of all streams of a folder, after all entries of the log so far. */
+import { DurlogError } from '../errors.js'
+import { canBeForkOf } from './catalog-check.js'
 import { advance, decideBatch } from './decide.js'
 import { DedupTable } from './dedup-table.js'
 import { type Change, type Entry, EntryKind } from './entry.js'
@@ -34,11 +36,17 @@ export class StreamTable {
 
   /**
    * Connects a stream of the catalog with its source, and registers it for expiry and for the next checkpoint if it
-   * needs them.
+   * needs them. Must be called in the order of creation. Throws ERR_DURLOG_CORRUPT if the stream cannot be a fork of its
+   * source.
    */
   adopt(state: StreamState): void {
     const { fork } = state.meta
     const source = fork && this.streams.get(fork.stream)
+    if (!canBeForkOf(state, source))
+      throw new DurlogError(
+        'ERR_DURLOG_CORRUPT',
+        `in the catalog, the stream "${state.name}" is a fork of "${fork?.stream}", which does not have its records: restore the folder of streams from a copy`,
+      )
     if (source !== undefined) state.forkFrom(source)
     this.#link(state)
     if (state.disk.dropped !== undefined) this.touch(state)
