@@ -8,7 +8,7 @@ import { openStreams, type Streams } from '../../src/streams/index.js'
 import { openUntilDone, scratchDir } from '../fixtures/scratch.js'
 import { all } from '../fixtures/streams.js'
 
-type Fields = Record<string, unknown>
+type Fields = Record<string, unknown> & { kind?: unknown; name?: unknown }
 
 interface Folder {
   /** The records of the catalog's last group. */
