@@ -8,6 +8,7 @@ import { fileURLToPath } from 'node:url'
 import { expect, onTestFinished, test } from 'vitest'
 import { type CursorSummary, type DurableCursor, open, type ReadableLog, trim } from '../src/index.js'
 import { trimRequests } from '../src/log/maintenance/trim-request.js'
+import { native } from '../src/native/native.js'
 import { codeOf, openUntilDone, records, scratchDir } from './fixtures/scratch.js'
 
 const HOLDER = fileURLToPath(new URL('fixtures/held-trim.mjs', import.meta.url))
@@ -69,6 +70,40 @@ test('a cursor at a seq that another process trims during its creation is refuse
   await other.trim()
   expect(await refused).toBe('ERR_DURLOG_OUT_OF_RANGE')
   expect(await log.cursors()).toEqual([])
+})
+
+test('ensureCursor relies on no cursor that another process is creating, and whose creation is refused', async () => {
+  const dir = await makeOldLog()
+  const other = await holdTrim(dir)
+  const log = await openUntilDone(dir, { readOnly: true })
+  const refused = codeOf(log.cursor('late', { from: 5 }))
+  await expect.poll(() => listed(log, 'late')).toMatchObject({ position: 5 })
+  const producer = await openUntilDone(dir, { readOnly: true })
+  let looks = 0
+  const { openDurableCursor } = native
+  onTestFinished(() => void Object.assign(native, { openDurableCursor }))
+  const looked = new Promise<void>((resolve) => {
+    native.openDurableCursor = (...of) => {
+      if (looks++ > 0) resolve()
+      return openDurableCursor(...of)
+    }
+  })
+  const ensured = producer.ensureCursor('late')
+  await Promise.race([looked, ensured])
+  await other.trim()
+  expect(await refused).toBe('ERR_DURLOG_OUT_OF_RANGE')
+  await ensured
+  expect(await listed(log, 'late')).toMatchObject({ position: 8, state: 'ready' })
+})
+
+test('ensureCursor rejects as cursor() does if the file belongs to a cursor of another log', async () => {
+  const [dir, otherDir] = [await makeOldLog(), await makeOldLog()]
+  const other = await openUntilDone(otherDir, { readOnly: true })
+  await other.ensureCursor('mailer')
+  copyFileSync(join(otherDir, 'mailer.cursor'), join(dir, 'mailer.cursor'))
+  const log = await openUntilDone(dir, { readOnly: true })
+  expect(await codeOf(log.cursor('mailer'))).toBe('ERR_DURLOG_NOT_A_LOG')
+  expect(await codeOf(log.ensureCursor('mailer'))).toBe('ERR_DURLOG_NOT_A_LOG')
 })
 
 test('a cursor that another process moves back during a trim is refused if its records are trimmed', async () => {

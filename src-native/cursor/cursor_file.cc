@@ -32,6 +32,7 @@ CursorFileView ViewOf(const uint8_t* image, size_t bytes) {
     const CursorSlotState state = DecodeCursorSlot(image + kCursorSlotOffsets[i], &slot);
     view.newer_version |= state == CursorSlotState::kNewerVersion;
     if (state != CursorSlotState::kWhole) continue;
+    view.confirmed |= i < kFirstSyncedSlot;
     if (view.newest && slot.counter <= view.newest->counter) continue;
     view.newest = slot;
     view.newest_at = i;

@@ -25,6 +25,9 @@ struct CursorFileView {
   bool newer_version = false;
   // The file is too short: its owner died before the cursor had a position.
   bool unfinished = false;
+  // One of the first two slots is whole. If not, an owner may still be creating the cursor, and may
+  // remove it again.
+  bool confirmed = false;
 };
 // Callable while the owner stores a position: the previous slot is valid until the new one is
 // whole.

@@ -67,7 +67,10 @@ Result<std::vector<CursorSummary>> ListCursors(FileSystem& file_system, const st
       summary.position = PositionIn(file_system.CurrentBoot(), *view.newest, log.first_seq);
       if (cuts.ok()) summary.cut = cuts.value().LowestSince(view.newest->generation);
       if (summary.cut && *summary.cut >= *summary.position) summary.cut.reset();
+      summary.confirmed = view.confirmed;
     }
+    if (!view.newest) summary.confirmed = true;  // damaged: a file that is created has a slot
+    if (view.newer_version) summary.confirmed = false;
     if (capabilities.shares_maps) DURLOG_RETURN_IF_ERROR(FindOwner(**file, &summary));
     summaries.push_back(std::move(summary));
   }

@@ -20,7 +20,8 @@ constexpr size_t kGenerationAt = 32;
 constexpr size_t kEntriesAt = 40;
 constexpr size_t kEntryBytes = 16;
 constexpr size_t kCrcAt = kCutsSlotBytes - 4;
-static_assert(kEntriesAt + kMaxCuts * kEntryBytes <= kCrcAt, "a slot holds every cut");
+constexpr size_t kPendingAt = kCrcAt - 4;
+static_assert(kEntriesAt + kMaxCuts * kEntryBytes <= kPendingAt, "a slot holds every cut");
 
 using CutsFile = std::array<uint8_t, kCutsFileBytes>;
 
@@ -37,22 +38,32 @@ void EncodeCuts(const LogUuid& uuid, const CutList& list, uint8_t* to) {
     Store64(at + 8, entry.next_seq);
     at += kEntryBytes;
   }
+  Store32(to + kPendingAt, list.pending);
   Store32(to + kCrcAt, Crc32c(0, to, kCrcAt));
 }
 
 bool IsWhole(const uint8_t* slot) {
   return Load64(slot) == kCutsMagic && Load32(slot + kCrcAt) == Crc32c(0, slot, kCrcAt) &&
-         Load32(slot + kCountAt) <= kMaxCuts;
+         Load32(slot + kCountAt) <= kMaxCuts &&
+         Load32(slot + kPendingAt) <= Load64(slot + kGenerationAt);
 }
 
 CutList DecodeCuts(const uint8_t* from) {
   CutList list;
   list.generation = Load64(from + kGenerationAt);
+  list.pending = Load32(from + kPendingAt);
   const uint8_t* at = from + kEntriesAt;
   for (uint32_t i = 0; i < Load32(from + kCountAt); ++i, at += kEntryBytes) {
     list.entries.push_back({Load64(at), Load64(at + 8)});
   }
   return list;
+}
+
+bool IsNewer(const uint8_t* slot, const uint8_t* other) {
+  const uint64_t generation = Load64(slot + kGenerationAt);
+  const uint64_t other_generation = Load64(other + kGenerationAt);
+  if (generation != other_generation) return generation > other_generation;
+  return Load32(slot + kPendingAt) < Load32(other + kPendingAt);
 }
 
 // The slot with the newer list; null if neither is whole.
@@ -61,9 +72,7 @@ const uint8_t* NewestSlot(const CutsFile& bytes) {
   for (size_t at = 0; at < kCutsFileBytes; at += kCutsSlotBytes) {
     const uint8_t* const slot = bytes.data() + at;
     if (!IsWhole(slot)) continue;
-    if (newest == nullptr || Load64(slot + kGenerationAt) > Load64(newest + kGenerationAt)) {
-      newest = slot;
-    }
+    if (newest == nullptr || IsNewer(slot, newest)) newest = slot;
   }
   return newest;
 }
@@ -110,6 +119,14 @@ Status MakeCuts(Directory& directory, const LogUuid& uuid, const CutList& list) 
   return directory.Sync();
 }
 
+// Overwrites the older of the two slots in `bytes`, the content of `file`.
+Status StoreCuts(File& file, const LogUuid& uuid, const CutList& list, CutsFile* bytes) {
+  const uint64_t offset = NewestSlot(*bytes) == bytes->data() ? kCutsSlotBytes : 0;
+  EncodeCuts(uuid, list, bytes->data());
+  DURLOG_RETURN_IF_ERROR(file.WriteAt(offset, bytes->data(), kCutsSlotBytes));
+  return file.SyncData();
+}
+
 }  // namespace
 
 void CutList::Add(uint64_t next_seq) {
@@ -143,7 +160,7 @@ Result<CutsSince> FindCutsSince(FileSystem& file_system, const std::string& path
   const Result<CutList> cuts = ReadCuts(*directory, log.uuid);
   if (cuts.status().code() == Code::kCorrupt) return found;
   if (!cuts.ok()) return cuts.status();
-  found.generation = cuts->generation;
+  found.generation = cuts->Current();
   found.lowest = cuts->LowestSince(generation);
   return found;
 }
@@ -174,12 +191,25 @@ Status RecordCut(Directory& directory, const LogUuid& uuid, uint64_t next_seq) {
     DURLOG_ASSIGN_OR_RETURN(list, ListIn(bytes, directory, uuid));
   }
   list.Add(next_seq);
+  ++list.pending;
   // The content of a file that belongs to another log is replaced.
   if (!file || list.generation == 1) return MakeCuts(directory, uuid, list);
-  const uint64_t offset = NewestSlot(bytes) == bytes.data() ? kCutsSlotBytes : 0;
-  EncodeCuts(uuid, list, bytes.data());
-  DURLOG_RETURN_IF_ERROR(file->WriteAt(offset, bytes.data(), kCutsSlotBytes));
-  return file->SyncData();
+  return StoreCuts(*file, uuid, list, &bytes);
+}
+
+Status FinishCuts(Directory& directory, const LogUuid& uuid) {
+  CutsFile bytes;
+  DURLOG_ASSIGN_OR_RETURN(const auto file, Load(directory, OpenMode::kReadWrite, &bytes));
+  if (!file) return Status::Ok();
+  Result<CutList> list = ListIn(bytes, directory, uuid);
+  // A damaged list does not keep the log from being opened.
+  if (list.status().code() == Code::kCorrupt || list.status().code() == Code::kVersion) {
+    return Status::Ok();
+  }
+  if (!list.ok()) return list.TakeStatus();
+  if (list->pending == 0) return Status::Ok();
+  list->pending = 0;
+  return StoreCuts(*file, uuid, *list, &bytes);
 }
 
 }  // namespace durlog

@@ -28,7 +28,11 @@ struct CutList {
     uint64_t next_seq;  // the log's, right after the cut
   };
   uint64_t generation = 0;  // of the newest cut; 0 before the first one
+  uint32_t pending = 0;     // the newest cuts whose files may not have changed yet
   std::vector<Entry> entries;
+
+  // The generation of a position that is read now: no pending cut is accounted for.
+  uint64_t Current() const { return generation - pending; }
 
   // Beyond kMaxCuts the two oldest are merged, with the newer generation and the lower seq. A
   // cursor between them may see a cut that did not reach it, but never misses one.
@@ -41,10 +45,13 @@ struct CutList {
 // version wrote it.
 Result<CutList> ReadCuts(Directory& directory, const LogUuid& uuid);
 
-// Adds a cut and syncs the list. Must be called before the segments change: a crash in between
-// leaves an entry for a cut that did not happen, which is harmless; the reverse order would hide a
-// cut from cursors and snapshots. The caller holds the log's lock.
+// Adds a pending cut and syncs the list. Must be called before the segments change: a crash in
+// between leaves an entry for a cut that did not happen, which is harmless; the reverse order would
+// hide a cut from cursors and snapshots. The caller holds the log's lock.
 Status RecordCut(Directory& directory, const LogUuid& uuid, uint64_t next_seq);
+// The files have changed, and `live` shows the new end: no cut is pending any more. A reader that
+// sees the new generation cannot see the old end after that. Syncs the list.
+Status FinishCuts(Directory& directory, const LogUuid& uuid);
 
 // Syncs the file, if it exists. Called when a writer opens the log: the previous writer may have
 // been killed before its cut was synced. Otherwise, after a power cut, a cursor whose synced slot
@@ -55,7 +62,7 @@ Status SyncCuts(Directory& directory);
 // lock.
 struct CutsSince {
   LogUuid uuid{};
-  std::optional<uint64_t> generation;  // of the log; nullopt if the list is damaged
+  std::optional<uint64_t> generation;  // CutList::Current(); nullopt if the list is damaged
   std::optional<uint64_t> lowest;      // next seq of the deepest of these cuts
 };
 Result<CutsSince> FindCutsSince(FileSystem& file_system, const std::string& path,

@@ -72,6 +72,7 @@ Status DurableCursor::Load(uint64_t log_first_seq) {
   newest_ = *view.newest;
   newest_.boot = file_system_.CurrentBoot();
   newest_.position = PositionIn(newest_.boot, *view.newest, log_first_seq);
+  confirmed_ = view.confirmed;
   memory_slot_ = view.newest_at == 0 ? 1 : 0;
   synced_slot_ = view.newest_at == kFirstSyncedSlot ? kFirstSyncedSlot + 1 : kFirstSyncedSlot;
   return Status::Ok();
@@ -103,7 +104,7 @@ Result<std::optional<uint64_t>> DurableCursor::FindCut(uint64_t reached) {
   }
   const std::optional<uint64_t> lowest = cuts.LowestSince(newest_.generation);
   if (lowest && *lowest < std::max(reached, newest_.position)) return lowest;
-  newest_.generation = cuts.generation;
+  newest_.generation = std::max(newest_.generation, cuts.Current());
   return std::optional<uint64_t>();
 }
 
@@ -112,21 +113,37 @@ Result<uint64_t> DurableCursor::NewestGeneration() const {
   return cuts.generation;
 }
 
-// Overwrites the older of the two memory slots, so that the newer slot stays intact if the process
-// is killed during the store. A synced position is in a third slot.
+Result<uint64_t> DurableCursor::CurrentGeneration() const {
+  DURLOG_ASSIGN_OR_RETURN(const CutList cuts, ReadCuts(*directory_, uuid_));
+  return cuts.Current();
+}
+
 Status DurableCursor::Commit(uint64_t position, uint64_t synced_end) {
   const std::lock_guard<std::mutex> guard(mutex_);
   if (latched_) return LatchedError();
   if (position <= newest_.position) return Status::Ok();
   newest_.position = position;
   newest_.durable = std::max(newest_.durable, std::min(position, synced_end));
+  return StoreInMemory();
+}
+
+Status DurableCursor::Confirm() {
+  const std::lock_guard<std::mutex> guard(mutex_);
+  return confirmed_ ? Status::Ok() : StoreInMemory();
+}
+
+// Overwrites the older of the two memory slots, so that the newer slot stays intact if the process
+// is killed during the store. A synced position is in a third slot.
+Status DurableCursor::StoreInMemory() {
   ++newest_.counter;
   uint8_t bytes[kCursorSlotBytes];
   EncodeCursorSlot(newest_, bytes);
   const size_t slot = memory_slot_;
   memory_slot_ ^= 1;
   Status stored = Store(slot, bytes);
-  return stored.ok() ? stored : Latch(std::move(stored));
+  if (!stored.ok()) return Latch(std::move(stored));
+  confirmed_ = true;
+  return stored;
 }
 
 Result<uint64_t> DurableCursor::Sync(uint64_t synced_end, bool full) {

@@ -40,8 +40,10 @@ class DurableCursor {
   // which the owner has read. Returns the log's next seq right after the deepest such cut; nullopt
   // if there was none; an error if the list of cuts cannot be read.
   Result<std::optional<uint64_t>> FindCut(uint64_t reached);
-  // The newest cut's generation, for Place().
+  // The newest cut's generation. It may be pending.
   Result<uint64_t> NewestGeneration() const;
+  // CutList::Current(), for Place(): read it before choosing the position.
+  Result<uint64_t> CurrentGeneration() const;
 
   // Moves the position forward, in memory; one that is not ahead changes nothing. Records below
   // `synced_end` are synced.
@@ -53,6 +55,9 @@ class DurableCursor {
   // Sets the position, forward or back, and syncs it. The cuts up to `generation` are accounted
   // for.
   Status Place(uint64_t position, uint64_t synced_end, uint64_t generation);
+  // The cursor exists from now on: others may rely on it. Stores the position once more, in memory,
+  // if no owner has confirmed the cursor before.
+  Status Confirm();
   // The creation of this new cursor has failed: its file is removed when it is destroyed.
   void Discard() { discarded_ = true; }
 
@@ -62,6 +67,7 @@ class DurableCursor {
   Status Load(uint64_t log_first_seq);
   Status MakeFile();
   Status Map();
+  Status StoreInMemory();
   Status Store(size_t slot, const uint8_t* bytes);
   Status SyncSlot(size_t slot, bool full);
   Status Latch(Status cause);
@@ -80,6 +86,7 @@ class DurableCursor {
   mutable std::mutex mutex_;
   CursorSlot newest_;    // the content of the newest slot
   bool placed_ = false;  // the file is complete and holds a position
+  bool confirmed_ = false;
   bool latched_ = false;
   bool discarded_ = false;
   size_t memory_slot_ = 0;  // the next slot to store into

@@ -40,6 +40,7 @@ Status TruncateJob::Cut() {
     DURLOG_ASSIGN_OR_RETURN(offset_,
                             CutAfterMarker(*opened.file, opened.header, cut_offset, next_seq_));
   }
+  DURLOG_RETURN_IF_ERROR(FinishCuts(directory_, opened.header.uuid));
   end_marked_ = offset_ > cut_offset;
   segment_ = std::make_shared<Segment>(first_seq, opened.header, std::move(opened.file));
   return Status::Ok();

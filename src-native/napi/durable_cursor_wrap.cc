@@ -24,9 +24,11 @@ class DurableCursorWrap final : public Wrapped<DurableCursorWrap, std::shared_pt
                        {InstanceMethod<&DurableCursorWrap::Position>("position"),
                         InstanceMethod<&DurableCursorWrap::FindCut>("findCut"),
                         InstanceMethod<&DurableCursorWrap::NewestGeneration>("newestGeneration"),
+                        InstanceMethod<&DurableCursorWrap::CurrentGeneration>("currentGeneration"),
                         InstanceMethod<&DurableCursorWrap::Commit>("commit"),
                         InstanceMethod<&DurableCursorWrap::Sync>("sync"),
                         InstanceMethod<&DurableCursorWrap::Place>("place"),
+                        InstanceMethod<&DurableCursorWrap::Confirm>("confirm"),
                         InstanceMethod<&DurableCursorWrap::Discard>("discard"),
                         InstanceMethod<&DurableCursorWrap::Close>("close")});
   }
@@ -57,7 +59,16 @@ class DurableCursorWrap final : public Wrapped<DurableCursorWrap, std::shared_pt
   Napi::Value NewestGeneration(const Napi::CallbackInfo& info) {
     const Napi::Env env = info.Env();
     if (!IsOpen(env)) return Napi::Value();
-    const Result<uint64_t> generation = held_->NewestGeneration();
+    return FromGeneration(env, held_->NewestGeneration());
+  }
+
+  Napi::Value CurrentGeneration(const Napi::CallbackInfo& info) {
+    const Napi::Env env = info.Env();
+    if (!IsOpen(env)) return Napi::Value();
+    return FromGeneration(env, held_->CurrentGeneration());
+  }
+
+  static Napi::Value FromGeneration(Napi::Env env, const Result<uint64_t>& generation) {
     return generation.ok() ? FromSeq(env, *generation) : Throw(env, generation.status());
   }
 
@@ -92,6 +103,13 @@ class DurableCursorWrap final : public Wrapped<DurableCursorWrap, std::shared_pt
         [](Napi::Env done_env) { return done_env.Undefined(); });
   }
 
+  void Confirm(const Napi::CallbackInfo& info) {
+    const Napi::Env env = info.Env();
+    if (!IsOpen(env)) return;
+    const Status confirmed = held_->Confirm();
+    if (!confirmed.ok()) Throw(env, confirmed);
+  }
+
   void Discard(const Napi::CallbackInfo&) {
     if (held_) held_->Discard();
   }
@@ -104,6 +122,7 @@ Napi::Object FromSummary(Napi::Env env, const CursorSummary& summary) {
   object.Set("name", summary.name);
   if (summary.position) object.Set("position", FromSeq(env, *summary.position));
   if (summary.cut) object.Set("cut", FromSeq(env, *summary.cut));
+  object.Set("confirmed", summary.confirmed);
   object.Set("owned", summary.owned);
   object.Set("ownerPid", static_cast<double>(summary.owner_pid));
   return object;

@@ -78,6 +78,7 @@ Status RecoverFolder(FileSystem& file_system, Directory& directory,
   DURLOG_RETURN_IF_ERROR(ApplyRecovery(directory, capabilities, &plan));
   // The cuts are announced again, because a reader may have opened a segment before its removal.
   if (cuts) live->Cut(plan.next_seq);
+  DURLOG_RETURN_IF_ERROR(FinishCuts(directory, folder->uuid));
   folder->segments = std::move(plan.files.segments);
   folder->next_seq = plan.next_seq;
   // Salvage never overwrites damaged bytes: appends go into a new segment after them, or into an

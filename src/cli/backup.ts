@@ -53,9 +53,8 @@ export async function copyLog(
   const first = copy.nextSeq
   await checkContinues(source, copy, end, to)
   const lastTimestamp = await copyRecords(source, copy, end, salvage, (seq) => onProgress(seq - first, end - first))
-  await source.refresh()
   // A truncation also ends the reader. The seqs after it are no voids.
-  if (copy.nextSeq < end && source.generation !== generation)
+  if (copy.nextSeq < end && !(await source.isCurrent({ uuid: source.uuid, generation, seq: end - 1 })))
     throw new InputError(
       `the log was truncated while it was copied, so the copy ends with seq ${copy.nextSeq - 1}: repeat the command`,
     )

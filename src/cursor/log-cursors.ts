@@ -7,7 +7,7 @@ import { checkCursorName, resolveCursorOptions } from '../options/cursor-options
 import type { CursorOptions, CursorSummary, DurableCursor, EnsureCursorOptions, OpenCursor } from '../types.js'
 import { type CursorHost, NamedCursor } from './named-cursor.js'
 
-/** How long to wait for another process that is creating the cursor, which holds the cursor's lock for two syncs. */
+/** How long to wait for another process that is creating the cursor, which holds the cursor's lock meanwhile. */
 const CREATION_WAIT_MS = 10_000
 
 export class LogCursors {
@@ -43,11 +43,11 @@ export class LogCursors {
 
   async ensureCursor(name: string, { from }: EnsureCursorOptions = {}): Promise<void> {
     checkCursorName(name)
-    // While another process creates the cursor, the cursor is locked but not listed yet.
+    // While another process creates the cursor, the cursor is locked and not confirmed. The creation may still be refused.
     const created = waitForLock(CREATION_WAIT_MS, async () => {
       this.#check()
       const list = await native.listCursors(this.#host.source.dir)
-      if (list.some((existing) => existing.name === name)) return
+      if (list.some((existing) => existing.name === name && existing.confirmed)) return
       const cursor = await this.#cursor(name, { from })
       await cursor.close()
     })

@@ -73,6 +73,7 @@ export class NamedCursor implements DurableCursor {
       return
     }
     if (this.#position === -1) return this.#place(from).catch((error) => this.#discard(error))
+    this.#native.confirm()
     this.#delivered = this.#position
     this.#findCut()
   }
@@ -211,7 +212,7 @@ export class NamedCursor implements DurableCursor {
     for (;;) {
       this.#source.look()
       const seen = this.#source.lastTruncation
-      const generation = this.#native.newestGeneration()
+      const generation = this.#native.currentGeneration()
       const { first, next } = await this.#source.range(false)
       if (seen !== this.#source.lastTruncation) continue
       const position = to === 'first' ? first : to === 'next' ? next : to
@@ -225,7 +226,7 @@ export class NamedCursor implements DurableCursor {
       this.#reached = { sync: 0, full: 0 }
       // A trim that is in progress may not have seen the position; later ones honour it.
       await waitForLock(TRIM_WAIT_MS, () => native.checkTrims(this.#source.dir))
-      if ((await this.#source.range(false)).first <= position) return
+      if ((await this.#source.range(false)).first <= position) return this.#native.confirm()
     }
   }
 

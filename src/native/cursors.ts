@@ -9,14 +9,18 @@ export interface NativeDurableCursor {
    * log's next seq right after the deepest of them; Infinity if there is none. Reads one small file.
    */
   findCut(reached: number): number
-  /** The log's current generation, for `place`: read it before choosing the position. Reads the same file as `findCut`. */
+  /** The generation of the newest cut, which may be in progress. Reads the same file as `findCut`. */
   newestGeneration(): number
+  /** As `newestGeneration`, without a cut in progress. For `place`: read it before choosing the position. */
+  currentGeneration(): number
   /** Moves the position forward, at level `memory`. Records below `syncedEnd` are synced. */
   commit(position: number, syncedEnd: number): void
   /** Syncs the position. Resolves with the lowest position that the file can have after a power cut. */
   sync(syncedEnd: number, full: boolean): Promise<number>
   /** Moves the position forwards or backwards, durably. */
   place(position: number, syncedEnd: number, generation: number): Promise<void>
+  /** The cursor exists from now on: `ensureCursor` of other owners may rely on it. Stores the position if no owner has done so. */
+  confirm(): void
   /** The creation of this new cursor has failed: `close` removes its file. */
   discard(): void
   close(): void
@@ -33,6 +37,8 @@ export interface NativeCursorSummary {
   position?: number
   /** The log's next seq after the deepest cut below the position; absent if there is no such cut. */
   cut?: number
+  /** Whether its creation has ended. False for a cursor of another log or of a newer version. */
+  confirmed: boolean
   owned: boolean
   /** 0 if unknown. */
   ownerPid: number

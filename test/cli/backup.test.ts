@@ -78,6 +78,28 @@ test('a backup that is taken during a truncation takes no new record for a void'
   expect(await contents(copy)).toEqual(await contents(dir))
 })
 
+test('a backup that begins during a truncation takes no new record for a void', async () => {
+  const folder = scratchDir()
+  const dir = join(folder, 'log')
+  const log = await openUntilDone(dir, OPTIONS)
+  for (const text of ['a', 'b', 'c', 'd']) await log.append(text)
+  const { bounds } = native
+  onTestFinished(() => void Object.assign(native, { bounds }))
+  let reads = 0
+  // The truncation changes the files after the third read, and has not ended when the copy has.
+  native.bounds = async (path) => {
+    const found = await bounds(path)
+    return { ...found, ...(++reads <= 3 && { nextSeq: 4, syncedEnd: 4 }), generation: 0 }
+  }
+  await log.truncateAfter(1)
+  const copy = join(folder, 'copy')
+  await expect(copyLog(dir, copy, () => {})).rejects.toThrow('truncated while it was copied')
+  native.bounds = bounds
+  for (const text of ['C', 'D']) await log.append(text)
+  expect(await copyLog(dir, copy, () => {})).toMatchObject({ nextSeq: 4 })
+  expect(await contents(copy)).toEqual(await contents(dir))
+})
+
 test('a backup copies no position of a cursor whose records are truncated when the backup begins', async () => {
   const folder = scratchDir()
   const dir = join(folder, 'log')

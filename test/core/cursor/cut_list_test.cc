@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/bytes.h"
 #include "memory_file_system.h"
 
 namespace durlog {
@@ -78,6 +79,27 @@ TEST_F(CutListTest, TheListBeforeCountsWhereTheNewestIsTorn) {
   EXPECT_EQ(list.LowestSince(0), 50u);
   Record(60);
   EXPECT_EQ(Read().generation, 2u);
+}
+
+TEST_F(CutListTest, AGenerationBecomesCurrentOnceItsCutIsFinished) {
+  Record(50);
+  Record(70);
+  EXPECT_EQ(Read().generation, 2u);
+  EXPECT_EQ(Read().Current(), 0u);
+  EXPECT_EQ(Read().LowestSince(0), 50u);
+  for (int time = 0; time < 2; ++time) {
+    ASSERT_TRUE(FinishCuts(*directory_, kUuid).ok());
+    EXPECT_EQ(Read().Current(), 2u);
+  }
+  Record(60);
+  EXPECT_EQ(Read().Current(), 2u);
+  // The store that finishes the cut is torn.
+  ASSERT_TRUE(FinishCuts(*directory_, kUuid).ok());
+  MemoryBytes& bytes = *file_system_.files[kCutsName];
+  const size_t finished = Load32(bytes.data() + kCutsSlotBytes - 8) == 0 ? 0 : kCutsSlotBytes;
+  bytes[finished + 40] ^= 1;
+  EXPECT_EQ(Read().Current(), 2u);
+  EXPECT_EQ(Read().LowestSince(2), 60u);
 }
 
 TEST_F(CutListTest, AListThatCannotBeReadIsNoEmptyOne) {

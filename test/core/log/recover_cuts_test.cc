@@ -1,7 +1,10 @@
 // The list of the log's truncations, when a writer opens the log.
 #include <gtest/gtest.h>
 
+#include <functional>
+
 #include "cursor/cut_list.h"
+#include "inspect/bounds.h"
 #include "log_test_folder.h"
 #include "observed_file_system.h"
 
@@ -12,12 +15,45 @@ class RecoverCutsTest : public LogTestFolder {
  protected:
   RecoverCutsTest() : file_system_([this](const ObservedCall& call) { return Observe(call); }) {}
 
+  // Truncates a log of 300 records after 10 of them, on a file system that passes for
+  // `file_system`. Before each call of the file system, another process reads the generation, and
+  // then the end.
+  void TruncateObserved(const std::string& file_system) {
+    ObservedFileSystem files([this](const ObservedCall& call) { return Observe(call); },
+                             file_system);
+    std::unique_ptr<Log> log = Open(SmallOptions(Strategy::kPwrite), files);
+    AppendMany(*log, 300, Level::kSync);
+    Settle(*log);
+    on_call_ = [this] {
+      const Result<CutsSince> cuts = FindCutsSince(DefaultFileSystem(), PathOf("log"), 0);
+      const Result<LogBounds> bounds = ReadBounds(DefaultFileSystem(), PathOf("log"));
+      ASSERT_TRUE(cuts.ok() && bounds.ok());
+      const bool cut = bounds->next_seq < 300;
+      saw_recorded_ |= !cut && cuts->lowest.has_value();
+      if (cut) {
+        EXPECT_EQ(cuts->lowest, 10u) << "the end was cut before this was recorded";
+      } else {
+        EXPECT_EQ(cuts->generation, 0u) << "a new generation with the end of the previous one";
+      }
+    };
+    Result<std::shared_ptr<TruncateJob>> job = log->BeginTruncate(10);
+    ASSERT_TRUE(job.ok()) << job.status().message();
+    (*job)->Await();
+    on_call_ = nullptr;
+    ASSERT_TRUE(log->FinishTruncate(**job).ok());
+    EXPECT_TRUE(saw_recorded_);
+    EXPECT_EQ(FindCutsSince(DefaultFileSystem(), PathOf("log"), 0)->generation, 1u);
+  }
+
   int syncs_ = 0;
+  bool saw_recorded_ = false;
+  std::function<void()> on_call_;
   ObservedFileSystem file_system_;
 
  private:
   Status Observe(const ObservedCall& call) {
     if (call.name == "cuts" && call.call == "sync-data") ++syncs_;
+    if (on_call_) on_call_();
     return Status::Ok();
   }
 };
@@ -34,6 +70,33 @@ TEST_F(RecoverCutsTest, ACutThatAKilledWriterHasRecordedIsSyncedByTheNextOpen) {
   ASSERT_TRUE(RecordCut(*directory, uuid, 0).ok());
   log = Open(SmallOptions(Strategy::kPwrite), file_system_);
   EXPECT_GT(syncs_, 0);
+}
+
+TEST_F(RecoverCutsTest, NoProcessReadsTheGenerationOfATruncationWithTheEndBeforeIt) {
+  TruncateObserved("ext4");
+}
+
+TEST_F(RecoverCutsTest, NorDoesAProcessThatReadsNoLivePage) { TruncateObserved("nfs"); }
+
+// A process may have read the generation and the end while the killed writer truncated the log.
+TEST_F(RecoverCutsTest, TheGenerationOfATruncationThatWasKilledBeginsAtTheNextOpen) {
+  std::unique_ptr<Log> log = Open(SmallOptions(Strategy::kPwrite));
+  AppendMany(*log, 20, Level::kSync);
+  Settle(*log);
+  const LogUuid uuid = log->uuid();
+  log.reset();
+  const std::unique_ptr<Directory> directory =
+      std::move(DefaultFileSystem().OpenDirectory(PathOf("log"), false).value());
+  for (uint64_t generation = 1; generation <= 2; ++generation) {
+    ASSERT_TRUE(RecordCut(*directory, uuid, 10).ok());
+    const CutsSince killed = FindCutsSince(DefaultFileSystem(), PathOf("log"), 0).value();
+    EXPECT_EQ(killed.generation, generation - 1);
+    EXPECT_EQ(killed.lowest, 10u);
+    log = Open(SmallOptions(Strategy::kPwrite));
+    EXPECT_EQ(FindCutsSince(DefaultFileSystem(), PathOf("log"), 0)->generation, generation);
+    EXPECT_EQ(FindCutsSince(DefaultFileSystem(), PathOf("log"), generation)->lowest, std::nullopt);
+    log.reset();
+  }
 }
 
 }  // namespace
