@@ -13,6 +13,7 @@
 #include "napi/async_task.h"
 #include "napi/convert.h"
 #include "napi/exports.h"
+#include "platform/output_pipe.h"
 #include "read/measure.h"
 
 namespace durlog {
@@ -131,6 +132,10 @@ Napi::Value AddFileTo(const Napi::CallbackInfo& info) {
       [](Napi::Env env) { return env.Undefined(); });
 }
 
+Napi::Value HasNoReaderOf(const Napi::CallbackInfo& info) {
+  return Napi::Boolean::New(info.Env(), HasNoReader(info[0].As<Napi::Number>().Int32Value()));
+}
+
 Napi::Value Checksum(const Napi::CallbackInfo& info) {
   const Napi::Env env = info.Env();
   AlignedBuffer scratch;
@@ -161,6 +166,7 @@ constexpr std::pair<const char*, Napi::Value (*)(const Napi::CallbackInfo&)> kEx
     {"extent", ExtentOf},
     {"repair", RepairLog},
     {"addFile", AddFileTo},
+    {"hasNoReader", HasNoReaderOf},
     {"crc32c", Checksum}};
 
 Napi::Object Init(Napi::Env env, Napi::Object exports) {

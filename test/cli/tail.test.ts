@@ -1,8 +1,10 @@
 /** `durlog tail` with a cursor and by name, and `durlog cursors`. */
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
-import { describe, expect, test } from 'vitest'
-import { durlog, startDurlog } from '../fixtures/command.js'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { DURLOG, durlog, startDurlog } from '../fixtures/command.js'
 import { openUntilDone, scratchDir } from '../fixtures/scratch.js'
 
 /** Starts `durlog`; `until` settles once its stdout, or stderr, holds `text`. */
@@ -27,6 +29,28 @@ function start(args: string[]) {
     })
   return { child, seen, until }
 }
+
+test.skipIf(process.platform === 'win32').each([
+  ['-f', '-n1'],
+  ['-F', '-n1'],
+  ['-f', '--cursor=c'],
+])('tail %s %s of an idle log ends when its reader closes the pipe', async (...flags) => {
+  const log = await openUntilDone(join(scratchDir(), 'log'))
+  await log.append('one')
+  const { child, until } = start(['tail', ...flags, log.dir])
+  await until('stdout', 'one\n')
+  const closed = once(child, 'close')
+  child.stdout?.destroy()
+  expect(await closed).toEqual([0, null])
+})
+
+test.skipIf(process.platform === 'win32')('tail -f of an idle log, piped into head, ends with head', async () => {
+  const log = await openUntilDone(join(scratchDir(), 'log'))
+  await log.append('one')
+  const pipeline = spawn('sh', ['-c', '"$0" "$@" | head -n1', process.execPath, DURLOG, 'tail', '-f', log.dir])
+  onTestFinished(() => void pipeline.kill('SIGKILL'))
+  expect(await once(pipeline, 'close')).toEqual([0, null])
+})
 
 describe('tail -F', () => {
   test('waits for a log to appear, and continues with a new log of that name', async () => {

@@ -1,0 +1,7 @@
+#include "platform/output_pipe.h"
+
+namespace durlog {
+
+bool HasNoReader(int) { return false; }
+
+}  // namespace durlog
