@@ -9,6 +9,7 @@ import { waitForLock } from './native/lock-wait.js'
 import { native } from './native/native.js'
 import { resolveDir } from './options/call-options.js'
 import { type ResolvedOptions, resolveOptions } from './options/open-options.js'
+import { refuseStreamsLog } from './streams-log.js'
 import type { DecodedRecord, Encoding, Log, OpenOptions, ReadOnlyLog, ReadOnlyOptions } from './types.js'
 
 export type { FramingLog, OrderedLog, RestoringLog, WriterLog }
@@ -21,8 +22,8 @@ type ReaderOf<V> = ReadOnlyLog<DecodedRecord<V>>
  * Opens the log in folder `dir` for writing, and recovers it after a crash: see `log.recovery`. Creates the log if there is
  * none, unless `create` is false.
  *
- * Rejects with ERR_DURLOG_INVALID_ARGUMENT, ERR_DURLOG_NOT_FOUND, ERR_DURLOG_NOT_A_LOG, ERR_DURLOG_LOCKED
- * (by process `ownerPid`), ERR_DURLOG_CORRUPT (`path`, `offset`, `lostFirst`, `lostLast`),
+ * Rejects with ERR_DURLOG_INVALID_ARGUMENT, ERR_DURLOG_NOT_FOUND, ERR_DURLOG_NOT_A_LOG (also for a log of a folder of streams),
+ * ERR_DURLOG_LOCKED (by process `ownerPid`), ERR_DURLOG_CORRUPT (`path`, `offset`, `lostFirst`, `lostLast`),
  * ERR_DURLOG_VERSION, ERR_DURLOG_OUT_OF_RANGE (the seqs are used up), ERR_DURLOG_NO_SPACE,
  * ERR_DURLOG_OUT_OF_MEMORY or ERR_DURLOG_IO. If the file system does not support the `strategy` or `preallocate`, a weaker
  * one is used: see `stats()`.
@@ -45,7 +46,7 @@ export function open(dir: string | URL, options?: OpenOptions | ReadOnlyOptions)
 export async function open(dir: string | URL, options?: OpenOptions | ReadOnlyOptions): Promise<unknown> {
   const path = resolveDir(dir)
   const resolved = resolveOptions(options)
-  return await atCaller<unknown>(resolved.readOnly ? openReader(path, resolved) : openWriter(path, resolved, WriterLog))
+  return await atCaller<unknown>(resolved.readOnly ? openReader(path, resolved) : openPlain(path, resolved))
 }
 
 /** The identity of the log that a restored copy continues: its UUID, the first seq to restore, its number of cuts. */
@@ -81,6 +82,11 @@ export function openOrdered(dir: string, options: OpenOptions): Promise<OrderedL
 
 async function openReader(dir: string, options: ResolvedOptions): Promise<ReaderLog> {
   return new ReaderLog(dir, await native.bounds(dir), options)
+}
+
+async function openPlain(dir: string, options: ResolvedOptions): Promise<WriterLog> {
+  refuseStreamsLog(dir)
+  return openWriter(dir, options, WriterLog)
 }
 
 /** `Face` is the class of the returned log, which determines the methods that the caller can use. */

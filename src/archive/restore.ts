@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
 import { DurlogError, ofFileSystem } from '../errors.js'
 import type { Log } from '../index.js'
-import { open, openRestored } from '../open.js'
+import { open, openOrdered, openRestored } from '../open.js'
 import { resolveDir } from '../options/call-options.js'
 import { Backoff } from '../ship/backoff.js'
 import { enterFolder, markFolder, unmarkFolder } from '../ship/restore-folder.js'
@@ -254,7 +254,7 @@ export class ArchiveRestore {
       await log.close()
       return { uuid, firstSeq, nextSeq, bytes: this.#bytes, resumed }
     }
-    const log = await open(this.#dir, { durability: 'full' })
+    const log = await openOrdered(this.#dir, { durability: 'full' })
     try {
       await this.#cut(log)
       for (const [name, position] of Object.entries(this.#cursors)) {

@@ -5,6 +5,7 @@ import { DurlogError, invalidArgument, isCode, ofFileSystem } from '../errors.js
 import { native } from '../native/native.js'
 import { type FramingLog as Log, openFraming } from '../open.js'
 import { resolveDir } from '../options/call-options.js'
+import { STREAMS_CURSOR } from '../streams-log.js'
 import { Arena } from './arena.js'
 import { CATALOG_SEGMENT_BYTES, Catalog } from './catalog.js'
 import type { CatalogHead } from './catalog-records.js'
@@ -16,7 +17,7 @@ import { FolderFiles } from './folder-files.js'
 import { RECORD_MAX_BYTES } from './items.js'
 import type { OpenFolder } from './open-folder.js'
 import { type ResolvedStreamsOptions, resolveStreamsOptions } from './options.js'
-import { OWN_CURSOR, StreamStore } from './store.js'
+import { StreamStore } from './store.js'
 import { StreamTable } from './table.js'
 import { TimeSlice } from './time-slice.js'
 import type { StreamEncoding, StreamsOptions } from './types.js'
@@ -94,7 +95,7 @@ async function openOwned(
     await made
     const { encoding, position } = head
     const fitting = withEncoding(files.dir, options, encoding)
-    const cursor = await log.cursor(OWN_CURSOR)
+    const cursor = await log.cursor(STREAMS_CURSOR)
     const opened: OpenFolder = {
       log,
       catalog,

@@ -39,7 +39,6 @@ import type {
 const MAX_MEM_TABLE_CHECKPOINTS = 8
 /** The pause before a checkpoint, as a multiple of the duration of the last one. No pause if `dueBytes` is reached. */
 const PAUSE = 3
-export const OWN_CURSOR = 'durlog-streams'
 
 /** For trials of checkpoints: kill or stop a checkpoint at a given step. */
 export type StepHooks = Pick<CheckpointContext, 'onStep' | 'stepLimit'>

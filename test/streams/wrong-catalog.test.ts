@@ -4,8 +4,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { open } from '../../src/index.js'
+import { openOrdered } from '../../src/open.js'
 import { openStreams, type Streams } from '../../src/streams/index.js'
-import { openUntilDone, scratchDir } from '../fixtures/scratch.js'
+import { scratchDir } from '../fixtures/scratch.js'
 import { all } from '../fixtures/streams.js'
 
 type Fields = Record<string, unknown> & { kind?: unknown; name?: unknown }
@@ -35,7 +36,7 @@ beforeAll(async () => {
     withGroup: async (changed, commit = find('commit')) => {
       const copy = join(scratchDir(), 'streams')
       cpSync(dir, copy, { recursive: true })
-      const catalog = await openUntilDone(join(copy, 'catalog'), { durability: 'memory' })
+      const catalog = await openOrdered(join(copy, 'catalog'), { durability: 'memory' })
       for (const record of [{ kind: 'begin' }, ...changed, commit]) await catalog.append(JSON.stringify(record))
       await catalog.close()
       return copy

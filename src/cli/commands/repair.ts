@@ -1,7 +1,8 @@
 import { statSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Command } from 'commander'
-import { open, type RepairReport, repair, type VerifyReport, verify } from '../../index.js'
+import { type RepairReport, repair, type VerifyReport, verify } from '../../index.js'
+import { openOrdered } from '../../open.js'
 import { addJson } from '../../terminal/arguments.js'
 import { ExitCode } from '../../terminal/exit-codes.js'
 import { InputError } from '../../terminal/input-error.js'
@@ -61,7 +62,7 @@ async function salvageLog(dir: string, report: VerifyReport, apply: boolean, jso
   if (apply) {
     const newest = segments.at(-1)?.name as string
     const segmentBytes = statSync(join(dir, newest)).size
-    await using log = await open(dir, { create: false, recovery: 'salvage', segmentBytes })
+    await using log = await openOrdered(dir, { create: false, recovery: 'salvage', segmentBytes })
     nextSeq = log.nextSeq
   } else {
     process.exitCode = exitCodeOfState(state)

@@ -16,9 +16,9 @@ const answer = (message: Answer): void => void process.send?.(message, () => {})
 
 /** Returns the error code with which a second writer is refused; '' if it is not refused. */
 async function tryOpen(dir: string): Promise<string> {
-  const { open } = await import('../../index.js')
+  const { openOrdered } = await import('../../open.js')
   try {
-    const log = await open(dir)
+    const log = await openOrdered(dir, {})
     await log.close()
     return ''
   } catch (error) {
