@@ -11,14 +11,15 @@
 namespace durlog {
 namespace {
 
+// If a segment is removed between the listing and its opening, the bounds are read again.
+constexpr int kReadAttempts = 8;
+
 std::optional<LiveView> LookAt(FileSystem& file_system, const std::string& path) {
   const Result<std::unique_ptr<LivePageReader>> live = LivePageReader::Open(file_system, path);
   return live.ok() ? (*live)->Look() : std::nullopt;
 }
 
-}  // namespace
-
-Result<LogBounds> ReadBounds(FileSystem& file_system, const std::string& path) {
+Result<LogBounds> ReadOnce(FileSystem& file_system, const std::string& path) {
   if (const std::optional<LiveView> live = LookAt(file_system, path)) {
     return LogBounds{live->first_seq, live->memory_end, live->synced_end, live->uuid};
   }
@@ -29,6 +30,17 @@ Result<LogBounds> ReadBounds(FileSystem& file_system, const std::string& path) {
                                        ScanExtent::kUnsyncedEnd, Evidence::kCache));
   return LogBounds{plan.files.segments.front(), plan.next_seq,
                    std::min(plan.synced_end, plan.next_seq), plan.identity.uuid};
+}
+
+}  // namespace
+
+Result<LogBounds> ReadBounds(FileSystem& file_system, const std::string& path) {
+  for (int attempt = 1;; ++attempt) {
+    Result<LogBounds> bounds = ReadOnce(file_system, path);
+    const Status& status = bounds.status();
+    const bool removed = status.code() == Code::kNotFound && status.sys_errno() != 0;
+    if (!removed || attempt == kReadAttempts) return bounds;
+  }
 }
 
 }  // namespace durlog

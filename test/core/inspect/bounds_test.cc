@@ -1,11 +1,16 @@
 #include "inspect/bounds.h"
 
 #include "crafted_log.h"
+#include "log_test_folder.h"
+#include "observed_file_system.h"
+#include "record/segment_name.h"
+#include "recovery/log_files.h"
 
 namespace durlog {
 namespace {
 
 using BoundsTest = CraftedLogTest;
+using BoundsFolderTest = LogTestFolder;
 
 TEST_F(BoundsTest, WithoutAWriterTheFilesDecide) {
   struct Row {
@@ -37,6 +42,30 @@ TEST_F(BoundsTest, WithoutAWriterTheFilesDecide) {
 
 TEST_F(BoundsTest, AFolderWithoutSegmentsHasNone) {
   EXPECT_EQ(ReadBounds(disk_, kPath).status().code(), Code::kNotFound);
+}
+
+// An open that recovers the log removes segments, and a writer that opens it may trim, while no
+// live page is valid.
+TEST_F(BoundsFolderTest, ASegmentThatIsRemovedAfterTheFolderWasListedIsNoError) {
+  std::unique_ptr<Log> log = Open(SmallOptions(Strategy::kPwrite));
+  AppendMany(*log, 600, Level::kSync);
+  Settle(*log);
+  log.reset();
+  const std::unique_ptr<Directory> folder =
+      std::move(DefaultFileSystem().OpenDirectory(PathOf("log"), false).value());
+  const uint64_t newest = ListLogFiles(*folder)->segments.back();
+  ASSERT_GT(newest, 0u);
+  bool removed = false;
+  ObservedFileSystem files([&](const ObservedCall& call) {
+    // The identity is read first. It is known from the other segments.
+    if (call.call != "read" || call.name != SegmentName(0) || removed) return Status::Ok();
+    removed = true;
+    return folder->Remove(SegmentName(newest));
+  });
+  const Result<LogBounds> bounds = ReadBounds(files, PathOf("log"));
+  ASSERT_TRUE(bounds.ok()) << bounds.status().message();
+  EXPECT_TRUE(removed);
+  EXPECT_EQ(bounds->next_seq, newest);
 }
 
 }  // namespace
