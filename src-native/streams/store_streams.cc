@@ -24,8 +24,6 @@ Status WriteIndex(Directory& folder, bool sync, StepLimit* steps, StreamChange* 
   if (sync) {
     if (!steps->Take()) return StoppedError();
     DURLOG_RETURN_IF_ERROR((*file)->SyncData());
-  } else {
-    DURLOG_RETURN_IF_ERROR((*file)->StartWriteback(offset, full));
   }
   change->index.erase(change->index.begin(),
                       change->index.begin() + static_cast<std::ptrdiff_t>(full));

@@ -35,8 +35,9 @@ struct StreamChange {
 // Adds `records` to the files of `changes` and to their indexes. Afterwards, `size` and `crc`
 // describe the extended file, and `index` is the part of the index after its last full block. With
 // `sync`, syncs each file through the descriptor that wrote it. Otherwise, starts the writeback of
-// each file, because in the following sync the system's single flusher thread would have to write
-// all files.
+// each stream's file, because in the following sync the system's single flusher thread would have
+// to write all of them. It writes the indexes: starting the writeback of their few bytes would take
+// more processor time than it saves.
 Status StoreStreams(Directory& records_folder, Directory& index_folder,
                     const std::vector<StreamRecord>& records, bool sync, StepLimit* steps,
                     std::vector<StreamChange>* changes);
