@@ -1,8 +1,9 @@
 /** GET of the list of streams, whose format the protocol does not define. */
+import { isCode } from '../errors.js'
 import type { StreamView } from '../streams/access.js'
 import { Body } from '../streams/body.js'
 import { contentTypeOf } from '../streams/meta.js'
-import { badRequest, HttpError } from './http-error.js'
+import { badRequest, HttpError, notFound } from './http-error.js'
 import { offsetOf } from './offset.js'
 import { type Call, existing, reply, type Service } from './service.js'
 import { parameters } from './target.js'
@@ -27,16 +28,25 @@ async function seek(service: Service, { exchange, scope, query }: Call): Promise
   const [name = ''] = parameters(query, 'name')
   const [at = ''] = parameters(query, 'at')
   if (!/^[0-9]{1,15}$/.test(at)) throw badRequest('at must be a time in milliseconds since 1970')
-  const state = existing(await service.access.find(scope + name))
+  const { access } = service
+  const state = existing(await access.find(scope + name))
   let [low, high] = [state.firstSeq, state.visible]
   while (low < high) {
     const middle = Math.floor((low + high) / 2)
-    const { timeMs } = await service.access.read(state, middle, new Body(state.meta.encoding, SEEK_BYTES))
-    if (timeMs !== undefined && timeMs < Number(at)) low = middle + 1
-    else high = middle
-    // Retention may have removed records meanwhile.
-    low = Math.max(low, state.firstSeq)
+    try {
+      const { timeMs } = await access.read(state, middle, new Body(state.meta.encoding, SEEK_BYTES))
+      if (timeMs !== undefined && timeMs < Number(at)) low = middle + 1
+      else high = middle
+    } catch (error) {
+      // Retention has removed the record meanwhile.
+      if (!isCode(error, 'ERR_DURLOG_OUT_OF_RANGE')) throw error
+      low = middle + 1
+    }
   }
+  const now = existing(await access.find(scope + name))
+  if (now.created !== state.created) throw notFound()
+  // Retention may have removed the record `low` too.
+  low = Math.max(low, now.firstSeq)
   const headers = ['content-type', 'application/json', 'cache-control', 'no-store']
   reply(service, { exchange }, 200, headers, JSON.stringify({ offset: offsetOf(low) }))
 }

@@ -7,6 +7,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { DurlogError } from '../../src/errors.js'
 import { handlerOf } from '../../src/http/handler.js'
 import { type StreamsHandler, streamsHandler } from '../../src/http/index.js'
+import { offsetOf } from '../../src/http/offset.js'
 import { native } from '../../src/native/native.js'
 import { accessOf, type StreamsAccess, type StreamView } from '../../src/streams/access.js'
 import { Body } from '../../src/streams/body.js'
@@ -177,6 +178,40 @@ test('a search for a time ends if retention removes the records that it searches
   const answer = await fetch(new Request('http://host.example/__ds/streams?name=s&at=1'))
   expect(await answer.json()).toEqual({ offset: `0000000000000000_${'8'.padStart(16, '0')}` })
 })
+
+test.each([true, false])(
+  'a search for a time continues if retention removes the record that it reads (exclusive: %s)',
+  async (exclusive) => {
+    const { streams } = await scratchStreams({ exclusive } as object)
+    const stream = streams.stream('s')
+    await stream.create({ retention: { maxRecords: 16 } })
+    const appendMany = async (): Promise<void> => {
+      await stream.appendAll(Array.from({ length: 100 }, (_, i) => i))
+      // The second checkpoint removes the files that the first one has dropped.
+      await streams.checkpoint()
+      await stream.append('last')
+      await streams.checkpoint()
+    }
+    await appendMany()
+    const access = accessOf(streams)
+    let reads = 0
+    const shrinking = new Proxy(access, {
+      get: (target, key) => {
+        const member: unknown = Reflect.get(target, key)
+        if (typeof member !== 'function') return member
+        if (key !== 'read') return member.bind(target)
+        return async (...args: Parameters<StreamsAccess['read']>) => {
+          if (reads++ === 1) await appendMany()
+          return access.read(...args)
+        }
+      },
+    })
+    const answer = await handlerOf(shrinking).fetch(new Request('http://host.example/__ds/streams?name=s&at=1'))
+    const { firstSeq } = (await stream.info()) as { firstSeq: number }
+    expect(firstSeq).toBeGreaterThan(101)
+    expect([answer.status, await answer.json()]).toEqual([200, { offset: offsetOf(firstSeq) }])
+  },
+)
 
 test('a read whose file retention removes reports that the records are not kept', async () => {
   const { dir, streams } = await scratchStreams()
