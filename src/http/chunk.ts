@@ -3,6 +3,7 @@ import { isCode } from '../errors.js'
 import type { StreamView } from '../streams/access.js'
 import { Body } from '../streams/body.js'
 import { contentTypeOf, mediaType } from '../streams/meta.js'
+import { TimeSlice } from '../streams/time-slice.js'
 import type { Service } from './service.js'
 
 /** The memory that is kept for later reads. */
@@ -49,9 +50,11 @@ export async function readChunk(
 ): Promise<Chunk> {
   const taken = memory.take()
   const body = new Body(stream.meta.encoding, maxBytes, taken)
+  const slice = new TimeSlice()
   let next = from
   try {
     while (next < stream.visible && !body.isFull) {
+      if (slice.isSpent) await slice.nextTurn()
       const read = await access.read(stream, next, body)
       if (read.next === next) break
       next = read.next

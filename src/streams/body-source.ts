@@ -8,6 +8,7 @@ import type { MemTable } from './mem-table.js'
 import { checkKept, placeOf } from './record-source.js'
 import type { FileDisk, StreamState } from './state.js'
 import { changedFile } from './stream-file.js'
+import { TimeSlice } from './time-slice.js'
 import type { StreamEncoding } from './types.js'
 
 /** A file of a stream. */
@@ -84,7 +85,9 @@ function readMemTable(
 ): BodyRead {
   const positionOf = (seq: number): number => unflushed[seq - disk.next] as number
   const timeMs = memTable.timeAt(positionOf(from))
+  const slice = new TimeSlice()
   let next = from
-  while (next < to && body.add(memTable.at(positionOf(next)).data)) next++
+  // The caller reads the other records after a turn of the event loop.
+  while (next < to && !slice.isOver() && body.add(memTable.at(positionOf(next)).data)) next++
   return { next, timeMs: next > from ? timeMs : undefined }
 }

@@ -4,6 +4,7 @@ import type { CommitOptions } from '../types.js'
 import type { StreamCodec } from './encoding.js'
 import { decodeEntry, EntryKind } from './entry.js'
 import { checkCursorReadOptions } from './options.js'
+import { TimeSlice } from './time-slice.js'
 import type { CommittedRecord, StreamEncoding, StreamsCursor, StreamsReadOptions } from './types.js'
 
 export interface ReadAllContext {
@@ -63,7 +64,9 @@ async function* committed<V>(
   context: ReadAllContext,
   read: () => LogReader,
 ): AsyncGenerator<CommittedRecord<V>, void, undefined> {
+  const slice = new TimeSlice()
   for await (const { seq: position, data } of read()) {
+    if (slice.isOver()) await slice.nextTurn()
     const { kind, stream, seq, timeMs, encoding, bytes, valueAt } = decodeEntry(data, position)
     if (kind !== EntryKind.append || context.isVoid(position)) continue
     const value = context.codecOf(encoding).decode(bytes.subarray(valueAt)) as V

@@ -8,6 +8,7 @@ import type { FolderFiles } from './folder-files.js'
 import { RecordSource, removedStream } from './record-source.js'
 import type { StreamState } from './state.js'
 import type { StreamTable } from './table.js'
+import { TimeSlice } from './time-slice.js'
 import type { StreamEncoding, StreamReadOptions, StreamRecord } from './types.js'
 
 export interface ReadContext {
@@ -38,12 +39,15 @@ async function* batches<V>(
   { from, follow = false, signal }: StreamReadOptions,
 ): AsyncGenerator<StreamRecord<V>[], void, undefined> {
   const records = new RecordSource<V>(context.files, context.table, context.codecOf)
+  let slice = new TimeSlice()
   let next = from
   let created: number | undefined
   /** Without `follow`: the seq before which the iteration finishes. */
   let end = Number.POSITIVE_INFINITY
   try {
     for (;;) {
+      // Records in memory are read without a turn of the event loop.
+      if (slice.isSpent) await slice.nextTurn()
       signal?.throwIfAborted()
       context.checkOpen()
       const state = context.find(name)
@@ -69,7 +73,9 @@ async function* batches<V>(
       // change is missed.
       const now = context.find(name)
       const unchanged = now === state && (now === undefined || ((next ?? 0) >= now.visible && !now.endVisible))
-      if (unchanged) await changeOf(context.table(), name, signal)
+      if (!unchanged) continue
+      await changeOf(context.table(), name, signal)
+      slice = new TimeSlice()
     }
   } catch (error) {
     const isFile = (error as DurlogError).code === 'ERR_DURLOG_STREAM_CHANGED'

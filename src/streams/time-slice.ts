@@ -1,4 +1,4 @@
-/** Divides a loop over many streams into turns of the event loop of about SLICE_MS each. */
+/** Divides a loop over many streams or records into turns of the event loop of about SLICE_MS each. */
 import { setImmediate as immediate } from 'node:timers/promises'
 
 /** The length of a slice. With the garbage collector it can be up to 5 ms longer. */
@@ -12,7 +12,12 @@ export class TimeSlice {
 
   /** Must be called before each step. Returns whether this turn has no time for it: await `nextTurn` first. */
   isOver(): boolean {
-    return ++this.#steps % STEPS_PER_LOOK === 0 && performance.now() >= this.#endMs
+    return ++this.#steps % STEPS_PER_LOOK === 0 && this.isSpent
+  }
+
+  /** Like `isOver`, for a loop with long steps: looks at the clock in each step. */
+  get isSpent(): boolean {
+    return performance.now() >= this.#endMs
   }
 
   /** Settles in the next turn of the event loop. */

@@ -1,0 +1,44 @@
+/** Reads of many records in memory: the event loop has turns in the meantime. */
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { expect, test } from 'vitest'
+import { streamsHandler } from '../../src/http/index.js'
+import { scratchStreams } from '../fixtures/streams.js'
+
+const RECORDS = 300_000
+/** A read of RECORDS records takes this many milliseconds on every machine, and a turn takes about one. */
+const TURNS = 5
+
+/** Returns the number of turns of the event loop while `work` runs. */
+async function turnsOf(work: () => Promise<void>): Promise<number> {
+  let ended = false
+  const done = work().finally(() => {
+    ended = true
+  })
+  let turns = 0
+  while (!ended) {
+    await nextTurn()
+    turns++
+  }
+  await done
+  return turns
+}
+
+async function count(records: AsyncIterable<unknown>): Promise<void> {
+  let found = 0
+  for await (const _ of records) found++
+  expect(found).toBe(RECORDS)
+}
+
+test('reads of many records in memory give the event loop turns', async () => {
+  const { streams } = await scratchStreams({ durability: 'memory', checkpointBytes: 2 ** 28 })
+  const stream = streams.stream('s')
+  for (let at = 0; at < RECORDS; at += 50_000) await stream.appendAll(new Array(50_000).fill(7))
+  expect(await turnsOf(() => count(stream.read()))).toBeGreaterThan(TURNS)
+  expect(await turnsOf(() => count(streams.readAll()))).toBeGreaterThan(TURNS)
+  const { fetch } = streamsHandler(streams)
+  const readBody = async (): Promise<void> => {
+    const answer = await fetch(new Request('http://host.example/s?offset=-1'))
+    expect(((await answer.json()) as unknown[]).length).toBe(RECORDS)
+  }
+  expect(await turnsOf(readBody)).toBeGreaterThan(TURNS)
+})
