@@ -48,8 +48,8 @@ export class ArchiveDestination implements Destination {
   #flushes = false
   #wake: () => void = () => {}
   #running: Promise<void> = Promise.resolve()
-  /** The positions of cursors that were archived last, as JSON. */
-  #cursors = ''
+  /** The positions of cursors that the session has archived last, as JSON. */
+  #cursors: string | undefined
 
   constructor(bucket: Bucket, dir: string, closing: AbortController, options: ArchiveDestinationOptions) {
     this.#bucket = bucket
@@ -121,14 +121,14 @@ export class ArchiveDestination implements Destination {
     if (this.#streams !== undefined && position.isEmpty && position.next > 0) throw tooLateError(log.dir, position.next)
     if (position.next !== cursor.position || cursor.generation < generation) await cursor.seek(position.next)
     session.onStart(position.next - 1)
-    if (position.isNew) this.#options.onForked(position.history.generation, position.history.from)
+    this.#cursors = undefined
     await this.#removeParts(position)
     for (;;) {
       const isLast = this.#ended
       this.#flushes = false
       await this.#checkGeneration()
       await this.#archive(session, position)
-      this.#cursors = await archiveCursors(this.#bucket, session, position.next - 1, this.#cursors)
+      if (!position.isNew) await this.#archiveCursors(session, position)
       if (isLast) return
       await this.#wait(session)
     }
@@ -232,6 +232,7 @@ export class ArchiveDestination implements Destination {
     const facts: PieceFacts = { ...found, generation: this.#generation, previous, streams: this.#streams }
     const records = Math.max(0, facts.lastSeq + 1 - position.next)
     this.#inFlight = records
+    if (position.isNew) await this.#addHistory(session, position)
     await this.#bucket.put(key, body, {
       sha256: facts.sha256,
       metadata: toMetadata(facts),
@@ -244,15 +245,25 @@ export class ArchiveDestination implements Destination {
         `the records from ${facts.firstSeq} were already archived in a whole segment by another archiver`,
       )
     }
-    if (position.isNew) {
-      await addHistory(this.#bucket, archiveRoot(this.#bucket.prefix, session.log.uuid), position.history)
-      position.isNew = false
-    }
     if (records === 0) return
     position.next = facts.lastSeq + 1
     position.previous = facts.sha256
     session.onReplicated(facts.lastSeq, records, body.length)
     this.#inFlight = 0
+  }
+
+  /** Adds the history, with the positions of cursors, before its first piece is stored. */
+  async #addHistory(session: ReplicationSession, position: ArchivePosition): Promise<void> {
+    const { history, isEmpty } = position
+    await addHistory(this.#bucket, archiveRoot(this.#bucket.prefix, session.log.uuid), history)
+    position.isNew = false
+    if (!isEmpty) this.#options.onForked(history.generation, history.from)
+    await this.#archiveCursors(session, position)
+  }
+
+  async #archiveCursors(session: ReplicationSession, { history, next }: ArchivePosition): Promise<void> {
+    const archived = { key: history.names.cursors, seq: next - 1, known: this.#cursors }
+    this.#cursors = await archiveCursors(this.#bucket, session, archived)
   }
 
   /** Removes the parts of segments that are now archived whole. */

@@ -2,7 +2,7 @@
 import { DurlogError } from '../errors.js'
 import type { Bucket } from './bucket.js'
 import { archiveRoot } from './layout.js'
-import { chooseHistory, type History, listHistories, listPieces, type Manifest } from './manifest.js'
+import { chooseHistory, type History, listHistories, listPieces, type Manifest, unknownHistory } from './manifest.js'
 import type { PieceFacts } from './piece.js'
 import type { ArchiveSummary } from './types.js'
 
@@ -40,9 +40,24 @@ export async function chooseArchive(
   const uuid = await chooseUuid(bucket, wanted.uuid)
   const root = archiveRoot(bucket.prefix, uuid)
   const histories = await listHistories(bucket, root)
-  const manifest = await listPieces(bucket, histories, chooseHistory(histories, wanted.generation))
-  if (manifest.isEmpty) throw new DurlogError('ERR_DURLOG_NOT_FOUND', `${bucket.urlOf(root)} holds no record`)
+  const manifest = await chooseManifest(bucket, histories, wanted.generation)
+  if (manifest === undefined) throw new DurlogError('ERR_DURLOG_NOT_FOUND', `${bucket.urlOf(root)} holds no record`)
   return { uuid, root, histories, manifest }
+}
+
+/** Lists the pieces of the history of `generation`, by default of the newest history that has begun; undefined if none has. */
+async function chooseManifest(
+  bucket: Bucket,
+  histories: readonly History[],
+  generation: number | undefined,
+): Promise<Manifest | undefined> {
+  const candidates = generation === undefined ? histories.toReversed() : [chooseHistory(histories, generation)]
+  for (const history of candidates) {
+    const manifest = await listPieces(bucket, histories, history)
+    if (manifest.isBegun) return manifest
+  }
+  if (generation !== undefined) throw unknownHistory(histories, generation)
+  return undefined
 }
 
 /** The number of requests that are in flight at the same time. */
@@ -75,7 +90,7 @@ export async function summarize(
   const summary: ArchiveSummary = { uuid, histories: [], points }
   for (const history of histories) {
     const pieces = await listPieces(bucket, histories, history)
-    const last = await pieces.last()
+    const last = pieces.isBegun ? await pieces.last() : undefined
     if (last === undefined) continue
     const firstSeq = pieces.entries[0]?.firstSeq ?? 0
     const { generation, from } = history

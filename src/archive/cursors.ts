@@ -1,36 +1,46 @@
 /** The positions of a log's cursors, which are archived with its records. */
 import type { ReplicationSession } from '../ship/destination.js'
 import type { Bucket } from './bucket.js'
-import { archiveRoot, cursorsName } from './layout.js'
 import { sha256Of } from './piece.js'
 
-export interface ArchivedCursors {
+interface ArchivedCursors {
   /** The last archived seq when the positions were read. */
   seq: number
-  /** The next seq of each cursor, by its name. */
-  positions: Record<string, number>
+  positions: CursorPositions
 }
 
-/** Stores the positions of all cursors except the archiver's if they differ from `known`. Returns the positions as JSON. */
+/** The next seq of each cursor, by its name. */
+export type CursorPositions = Record<string, number>
+
+/**
+ * Stores the positions of all cursors except the archiver's in the object `key`, unless they are `known`. Returns the positions as
+ * JSON. Throws ConditionFailed if another archiver stores them at the same time.
+ */
 export async function archiveCursors(
   bucket: Bucket,
   { log, cursor: own }: ReplicationSession,
-  seq: number,
-  known: string,
+  { key, seq, known }: { key: string; seq: number; known: string | undefined },
 ): Promise<string> {
-  const positions: Record<string, number> = {}
+  const positions: CursorPositions = {}
   for (const { name, position, state } of await log.cursors()) {
     if (name !== own.name && state === 'ready') positions[name] = position
   }
   const found = JSON.stringify(positions)
-  if (found === known || (known === '' && found === '{}')) return found
+  if (found === known) return found
+  const object = await bucket.get(key)
+  if (found === (object === undefined ? '{}' : JSON.stringify(positionsIn(object.body)))) return found
   const body = Buffer.from(JSON.stringify({ seq, positions } satisfies ArchivedCursors))
-  await bucket.put(cursorsName(archiveRoot(bucket.prefix, log.uuid)), body, { sha256: await sha256Of(body) })
+  // The condition refuses an upload of another archiver that arrives late.
+  const condition = object === undefined ? { ifAbsent: true as const } : { ifMatch: object.etag }
+  await bucket.put(key, body, { sha256: await sha256Of(body), condition })
   return found
 }
 
-export async function readCursors(bucket: Bucket, root: string): Promise<ArchivedCursors> {
-  const object = await bucket.get(cursorsName(root))
-  if (object === undefined) return { seq: -1, positions: {} }
-  return JSON.parse(object.body.toString('utf8')) as ArchivedCursors
+export async function readCursors(bucket: Bucket, key: string): Promise<CursorPositions> {
+  const object = await bucket.get(key)
+  return object === undefined ? {} : positionsIn(object.body)
+}
+
+function positionsIn(body: Buffer): CursorPositions {
+  return (JSON.parse(body.toString('utf8')) as ArchivedCursors).positions
 }

@@ -15,13 +15,16 @@ export class HistoryNames {
   readonly tail: string
   /** The object that holds the boundary: see boundary.ts. */
   readonly boundary: string
+  /** The object that holds the positions of the log's cursors. */
+  readonly cursors: string
 
-  /** `root` is the archive's folder. `generation` is 0 for the first history. */
+  /** `root` is the archive's folder. */
   constructor(root: string, generation: number) {
     const suffix = generation === 0 ? '' : `-${digitsOf(generation)}`
     this.log = `${root}log${suffix}/`
     this.tail = `${root}tail${suffix}/`
     this.boundary = `${root}boundary${suffix}`
+    this.cursors = `${root}cursors${suffix}`
   }
 }
 
@@ -30,14 +33,9 @@ export function archiveRoot(prefix: string, uuid: string): string {
   return `${prefix}${uuid}/`
 }
 
-/** The folder with one object for each history except the first. */
+/** The folder with one object for each history except the one of generation 0. */
 export function historyFolder(root: string): string {
   return `${root}history/`
-}
-
-/** The object that holds the positions of cursors. */
-export function cursorsName(root: string): string {
-  return `${root}cursors`
 }
 
 /** The seq at the end of an object's key; undefined if the key has none. */

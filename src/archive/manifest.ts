@@ -6,11 +6,14 @@ import { factsOf, type PieceFacts, sha256Of } from './piece.js'
 import { StoreFailure } from './store-errors.js'
 
 export interface History {
-  /** The log's generation when the history began; 0 for the first history. */
+  /**
+   * The generation of the log whose records the history holds. A log of another generation is never archived into this history, so
+   * an upload that arrives late, when the log has been truncated, changes no record of a newer history.
+   */
   generation: number
   /** The first seq whose record is not the parent's. */
   from: number
-  /** The generation of the history that this one continues; undefined for the first history. */
+  /** The generation of the history that this one continues; undefined for generation 0. */
   parent: number | undefined
   names: HistoryNames
 }
@@ -22,7 +25,7 @@ export interface PieceEntry {
   bytes: number
 }
 
-/** Lists the histories of an archive, oldest first. The first history has no object. */
+/** Lists the histories of an archive, oldest first. The history of generation 0 has no object, and may have no pieces. */
 export async function listHistories(bucket: Bucket, root: string): Promise<History[]> {
   const first = { generation: 0, from: 0, parent: undefined, names: new HistoryNames(root, 0) }
   const histories: History[] = [first]
@@ -37,7 +40,10 @@ export async function listHistories(bucket: Bucket, root: string): Promise<Histo
   return histories
 }
 
-/** Adds a history to the archive, so that restores find it. Throws ConditionFailed if there is a history of that generation. */
+/**
+ * Adds a history to the archive, which decides its `from` for every archiver. Restores use the history when it has a piece.
+ * Throws ConditionFailed if there is a history of that generation.
+ */
 export async function addHistory(bucket: Bucket, root: string, { generation, from, parent }: History): Promise<void> {
   const body = Buffer.from(JSON.stringify({ from, parent }))
   await bucket.put(`${historyFolder(root)}${digitsOf(generation)}`, body, {
@@ -50,27 +56,63 @@ export async function addHistory(bucket: Bucket, root: string, { generation, fro
 export function chooseHistory(histories: readonly History[], generation: number | undefined): History {
   const found = generation === undefined ? histories.at(-1) : histories.find((one) => one.generation === generation)
   if (found !== undefined) return found
+  throw unknownHistory(histories, generation)
+}
+
+export function unknownHistory(histories: readonly History[], generation: number | undefined): DurlogError {
   const known = histories.map((one) => one.generation).join(', ')
-  throw new DurlogError(
+  return new DurlogError(
     'ERR_DURLOG_NOT_FOUND',
-    `the archive has no history of generation ${generation}; it has ${known}`,
+    `the archive has no records of generation ${generation}; it has the histories ${known}`,
   )
+}
+
+/** Returns the seq before which `history` has the records of the history `ancestor`; 0 if it does not continue that history. */
+export function sharedEnd(histories: readonly History[], history: History, ancestor: number): number {
+  let end = Number.POSITIVE_INFINITY
+  for (let at = history; at.generation !== ancestor; at = chooseHistory(histories, at.parent)) {
+    if (at.parent === undefined) return 0
+    end = Math.min(end, at.from)
+  }
+  return end
 }
 
 /** The pieces of one history. */
 export class Manifest {
   readonly history: History
   readonly entries: readonly PieceEntry[]
+  /** The index of the first piece that is not shared with the parent. */
+  readonly #ownAt: number
   readonly #bucket: Bucket
 
-  constructor(bucket: Bucket, history: History, entries: readonly PieceEntry[]) {
+  constructor(bucket: Bucket, history: History, inherited: readonly PieceEntry[], own: readonly PieceEntry[]) {
     this.#bucket = bucket
     this.history = history
-    this.entries = entries
+    this.entries = [...inherited, ...own]
+    this.#ownAt = inherited.length
+  }
+
+  /** Whether the history has own pieces. */
+  get isBegun(): boolean {
+    return this.#ownAt < this.entries.length
+  }
+
+  /** The first piece that is not shared with the parent. */
+  get firstOwn(): PieceEntry | undefined {
+    return this.entries[this.#ownAt]
   }
 
   get isEmpty(): boolean {
     return this.entries.length === 0
+  }
+
+  /**
+   * The seq after the last record of the piece at `index` that belongs to the history. A piece of the parent may have more records:
+   * a whole segment that was stored after the history had begun.
+   */
+  endOf(index: number, { lastSeq }: PieceFacts): number {
+    const following = this.entries[index + 1]?.firstSeq ?? (this.isBegun ? Number.POSITIVE_INFINITY : this.history.from)
+    return Math.min(lastSeq + 1, following)
   }
 
   /** Reads the facts of the piece at `index`. Undefined if the piece was deleted after it was listed. */
@@ -108,7 +150,7 @@ export async function listPieces(
   const tail = toEntries(await bucket.list(names.tail), before)
   const log = toEntries(await bucket.list(names.log), before)
   const own = await merge(bucket, log, tail)
-  return new Manifest(bucket, history, [...inherited, ...own])
+  return new Manifest(bucket, history, inherited, own)
 }
 
 function toEntries(listed: readonly ListedObject[], before: number): PieceEntry[] {

@@ -3,7 +3,7 @@ import { DurlogError, isCode } from '../errors.js'
 import type { DurableCursor, Log, ReadableLog, ReadOnlyLog } from '../index.js'
 import type { Bucket } from './bucket.js'
 import { archiveRoot, HistoryNames } from './layout.js'
-import { addHistory, type History, listHistories, listPieces, type Manifest } from './manifest.js'
+import { type History, listHistories, listPieces, type Manifest } from './manifest.js'
 import { HEADER_BYTES, offsetOfSeq, type PieceFacts } from './piece.js'
 import { SegmentRemoved, type Segments } from './segments.js'
 
@@ -15,13 +15,13 @@ export interface ArchivePosition {
   next: number
   /** The first seq that is not in a whole segment of the archive. */
   segmentsEnd: number
-  /** The SHA-256 of the last piece before `segmentsEnd`. */
+  /** The SHA-256 of the history's last whole segment; '' if there is none. */
   segmentsPrevious: string
-  /** The SHA-256 of the last piece. */
+  /** The SHA-256 of the history's last piece; '' if there is none. */
   previous: string
   /** Whether the archive holds no piece. */
   isEmpty: boolean
-  /** Whether restores cannot find the history yet: call `addHistory` after its first piece is stored. */
+  /** Whether the archive does not have the history yet: call `addHistory` before its first piece is stored. */
   isNew: boolean
 }
 
@@ -32,11 +32,14 @@ export interface ArchivePosition {
  * |---|---|
  * | there is none, and the cursor is after the log's first record | ERR_DURLOG_DESTINATION_MISSING |
  * | there is none, and the cursor is at the log's first record | begin with the log's first record |
+ * | a newer generation of the log has a history | ERR_DURLOG_DESTINATION_OTHER |
  * | the log holds it with the same bytes, or it ends directly before the log's first record | continue after it |
  * | it ends further before the log's first record | continue after it: the caller reports the gap |
- * | otherwise, if the log was cut after the piece was stored | begin a new history with the first piece that differs |
+ * | otherwise, if the log was cut after the piece was stored | continue with the first piece that differs |
  * | otherwise, if the piece ends at or after the log's end | ERR_DURLOG_DESTINATION_AHEAD |
  * | otherwise | ERR_DURLOG_DESTINATION_OTHER |
+ *
+ * If the log was cut after the newest history began, archiving continues in a new history.
  */
 export async function findPosition(
   bucket: Bucket,
@@ -52,58 +55,64 @@ export async function findPosition(
   // Refresh after reading `last`: another archiver of the same log may have just stored a record that `log` does not know yet.
   if (log.readOnly) await log.refresh()
   // Read before the log is compared with the archive: a truncation after that must be noticed.
-  const { generation } = log
-  if (last === undefined) {
-    if (cursor.position > log.firstSeq) throw missingError(bucket.urlOf(root))
-    const first = log.firstSeq
-    const none = { segmentsPrevious: '', previous: '', isEmpty: true, isNew: false }
-    return { generation, history, next: first, segmentsEnd: first, ...none }
-  }
-  const { firstSeq } = log
+  const { generation, firstSeq } = log
+  if (last === undefined && cursor.position > firstSeq) throw missingError(bucket.urlOf(root))
+  const archived = Math.max(history.generation, manifest.isBegun && last !== undefined ? last.generation : 0)
+  const index = manifest.entries.length - 1
+  const end = last === undefined ? firstSeq : manifest.endOf(index, last)
   const continues =
-    last.lastSeq + 1 < firstSeq ||
-    (last.lastSeq + 1 === firstSeq && cursor.position > last.lastSeq) ||
-    (await isSame(bucket, log, segments, manifest, manifest.entries.length - 1, last))
-  if (continues) return positionAfter(manifest, last, generation)
+    generation >= archived &&
+    (last === undefined ||
+      end < firstSeq ||
+      (end === firstSeq && cursor.position >= end) ||
+      (await isSame(bucket, log, segments, manifest, index, last)))
+  if (continues && generation === archived) return positionAfter(manifest, last, { end, generation })
   // A truncation that is not complete is recorded, but `generation` is still the old one.
   if (cursor.generation !== generation) throw new SegmentRemoved('the log is being truncated')
-  if (generation <= Math.max(last.generation, history.generation)) throw differs(log, last)
-  return fork(bucket, log, segments, manifest, { root, generation })
+  if (generation < archived) throw olderError(log, archived)
+  if (generation === archived) throw differs(log, last as PieceFacts)
+  const from = continues ? end : await firstDifference(bucket, log, segments, manifest)
+  const names = new HistoryNames(root, generation)
+  return {
+    generation,
+    history: { generation, from, parent: history.generation, names },
+    next: from,
+    segmentsEnd: from,
+    segmentsPrevious: '',
+    previous: '',
+    isEmpty: last === undefined,
+    isNew: true,
+  }
 }
 
-async function positionAfter(manifest: Manifest, last: PieceFacts, generation: number): Promise<ArchivePosition> {
-  const { entries, history } = manifest
-  const own = entries.findLastIndex(({ key }) => key.startsWith(history.names.log))
-  const segment = own === entries.length - 1 ? last : own === -1 ? undefined : await manifest.facts(own)
-  const segmentsEnd = segment === undefined ? firstOwn(manifest, last) : segment.lastSeq + 1
-  const before = entries.findLastIndex(({ firstSeq }) => firstSeq < segmentsEnd)
-  const previous = before === -1 ? undefined : before === own ? segment : await manifest.facts(before)
+/** The position after the `last` piece of the newest history, or at its beginning. */
+async function positionAfter(
+  manifest: Manifest,
+  last: PieceFacts | undefined,
+  { end, generation }: { end: number; generation: number },
+): Promise<ArchivePosition> {
+  const { entries, history, firstOwn } = manifest
+  const at = entries.findLastIndex(({ key }) => key.startsWith(history.names.log))
+  const segment = at === -1 ? undefined : at === entries.length - 1 ? last : await manifest.facts(at)
   return {
     generation,
     history,
-    next: last.lastSeq + 1,
-    segmentsEnd,
-    segmentsPrevious: previous?.sha256 ?? '',
-    previous: last.sha256,
-    isEmpty: false,
+    next: end,
+    segmentsEnd: segment === undefined ? (firstOwn?.firstSeq ?? end) : segment.lastSeq + 1,
+    segmentsPrevious: segment?.sha256 ?? '',
+    previous: firstOwn === undefined ? '' : (last?.sha256 ?? ''),
+    isEmpty: last === undefined,
     isNew: false,
   }
 }
 
-/** The first seq of the history's own objects, for a history without a whole segment. */
-function firstOwn({ entries, history }: Manifest, last: PieceFacts): number {
-  if (history.parent !== undefined) return history.from
-  return entries[0]?.firstSeq ?? last.firstSeq
-}
-
-/** Begins a new history with the first piece that differs from the log. */
-async function fork(
+/** Returns the first seq of the first piece that differs from the log, if the last piece differs. */
+async function firstDifference(
   bucket: Bucket,
   log: ReadableLog,
   segments: Segments,
   manifest: Manifest,
-  { root, generation }: { root: string; generation: number },
-): Promise<ArchivePosition> {
+): Promise<number> {
   // A binary search is possible, because all pieces after a piece that differs also differ.
   let low = 0
   let high = manifest.entries.length - 1
@@ -114,29 +123,10 @@ async function fork(
     if (await isSame(bucket, log, segments, manifest, middle, facts)) low = middle + 1
     else high = middle
   }
-  const from = manifest.entries[low]?.firstSeq ?? log.firstSeq
-  const before = low === 0 ? undefined : await manifest.facts(low - 1)
-  const names = new HistoryNames(root, generation)
-  const history = { generation, from, parent: manifest.history.generation, names }
-  // An archiver may have stored pieces of this history and died before it added the history to the archive.
-  const own = await listPieces(bucket, [manifest.history], { ...history, parent: undefined })
-  const sha256 = before?.sha256 ?? ''
-  const position = {
-    generation,
-    history,
-    next: from,
-    segmentsEnd: from,
-    segmentsPrevious: sha256,
-    previous: sha256,
-    isEmpty: false,
-    isNew: true,
-  }
-  if (own.isEmpty) return position
-  await addHistory(bucket, root, history)
-  throw new SegmentRemoved('an archiver that was interrupted had already begun this history')
+  return manifest.entries[low]?.firstSeq ?? log.firstSeq
 }
 
-/** Whether the log holds the same bytes as the piece at `index`, apart from records that were trimmed. */
+/** Whether the log holds the records of the piece at `index` that belong to the history, apart from records that were trimmed. */
 async function isSame(
   bucket: Bucket,
   log: ReadableLog,
@@ -146,29 +136,38 @@ async function isSame(
   facts: PieceFacts,
 ): Promise<boolean> {
   const { firstSeq, lastSeq, generation, sha256 } = facts
-  if (lastSeq < log.firstSeq)
-    return index < manifest.entries.length - 1 || log.isCurrent({ uuid: log.uuid, generation, seq: lastSeq })
-  if (lastSeq >= log.nextSeq) return false
+  const end = manifest.endOf(index, facts)
+  if (end <= log.firstSeq)
+    return index < manifest.entries.length - 1 || log.isCurrent({ uuid: log.uuid, generation, seq: end - 1 })
+  if (end > log.nextSeq) return false
   const seq = Math.max(firstSeq, log.firstSeq)
   const local = await segments.find(seq)
   if (local === undefined) throw new SegmentRemoved(`the segment of record ${seq} was removed`)
   const found = await segments
-    .read(local, { seq, endSeq: lastSeq + 1, maxBytes: Number.MAX_SAFE_INTEGER })
+    .read(local, { seq, endSeq: end, maxBytes: Number.MAX_SAFE_INTEGER })
     .catch((error: unknown) => {
       // In the log, no frame begins with `seq`.
       if (isCode(error, 'ERR_DURLOG_INVALID_ARGUMENT')) return undefined
       throw error
     })
-  if (found === undefined || found.facts.lastSeq !== lastSeq) return false
-  if (seq === firstSeq) return found.facts.sha256 === sha256
-  // The log's records at the beginning of the piece were trimmed: compare the rest.
+  if (found === undefined || found.facts.lastSeq + 1 !== end) return false
+  if (seq === firstSeq && end > lastSeq) return found.facts.sha256 === sha256
+  // The log has trimmed records at the beginning of the piece, or the history does not have all of the piece: compare the rest.
   const stored = await bucket.get((manifest.entries[index] as { key: string }).key)
   if (stored === undefined) throw new SegmentRemoved('the archive has changed')
-  const offset = offsetOfSeq(stored.body, firstSeq, seq)
-  if (offset === undefined) return false
+  const begins = offsetOfSeq(stored.body, firstSeq, seq)
+  const ends = offsetOfSeq(stored.body, firstSeq, end)
+  if (begins === undefined || ends === undefined) return false
   const bytes = await found.body.bytes()
   const sameHeader = stored.body.subarray(0, HEADER_BYTES).equals(bytes.subarray(0, HEADER_BYTES))
-  return sameHeader && stored.body.subarray(offset).equals(bytes.subarray(HEADER_BYTES))
+  return sameHeader && stored.body.subarray(begins, ends).equals(bytes.subarray(HEADER_BYTES))
+}
+
+function olderError(log: ReadableLog, archived: number): DurlogError {
+  return new DurlogError(
+    'ERR_DURLOG_DESTINATION_OTHER',
+    `the archive has a history of generation ${archived}, but the generation of the log is ${log.generation}: a newer copy of the log is archived there. Nothing is overwritten; use another prefix for this copy`,
+  )
 }
 
 function differs(log: ReadableLog, last: PieceFacts): DurlogError {

@@ -50,10 +50,15 @@ export async function factsBefore(manifest: Manifest, entry: PieceEntry): Promis
 
 /**
  * Whether the piece `facts` follows the piece `before`: it must contain the checksum of that piece. True without this check if
- * `before` is unknown, or if the two pieces overlap.
+ * `before` is unknown, if the two pieces overlap, or if the piece is the first one of its history.
  */
 export function follows(facts: PieceFacts, before: PieceFacts | undefined): boolean {
-  return before === undefined || before.lastSeq >= facts.firstSeq || facts.previous === before.sha256
+  return (
+    before === undefined ||
+    facts.previous === '' ||
+    before.lastSeq >= facts.firstSeq ||
+    facts.previous === before.sha256
+  )
 }
 
 export function damaged(url: string): DurlogError {

@@ -1,41 +1,31 @@
 /** Restores a log from an archive, byte for byte: up to its end, to a seq or to a time. */
 import { createHash } from 'node:crypto'
-import { existsSync, mkdirSync } from 'node:fs'
-import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
 import { DurlogError, ofFileSystem } from '../errors.js'
 import type { Log } from '../index.js'
-import { open, openOrdered, openRestored } from '../open.js'
+import { open, openOrdered } from '../open.js'
 import { resolveDir } from '../options/call-options.js'
 import { Backoff } from '../ship/backoff.js'
-import { enterFolder, markFolder, unmarkFolder } from '../ship/restore-folder.js'
+import { enterFolder, unmarkFolder } from '../ship/restore-folder.js'
 import { gapError } from '../ship/start.js'
 import { Bucket, type StoredObject } from './bucket.js'
 import { type ChosenArchive, chooseArchive } from './choose.js'
-import { type ArchivedCursors, readCursors } from './cursors.js'
+import { type CursorPositions, readCursors } from './cursors.js'
 import type { Manifest, PieceEntry } from './manifest.js'
 import { factsOf, HEADER_BYTES, offsetOfSeq, type PieceFacts, sha256Of } from './piece.js'
 import { readRanges } from './ranges.js'
 import { RestoreLock } from './restore-lock.js'
 import { type ResolvedRestore, resolveRestore } from './restore-options.js'
 import { damaged, endOfBatches, factsBefore, follows, wantedPieces } from './restore-plan.js'
-import { RestoredFiles } from './restored-files.js'
+import { newGeneration, type RestoreMark, RestoreTarget } from './restore-target.js'
+import type { RestoredFiles } from './restored-files.js'
 import { Segments } from './segments.js'
 import { StoreFailure } from './store-errors.js'
-import { makeCatalog, streamsLog } from './streams-folder.js'
+import { makeCatalog } from './streams-folder.js'
 import type { RestoreArchiveOptions, RestoreArchiveReport } from './types.js'
 
 /** A gap is reported after this many consecutive listings that show it, because an archiver may be merging objects. */
 const DOUBTS = 3
-
-/** The properties of an unfinished restore, which a run that continues it must share. */
-interface Mark {
-  archive: string
-  generation: number
-  first: number
-  /** The generation of the restored log. */
-  cuts: number
-}
 
 /**
  * Restores an archived log into the folder `dir`, which must be new, be empty, or hold an unfinished restore of the same archive.
@@ -49,16 +39,14 @@ export async function restoreArchive(dir: string | URL, options: RestoreArchiveO
 export class ArchiveRestore {
   /** The folder that the caller passed. */
   readonly #folder: string
-  /** The folder of the log: `#folder`, or a folder in it if the log is the main log of streams. */
-  #dir: string
-  /** The encoding of the streams whose main log is restored; undefined for any other log. */
-  #streams: string | undefined
   readonly #options: ResolvedRestore
   readonly #bucket: Bucket
   readonly #backoff = new Backoff()
-  #files: RestoredFiles | undefined
-  #chosen: ChosenArchive | undefined
-  #cursors: ArchivedCursors['positions'] = {}
+  #target: RestoreTarget | undefined
+  #uuid = ''
+  #cursors: CursorPositions = {}
+  /** The generation of the restored log. */
+  #generation = 0
   #bytes = 0
   /** The last restored piece; undefined if it is unknown. */
   #last: PieceFacts | undefined
@@ -68,7 +56,7 @@ export class ArchiveRestore {
   #isReplica = false
 
   constructor(dir: string, options: ResolvedRestore) {
-    this.#folder = this.#dir = dir
+    this.#folder = dir
     this.#options = options
     this.#bucket = new Bucket(options.bucket, options.signal)
   }
@@ -78,7 +66,7 @@ export class ArchiveRestore {
     const lock = await RestoreLock.take(this.#folder)
     try {
       // Checked again with the lock: another restore may have finished meanwhile.
-      const before = enterFolder<Mark>(this.#folder)
+      const before = enterFolder<RestoreMark>(this.#folder)
       while (!(await this.#attempt(before))) {
         // #attempt has waited: try again.
       }
@@ -86,20 +74,23 @@ export class ArchiveRestore {
     } catch (error) {
       throw ofFileSystem(error)
     } finally {
-      await this.#files?.close()
+      await this.#target?.files.close()
       await lock.release()
     }
   }
 
   /** Makes one attempt. Returns whether the restore is complete; waits before it returns false. */
-  async #attempt(before: Mark | undefined): Promise<boolean> {
+  async #attempt(before: RestoreMark | undefined): Promise<boolean> {
     const { signal, follow, pollMs, retryForMs } = this.#options
     try {
       signal?.throwIfAborted()
       const chosen = await chooseArchive(this.#bucket, this.#options)
-      const files = await this.#openFiles(chosen, before)
+      const { files } = await this.#accept(chosen, before)
       await this.#readAll(files, chosen.manifest)
-      if (!follow) this.#cursors = (await readCursors(this.#bucket, chosen.root)).positions
+      if (!follow) {
+        this.#cursors = await readCursors(this.#bucket, chosen.manifest.history.names.cursors)
+        this.#generation = await newGeneration(chosen)
+      }
       this.#backoff.succeeded()
       if (!follow) return true
       this.#isReplica = true
@@ -107,10 +98,10 @@ export class ArchiveRestore {
       await wait(pollMs, undefined, { signal })
       return false
     } catch (error) {
-      await this.#files?.undo()
+      await this.#target?.files.undo()
       this.#last = undefined
       if (signal?.aborted === true) {
-        if (follow && this.#files !== undefined) return true
+        if (follow && this.#target !== undefined) return true
         throw signal.reason
       }
       if (!(error instanceof StoreFailure)) throw error
@@ -119,41 +110,15 @@ export class ArchiveRestore {
     }
   }
 
-  async #openFiles(chosen: ChosenArchive, before: Mark | undefined): Promise<RestoredFiles> {
-    const { manifest, root, uuid, histories } = chosen
-    const generation = manifest.history.generation
-    if (this.#files !== undefined && this.#chosen?.manifest.history.generation === generation) return this.#files
-    if (this.#files !== undefined) throw this.#truncatedError(generation)
-    this.#chosen = chosen
-    const first = manifest.entries[0]?.firstSeq ?? 0
-    const last = await manifest.last()
-    const cuts = Math.max(histories.at(-1)?.generation ?? 0, last?.generation ?? 0) + 1
-    const mark = before ?? { archive: this.#bucket.urlOf(root), generation, first, cuts }
-    if (mark.archive !== this.#bucket.urlOf(root) || mark.generation !== generation)
-      throw new DurlogError(
-        'ERR_DURLOG_NOT_EMPTY',
-        `${this.#folder} holds an unfinished restore of ${mark.archive}, generation ${mark.generation}. Finish it with the same arguments, or use another folder`,
-        { path: this.#folder },
-      )
-    if (before === undefined) markFolder(this.#folder, mark)
-    this.#streams = last?.streams
-    if (this.#streams !== undefined) this.#dir = streamsLog(this.#folder)
-    mkdirSync(this.#dir, { recursive: true, mode: 0o700 })
-    // An earlier run may have died before it made the log.
-    if (!existsSync(join(this.#dir, 'cuts'))) await this.#makeLog({ uuid, firstSeq: mark.first, generation: mark.cuts })
-    this.#files = await RestoredFiles.open(this.#dir, mark.first)
-    this.#isReplica = this.#options.follow && before !== undefined
-    return this.#files
-  }
-
-  /** Makes the files of the log other than its segments. */
-  async #makeLog(identity: { uuid: string; firstSeq: number; generation: number }): Promise<void> {
-    const log = await openRestored(this.#dir, identity, {
-      segmentBytes: 65_536,
-      preallocate: 'none',
-      strategy: 'pwrite',
-    })
-    await log.close()
+  async #accept(chosen: ChosenArchive, before: RestoreMark | undefined): Promise<RestoreTarget> {
+    if (this.#target === undefined) {
+      const archive = { url: this.#bucket.urlOf(chosen.root), chosen }
+      this.#target = await RestoreTarget.open(this.#folder, before, archive)
+      this.#isReplica = this.#options.follow && before !== undefined
+    }
+    this.#target.accept(chosen)
+    this.#uuid = chosen.uuid
+    return this.#target
   }
 
   async #readAll(files: RestoredFiles, manifest: Manifest): Promise<void> {
@@ -195,9 +160,8 @@ export class ArchiveRestore {
   }
 
   async #end(files: RestoredFiles, facts: PieceFacts, manifest: Manifest): Promise<void> {
-    const following = manifest.entries.find(({ firstSeq }) => firstSeq > facts.firstSeq)?.firstSeq ?? Infinity
-    const isLonger = facts.lastSeq >= following
-    await files.end(isLonger ? following : facts.lastSeq + 1, isLonger)
+    const next = manifest.endOf(indexOf(manifest, facts), facts)
+    await files.end(next, next <= facts.lastSeq)
     this.#last = facts
     this.#doubts = 0
     this.#backoff.succeeded()
@@ -209,10 +173,11 @@ export class ArchiveRestore {
     if (object === undefined) throw new StoreFailure(`${entry.key} was deleted: the archive has changed`)
     const facts = await this.#check(entry, object, await sha256Of(object.body), manifest)
     if (entry.firstSeq > files.next) this.#doubt(gapError(files.next, entry.firstSeq - 1))
-    const offset = offsetOfSeq(object.body, entry.firstSeq, files.next)
-    if (offset === undefined) throw damaged(this.#bucket.urlOf(entry.key))
+    const begins = offsetOfSeq(object.body, entry.firstSeq, files.next)
+    const ends = offsetOfSeq(object.body, entry.firstSeq, manifest.endOf(indexOf(manifest, facts), facts))
+    if (begins === undefined || ends === undefined) throw damaged(this.#bucket.urlOf(entry.key))
     await files.begin(object.body.subarray(0, HEADER_BYTES))
-    await files.write(object.body.subarray(offset))
+    await files.write(object.body.subarray(begins, ends))
     this.#bytes += object.body.length
     await this.#end(files, facts, manifest)
   }
@@ -235,26 +200,21 @@ export class ArchiveRestore {
     throw new StoreFailure(error.message)
   }
 
-  #truncatedError(generation: number): DurlogError {
-    return new DurlogError(
-      'ERR_DURLOG_DESTINATION_OTHER',
-      `the log was truncated, so the archive has a new history of generation ${generation}: restore that history into another folder`,
-    )
-  }
-
   async #finish(resumed: boolean): Promise<RestoreArchiveReport> {
     const { follow } = this.#options
-    const { uuid } = this.#chosen as ChosenArchive
-    const files = this.#files as RestoredFiles
+    const uuid = this.#uuid
+    const target = this.#target as RestoreTarget
+    const { files, dir, streams } = target
     await files.sync()
     await files.close()
     if (follow) {
-      const log = await open(this.#dir, { readOnly: true })
+      const log = await open(dir, { readOnly: true })
       const { firstSeq, nextSeq } = log
       await log.close()
       return { uuid, firstSeq, nextSeq, bytes: this.#bytes, resumed }
     }
-    const log = await openOrdered(this.#dir, { durability: 'full' })
+    await target.raiseGeneration(uuid, this.#generation)
+    const log = await openOrdered(dir, { durability: 'full' })
     try {
       await this.#cut(log)
       for (const [name, position] of Object.entries(this.#cursors)) {
@@ -262,7 +222,7 @@ export class ArchiveRestore {
       }
       const { firstSeq, nextSeq } = log
       await log.close()
-      if (this.#streams !== undefined) await makeCatalog(this.#folder, uuid, this.#streams)
+      if (streams !== undefined) await makeCatalog(this.#folder, uuid, streams)
       unmarkFolder(this.#folder)
       return { uuid, firstSeq, nextSeq, bytes: this.#bytes, resumed }
     } finally {
@@ -276,8 +236,8 @@ export class ArchiveRestore {
     let next = Math.min(log.nextSeq, to)
     if (untilMs !== Number.POSITIVE_INFINITY) next = Math.min(next, await log.seqAt(untilMs))
     if (next === log.nextSeq) return
-    const segment = await new Segments(this.#dir).find(next)
-    if (segment !== undefined && segment.firstSeq < next) next = await endOfBatches(this.#dir, segment.firstSeq, next)
+    const segment = await new Segments(log.dir).find(next)
+    if (segment !== undefined && segment.firstSeq < next) next = await endOfBatches(log.dir, segment.firstSeq, next)
     if (next <= log.firstSeq)
       throw new DurlogError(
         'ERR_DURLOG_NOT_FOUND',
@@ -285,4 +245,8 @@ export class ArchiveRestore {
       )
     await log.truncateAfter(next - 1)
   }
+}
+
+function indexOf({ entries }: Manifest, { firstSeq }: PieceFacts): number {
+  return entries.findIndex((entry) => entry.firstSeq === firstSeq)
 }

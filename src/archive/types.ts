@@ -58,7 +58,7 @@ export type ArchiveEvents = {
   lagging: [lag: ShipLag]
   /** A request failed and will be repeated. */
   retry: [retry: ShipRetry]
-  /** The log was truncated below archived records. Its records from seq `from` on are stored as a new history, `generation`. */
+  /** The log was truncated or restored. Its records from seq `from` on are stored as a new history, `generation`. */
   forked: [generation: number, from: number]
   /** The archiver has stopped because of `error`. Without a listener, the error is an uncaught exception. */
   error: [error: DurlogError]
@@ -72,9 +72,9 @@ export interface Archiver extends EventEmitter<ArchiveEvents>, AsyncDisposable {
   close(): Promise<void>
 }
 
-/** One history of a log. Each truncation of archived records begins a new history. */
+/** One history of a log: the records of one generation of the log. */
 export interface ArchivedHistory {
-  /** The log's generation when the history began; 0 for the first history. */
+  /** The generation of the log. */
   generation: number
   firstSeq: number
   nextSeq: number

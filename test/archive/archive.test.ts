@@ -142,7 +142,11 @@ test('a restored log continues the archive that it came from', async () => {
   const copy = await openUntilDone(dir, SMALL)
   await append(copy, 300)
   await archiveAll(copy, s3)
-  expect(s3.keys('/history/')).toEqual([])
+  const { histories } = await listArchive(s3.access)
+  expect(histories).toMatchObject([
+    { generation: 0, nextSeq: 300 },
+    { generation: 1, from: 300, nextSeq: 600 },
+  ])
   expect(await plainRecordsIn(await restored(s3))).toEqual(await plainRecords(copy))
 })
 
@@ -198,7 +202,7 @@ test('a truncation before the previous one begins a history without the records 
     expect(await plainRecordsIn(await restored(s3, { generation }))).toEqual(versions[at])
 })
 
-test('a truncation after the archived records changes nothing', async () => {
+test('after a truncation of records that were not archived, the new history shares all archived records', async () => {
   const s3 = await store()
   const log = await scratchLog(SMALL)
   await append(log, 50)
@@ -208,7 +212,8 @@ test('a truncation after the archived records changes nothing', async () => {
   await log.truncateAfter(49)
   await log.append('instead')
   await made.idle()
-  expect(s3.keys('/history/')).toEqual([])
+  const { histories } = await listArchive(s3.access)
+  expect(histories).toMatchObject([{ generation: 0 }, { generation: 1, from: 50, nextSeq: 51 }])
   expect(await plainRecordsIn(await restored(s3))).toEqual(await plainRecords(log))
 })
 

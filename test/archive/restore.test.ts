@@ -118,6 +118,42 @@ test('a replica follows the archive, and is continued and read', async () => {
   expect(await verify(dir)).toMatchObject({ state: 'clean' })
 })
 
+test('a replica continues with a new history that holds its records, and stops if its records were truncated', async () => {
+  const s3 = await store()
+  const log = await scratchLog(SMALL)
+  await append(log, 20)
+  await archiveAll(log, s3)
+  const dir = join(scratchDir(), 'replica')
+  const follow = (signal: AbortSignal) => restoreArchive(dir, { ...s3.access, follow: true, pollMs: 5, signal })
+  const ending = new AbortController()
+  const following = follow(ending.signal)
+  for (let round = 0; round < 2; round++) {
+    await append(log, 2)
+    await log.truncateAfter(log.nextSeq - 2)
+    await append(log, 3)
+    await archiveAll(log, s3)
+    await expect
+      .poll(async () => (await openUntilDone(dir, { readOnly: true }).catch(() => undefined))?.nextSeq)
+      .toBe(log.nextSeq)
+  }
+  ending.abort()
+  await following
+  expect(await plainRecordsIn(dir)).toEqual(await plainRecords(log))
+  await append(log, 1)
+  await log.truncateAfter(log.nextSeq - 2)
+  await append(log, 1)
+  await archiveAll(log, s3)
+  const stopped = follow(new AbortController().signal)
+  await log.truncateAfter(10)
+  await append(log, 1)
+  await archiveAll(log, s3)
+  expect(['ERR_DURLOG_DESTINATION_OTHER', 'ERR_DURLOG_NOT_EMPTY']).toContain(await codeOf(stopped))
+  const { generation } = log
+  await restoreArchive(dir, { ...s3.access, generation: generation - 1 })
+  // The archive has a log of this generation.
+  expect((await openUntilDone(dir)).generation).toBeGreaterThan(generation)
+})
+
 test('the log is chosen by its UUID if the prefix holds several', async () => {
   const s3 = await store()
   const logs = [await scratchLog(SMALL), await scratchLog(SMALL)]

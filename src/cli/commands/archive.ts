@@ -58,7 +58,7 @@ async function run(dir: string, bucket: string | undefined, flags: Flags): Promi
     reporter(flags.json === true)(
       'forked',
       { generation, from },
-      `the log was truncated: a new history of generation ${generation} begins with record ${from}`,
+      `the log was truncated or restored: a new history of generation ${generation} begins with record ${from}`,
     ),
   )
   const stats = (): ReplicationStats => {

@@ -1,0 +1,121 @@
+/** The folder into which an archive is restored: the mark of the unfinished restore, and the files of the log. */
+import { existsSync, mkdirSync, renameSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { DurlogError } from '../errors.js'
+import { openRestored } from '../open.js'
+import { LOCK_FOLDER, markFolder, syncFolder } from '../ship/restore-folder.js'
+import type { ChosenArchive } from './choose.js'
+import { sharedEnd } from './manifest.js'
+import { RestoredFiles } from './restored-files.js'
+import { streamsLog } from './streams-folder.js'
+
+/** The properties of an unfinished restore, which a run that continues it must share. */
+export interface RestoreMark {
+  archive: string
+  /** The generation of the history whose records are restored. */
+  generation: number
+  first: number
+  /** The generation of the restored log. */
+  cuts: number
+}
+
+export class RestoreTarget {
+  /** The folder of the log: the folder of the restore, or a folder in it if the log is the main log of streams. */
+  readonly dir: string
+  /** The encoding of the streams whose main log is restored; undefined for any other log. */
+  readonly streams: string | undefined
+  readonly files: RestoredFiles
+  readonly #folder: string
+  #mark: RestoreMark
+  /** Whether a history of the archive was accepted by this run. */
+  #isChosen = false
+
+  private constructor(folder: string, mark: RestoreMark, streams: string | undefined, files: RestoredFiles) {
+    this.#folder = folder
+    this.#mark = mark
+    this.streams = streams
+    this.dir = logFolder(folder, streams)
+    this.files = files
+  }
+
+  /** Begins a restore of the archive at `url` into `folder`, or continues the one that has the mark `before`. */
+  static async open(
+    folder: string,
+    before: RestoreMark | undefined,
+    { url, chosen }: { url: string; chosen: ChosenArchive },
+  ): Promise<RestoreTarget> {
+    const { manifest, uuid } = chosen
+    const { generation } = manifest.history
+    const first = manifest.entries[0]?.firstSeq ?? 0
+    const mark = before ?? { archive: url, generation, first, cuts: await newGeneration(chosen) }
+    if (mark.archive !== url) throw otherError(folder, mark)
+    if (before === undefined) markFolder(folder, mark)
+    const streams = (await manifest.last())?.streams
+    const dir = logFolder(folder, streams)
+    // An earlier run may have died before it made the log.
+    if (!existsSync(join(dir, 'cuts'))) await makeLog(dir, { uuid, firstSeq: mark.first, generation: mark.cuts })
+    return new RestoreTarget(folder, mark, streams, await RestoredFiles.open(dir, mark.first))
+  }
+
+  /**
+   * Accepts the history whose records are restored next. It must hold the records that are already restored. Throws
+   * ERR_DURLOG_NOT_EMPTY, or ERR_DURLOG_DESTINATION_OTHER if this run has accepted another one.
+   */
+  accept({ histories, manifest }: ChosenArchive): void {
+    const { generation } = manifest.history
+    if (generation !== this.#mark.generation) {
+      if (sharedEnd(histories, manifest.history, this.#mark.generation) < this.files.next)
+        throw this.#isChosen ? truncatedError(generation) : otherError(this.#folder, this.#mark)
+      this.#setMark({ ...this.#mark, generation })
+    }
+    this.#isChosen = true
+  }
+
+  /** Raises the generation of the restored log to `generation`, which is too low if the archive has got a new history. */
+  async raiseGeneration(uuid: string, generation: number): Promise<void> {
+    if (generation <= this.#mark.cuts) return
+    const dir = join(this.#folder, LOCK_FOLDER, 'raised')
+    rmSync(dir, { recursive: true, force: true })
+    await makeLog(dir, { uuid, firstSeq: this.#mark.first, generation })
+    renameSync(join(dir, 'cuts'), join(this.dir, 'cuts'))
+    syncFolder(this.dir)
+    this.#setMark({ ...this.#mark, cuts: generation })
+  }
+
+  #setMark(mark: RestoreMark): void {
+    markFolder(this.#folder, mark)
+    this.#mark = mark
+  }
+}
+
+/** The generation of a log that is restored now: higher than that of each log in the archive. */
+export async function newGeneration({ histories, manifest }: ChosenArchive): Promise<number> {
+  const last = await manifest.last()
+  return Math.max(histories.at(-1)?.generation ?? 0, last?.generation ?? 0) + 1
+}
+
+function logFolder(folder: string, streams: string | undefined): string {
+  return streams === undefined ? folder : streamsLog(folder)
+}
+
+/** Makes the files of the log other than its segments. */
+async function makeLog(dir: string, identity: { uuid: string; firstSeq: number; generation: number }): Promise<void> {
+  mkdirSync(dir, { recursive: true, mode: 0o700 })
+  const log = await openRestored(dir, identity, { segmentBytes: 65_536, preallocate: 'none', strategy: 'pwrite' })
+  await log.close()
+}
+
+function otherError(folder: string, { archive, generation }: RestoreMark): DurlogError {
+  return new DurlogError(
+    'ERR_DURLOG_NOT_EMPTY',
+    `${folder} holds an unfinished restore of ${archive}, generation ${generation}. Finish it with the same arguments, or use another folder`,
+    { path: folder },
+  )
+}
+
+function truncatedError(generation: number): DurlogError {
+  return new DurlogError(
+    'ERR_DURLOG_DESTINATION_OTHER',
+    `restored records were truncated from the log, so the archive has a new history of generation ${generation}: restore that history into another folder`,
+  )
+}
