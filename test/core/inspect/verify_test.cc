@@ -5,6 +5,10 @@
 #include <vector>
 
 #include "crafted_log.h"
+#include "log_test_folder.h"
+#include "observed_file_system.h"
+#include "record/segment_name.h"
+#include "recovery/log_files.h"
 
 namespace durlog {
 namespace {
@@ -107,6 +111,33 @@ TEST_F(VerifyTest, NothingIsChanged) {
   Report();
   EXPECT_EQ(Image(20), before);
   EXPECT_EQ(disk_.files.size(), 3u);
+}
+
+using VerifyFolderTest = LogTestFolder;
+
+// A process that opens the log removes segments before its live page is valid.
+TEST_F(VerifyFolderTest, ASegmentThatIsRemovedAfterTheFolderWasListedIsNoError) {
+  std::unique_ptr<Log> log = Open(SmallOptions(Strategy::kPwrite));
+  AppendMany(*log, 600, Level::kSync);
+  Settle(*log);
+  log.reset();
+  const std::unique_ptr<Directory> folder =
+      std::move(DefaultFileSystem().OpenDirectory(PathOf("log"), false).value());
+  const std::vector<uint64_t> segments = ListLogFiles(*folder)->segments;
+  ASSERT_GT(segments.size(), 1u);
+  bool removed = false;
+  ObservedFileSystem files([&](const ObservedCall& call) {
+    if (call.call != "read" || call.name != SegmentName(segments.back()) || removed) {
+      return Status::Ok();
+    }
+    removed = true;
+    return folder->Remove(SegmentName(segments.front()));
+  });
+  const Result<VerifyReport> report = Verify(files, PathOf("log"));
+  ASSERT_TRUE(report.ok()) << report.status().message();
+  EXPECT_TRUE(removed);
+  EXPECT_EQ(report->state, RecoveryState::kClean);
+  EXPECT_EQ(report->bounds.first_seq, segments[1]);
 }
 
 }  // namespace
