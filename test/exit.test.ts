@@ -66,6 +66,21 @@ describe('flushSync', () => {
     expect(log.flushSync('memory')).toBe(100)
   })
 
+  test.each(['truncateAfter', 'trimBefore', 'rotate'] as const)(
+    'is refused while an append waits for %s',
+    async (method) => {
+      const log = await scratchLog()
+      const appends = [log.append('a')]
+      const change = method === 'rotate' ? log.rotate() : log[method](0)
+      appends.push(log.append('b'))
+      expect(await codeOf(() => log.flushSync())).toBe('ERR_DURLOG_BACKPRESSURE')
+      expect(log.syncedSeq).toBe(0)
+      await change
+      expect(await Promise.all(appends)).toEqual([0, 1])
+      expect(log.flushSync()).toBe(1)
+    },
+  )
+
   test('is refused while a truncation runs, and after close', async () => {
     const log = await scratchLog()
     await log.append('a')

@@ -155,6 +155,7 @@ export class WritePipeline {
       gate.admit()
       if (gate.isSuspended) break
     }
+    if (gate.waitingAppends > 0) throw noRoom('appends wait for a trim, a truncation or a rotation')
     return this.#acknowledgements.end(level) - 1
   }
 
