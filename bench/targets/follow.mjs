@@ -61,8 +61,8 @@ async function delayOfTurn() {
 }
 
 /** Measures the share of a core, in percent, that a follower uses while nothing is appended. */
-async function idlePercent(log) {
-  const reader = log.read({ from: RECORDS, follow: true })
+async function idlePercent(log, durableOnly = false) {
+  const reader = log.read({ from: RECORDS, follow: true, durableOnly })
   const waiting = reader.next()
   await sleep(SETTLING_MS)
   const before = process.cpuUsage()
@@ -95,7 +95,10 @@ async function measureElsewhere(dir, durability) {
     }
     child.send('end')
     await once(child, 'exit')
-    return { delay, message: median(delays), idle }
+    const closed = await open(path, { readOnly: true })
+    const idleClosed = await idlePercent(closed, true)
+    await closed.close()
+    return { delay, message: median(delays), idle, idleClosed }
   })
 }
 
@@ -119,15 +122,22 @@ const follow = {
       },
     ]),
     { id: 'follow-idle', title: "a follower's share of a core while nothing is appended", unit: '%', max: 0.5 },
+    {
+      id: 'follow-idle-closed',
+      title: "a follower's share of a core while no writer has the log open",
+      unit: '%',
+      max: 0.5,
+    },
   ],
   async run({ dir }) {
     const figures = {}
     const turn = await delayOfTurn()
     for (const level of LEVELS) {
       figures[`follow-${level}`] = { value: await delayInProcess(dir, level), baseline: turn }
-      const { delay, message, idle } = await measureElsewhere(dir, level)
+      const { delay, message, idle, idleClosed } = await measureElsewhere(dir, level)
       figures[`follow-elsewhere-${level}`] = { value: delay, baseline: message }
       figures['follow-idle'] = { value: idle }
+      figures['follow-idle-closed'] = { value: idleClosed }
     }
     return figures
   },

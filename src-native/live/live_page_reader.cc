@@ -46,13 +46,14 @@ bool LivePageReader::IsHeldByMembers() {
 // Whether the next writer would find this page.
 bool LivePageReader::IsNamed() {
   const Result<std::unique_ptr<File>> named = directory_->Open(kLiveName, OpenMode::kRead);
-  if (!named.ok()) return named.status().code() != Code::kNotFound;
+  if (!named.ok()) return named.status().lacks_resources();
   const Result<FileId> there = (*named)->Id();
   const Result<FileId> ours = file_->Id();
   return !there.ok() || !ours.ok() || *there == *ours;
 }
 
 std::optional<LiveView> LivePageReader::Look() {
+  unlocked_session_ = 0;
   for (int attempt = 0; attempt < kLookAttempts; ++attempt) {
     if (!mapping_ && !Map()) break;
     LiveView view;
@@ -66,6 +67,7 @@ std::optional<LiveView> LivePageReader::Look() {
       file_.reset();
       page_.reset();
       is_valid_ = false;
+      unlocked_session_ = 0;
       continue;
     }
     if (held == Held::kUnclear) continue;
@@ -103,6 +105,7 @@ LivePageReader::Held LivePageReader::ReadWords(LiveView* view) {
   const Result<bool> locked = file_->IsLocked();
   if (mapping_->faulted()) return Held::kNo;
   const bool held = locked.ok() && *locked;
+  unlocked_session_ = locked.ok() && !*locked ? session : 0;
   if (held && Load(kLiveSessionWord) != session) return Held::kUnclear;
   const bool other_log = lineage_ != 0 && view->uuid != uuid_;
   const bool went_back = same_page && generation < generation_;  // an older copy put in its place

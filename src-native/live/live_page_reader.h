@@ -43,6 +43,9 @@ class LivePageReader {
   void Trust(const std::optional<FileId>& page) { trusted_ = page; }
   // The file that the last call of Look() found; nullopt if there was none.
   const std::optional<FileId>& page() const { return page_; }
+  // The session of the page that the last call of Look() found unlocked; 0 if there was no such
+  // page. No writer appends to the log before this value changes.
+  uint64_t unlocked_session() const { return unlocked_session_; }
 
  private:
   // Whether a writer held the lock on the page's file during one read of the page.
@@ -66,6 +69,7 @@ class LivePageReader {
   const LiveAtomic* words_ = nullptr;
   bool is_valid_ = false;         // once valid, a page stays valid
   uint64_t last_memory_end_ = 0;  // memory_end at the last call of Look()
+  uint64_t unlocked_session_ = 0;
 
   bool looked_ = false;
   LogUuid uuid_{};

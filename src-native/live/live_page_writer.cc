@@ -16,8 +16,8 @@ constexpr int kLockAttempts = 1000;
 
 void LivePageWriter::Attach(FileSystem& file_system, Directory& directory,
                             const Capabilities& capabilities, const LogUuid& uuid) {
-  if (!capabilities.shares_maps) return;
   directory_ = &directory;
+  if (!capabilities.shares_maps) return GiveUp();
   Result<std::unique_ptr<File>> found = directory.Open(kLiveName, OpenMode::kReadWrite);
   if (found.ok()) {
     file_ = std::move(*found);
@@ -27,8 +27,7 @@ void LivePageWriter::Attach(FileSystem& file_system, Directory& directory,
   mapping_.reset();
   file_.reset();
   words_ = nowhere_.data();
-  Status removed = directory.Remove(kLiveName);
-  static_cast<void>(removed);
+  GiveUp();
 }
 
 // Takes over the page of an earlier writer: readers that still use it have to learn of its cuts.
@@ -76,6 +75,7 @@ void LivePageWriter::Announce(FileSystem& file_system) {
     lock_ = std::move(*lock);
     if (!lock_) YieldThread();
   }
+  if (!lock_) GiveUp();
   Ring();
   CheckStores();
 }

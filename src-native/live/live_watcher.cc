@@ -39,9 +39,17 @@ LiveWatcher::~LiveWatcher() {
 
 void LiveWatcher::Watch(uint64_t memory_end, uint64_t synced_end,
                         const std::optional<FileId>& valid_page) {
+  Request(Ends{memory_end, synced_end, valid_page, 0});
+}
+
+void LiveWatcher::WatchUnlocked(uint64_t session) {
+  Request(Ends{kNever, kNever, std::nullopt, session});
+}
+
+void LiveWatcher::Request(const Ends& ends) {
   {
     const std::lock_guard<std::mutex> lock(mutex_);
-    watched_ = Ends{memory_end, synced_end, valid_page};
+    watched_ = ends;
     ++request_;
   }
   WakeThread();
@@ -97,7 +105,9 @@ bool LiveWatcher::HasChanged(const Ends& seen) {
   page_->Trust(seen.valid_page);
   const std::optional<LiveView> view = page_->Look();
   if (page_->TakeCut() != kNoCut) cut_met_ = true;
-  if (!view || cut_met_) return true;
+  if (cut_met_) return true;
+  if (seen.unlocked_session != 0) return page_->unlocked_session() != seen.unlocked_session;
+  if (!view) return true;
   return view->memory_end > seen.memory || view->synced_end > seen.synced;
 }
 

@@ -43,6 +43,9 @@ class LiveWatcher {
   // previous request. Callable from any thread.
   void Watch(uint64_t memory_end, uint64_t synced_end,
              const std::optional<FileId>& valid_page = std::nullopt);
+  // Requests a call of `on_change` once the page has another LivePageReader::unlocked_session(), or
+  // there was a cut. Otherwise as Watch().
+  void WatchUnlocked(uint64_t session);
   void Unwatch();
 
  private:
@@ -50,6 +53,7 @@ class LiveWatcher {
     uint64_t memory;
     uint64_t synced;
     std::optional<FileId> valid_page;
+    uint64_t unlocked_session;  // 0 in a request of Watch()
   };
 
   LiveWatcher(std::unique_ptr<Directory> directory, std::unique_ptr<LivePageReader> page,
@@ -58,6 +62,7 @@ class LiveWatcher {
         page_(std::move(page)),
         on_change_(std::move(on_change)) {}
 
+  void Request(const Ends& ends);
   void Run();
   bool HasChanged(const Ends& seen);
   void FindBell();

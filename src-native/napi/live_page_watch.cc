@@ -49,10 +49,16 @@ void LivePageWatch::CallOnChange(napi_env env, napi_value on_change, void*, void
 }
 
 void LivePageWatch::Watch(uint64_t memory_end, uint64_t synced_end,
-                          const std::optional<FileId>& counted) {
+                          const std::optional<FileId>& valid_page) {
   if (!watcher_) return;
   KeepLoopAlive(true);
-  watcher_->Watch(memory_end, synced_end, counted);
+  watcher_->Watch(memory_end, synced_end, valid_page);
+}
+
+void LivePageWatch::WatchUnlocked(uint64_t session) {
+  if (!watcher_) return;
+  KeepLoopAlive(true);
+  watcher_->WatchUnlocked(session);
 }
 
 void LivePageWatch::Unwatch() {

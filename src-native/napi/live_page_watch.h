@@ -22,7 +22,8 @@ class LivePageWatch {
   LivePageWatch& operator=(const LivePageWatch&) = delete;
 
   // As the functions of LiveWatcher.
-  void Watch(uint64_t memory_end, uint64_t synced_end, const std::optional<FileId>& counted);
+  void Watch(uint64_t memory_end, uint64_t synced_end, const std::optional<FileId>& valid_page);
+  void WatchUnlocked(uint64_t session);
   void Unwatch();
 
  private:

@@ -25,6 +25,7 @@ enum LiveField : size_t {
   kCut,
   kCommits,
   kCommitMicros,
+  kUnlockedSession,
   kLiveFields
 };
 
@@ -60,6 +61,8 @@ class LivePageWrap final : public Wrapped<LivePageWrap, LivePage> {
     fields[kSyncedEnd] = view ? static_cast<double>(view->synced_end) : 0;
     fields[kCommits] = view ? static_cast<double>(view->commits) : 0;
     fields[kCommitMicros] = view ? static_cast<double>(view->commit_micros) : 0;
+    fields[kUnlockedSession] =
+        view || !held_.reader ? 0 : ToField(held_.reader->unlocked_session());
     fields[kCut] =
         cut == kNoCut ? std::numeric_limits<double>::infinity() : static_cast<double>(cut);
     return info.Env().Undefined();
@@ -75,7 +78,12 @@ class LivePageWrap final : public Wrapped<LivePageWrap, LivePage> {
       if (!watch.ok()) return Throw(env, watch.status());
       held_.watch = std::move(*watch);
     }
-    held_.watch->Watch(ToEnd(info[0]), ToEnd(info[1]), held_.reader->valid_page());
+    const std::optional<FileId> valid_page = held_.reader->valid_page();
+    if (!valid_page && held_.reader->unlocked_session() != 0) {
+      held_.watch->WatchUnlocked(held_.reader->unlocked_session());
+    } else {
+      held_.watch->Watch(ToEnd(info[0]), ToEnd(info[1]), valid_page);
+    }
     return env.Undefined();
   }
 
@@ -88,6 +96,10 @@ class LivePageWrap final : public Wrapped<LivePageWrap, LivePage> {
     held_.reader.reset();
   }
 
+  // The low bits of a session, which a Number holds exactly.
+  static double ToField(uint64_t session) {
+    return static_cast<double>(session % static_cast<uint64_t>(kMaxSeqs));
+  }
   static uint64_t ToEnd(const Napi::Value& value) {
     const double end = value.As<Napi::Number>().DoubleValue();
     return end < kMaxSeqs ? static_cast<uint64_t>(end) : LiveWatcher::kNever;

@@ -5,6 +5,15 @@
 namespace durlog {
 
 uint64_t SharedLive::Attach(FileSystem& file_system, Directory& directory, uint64_t lineage) {
+  const uint64_t found = Lock(file_system, directory, lineage);
+  if (found == 0) {
+    const Status removed = directory.Remove(kLiveName);
+    static_cast<void>(removed);
+  }
+  return found;
+}
+
+uint64_t SharedLive::Lock(FileSystem& file_system, Directory& directory, uint64_t lineage) {
   Result<std::unique_ptr<File>> file = directory.Open(kLiveName, OpenMode::kReadWrite);
   if (!file.ok()) return 0;
   const Result<uint64_t> bytes = (*file)->Size();

@@ -19,8 +19,9 @@ class SharedLive {
   SharedLive& operator=(const SharedLive&) = delete;
 
   // Opens the page, which the first member has made with LivePageWriter. `lineage` is the lineage
-  // of the page that the other members use; 0 for the first member. Returns the page's lineage; 0
-  // if there is no page.
+  // of the page that the other members use; 0 for the first member. Returns the page's lineage. If
+  // this member cannot use the page, removes its name, so that no reader relies on it, and returns
+  // 0.
   uint64_t Attach(FileSystem& file_system, Directory& directory, uint64_t lineage);
 
   // Releases this member's lock. The words stay valid while another member holds one.
@@ -36,6 +37,7 @@ class SharedLive {
   }
 
  private:
+  uint64_t Lock(FileSystem& file_system, Directory& directory, uint64_t lineage);
   void Raise(LiveWord word, uint64_t value);
 
   std::unique_ptr<File> file_;

@@ -79,15 +79,21 @@ export const LiveField = {
   /** The number of commits above `memory` since the page was created, and their total duration; 0 in a shared log. */
   commits: 5,
   commitMicros: 6,
+  /**
+   * While the page is not valid because no writer has the log open: a number that changes when the next writer opens it, and
+   * before that writer appends. 0 if the page is valid, and if there is none.
+   */
+  unlockedSession: 7,
 } as const
-export const LIVE_FIELD_COUNT = 7
+export const LIVE_FIELD_COUNT = 8
 
 export interface NativeLivePage {
   /** Fills `fields`. Costs a few loads and one system call. */
   look(fields: Float64Array): void
   /**
    * Calls `onChange` once when the page shows an end above `memoryEnd` (or a synced end above `syncedEnd`), when the page
-   * becomes invalid, or when the log is cut. Spurious calls are possible. Replaces an earlier `watch`. The event loop stays
+   * becomes invalid, or when the log is cut. If the last `look` has found an `unlockedSession`, calls it when this number
+   * changes, or when the log is cut. Spurious calls are possible. Replaces an earlier `watch`. The event loop stays
    * alive until `onChange` is called.
    */
   watch(memoryEnd: number, syncedEnd: number): void

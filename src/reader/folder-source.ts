@@ -20,11 +20,15 @@ const MAX_BOUNDS_SHARE = 0.2
 /** Keeps sources with followers alive: a caller may hold only the promise of its next record, which only the source can settle. */
 const followed = new Set<FolderSource>()
 
-/** A reader that waits until the page shows an end above `limit`, or a cut after `seen`. */
+/**
+ * A reader that waits for a cut after `seen`, or until the page shows an end above `limit`. If the page has the unlocked session
+ * `session`, it waits for another one instead.
+ */
 interface Follower {
   limit: number
   durableOnly: boolean
   seen: Truncation
+  session: number
   done: () => void
 }
 
@@ -144,33 +148,43 @@ export class FolderSource implements ReadSource {
     done: (error?: unknown) => void,
   ): () => void {
     if (!this.#isValid()) return this.#pollFiles(reader, limit, durableOnly, done)
-    const follower = { limit, durableOnly, seen: this.lastTruncation, done }
+    const follower = { limit, durableOnly, seen: this.lastTruncation, session: 0, done }
+    if (!this.#add(follower)) return this.#pollFiles(reader, limit, durableOnly, done)
+    return () => this.#remove(follower)
+  }
+
+  /** Returns false if there is no free thread or file descriptor for watching. The follower has to poll then. */
+  #add(follower: Follower): boolean {
     this.#followers.add(follower)
     try {
       this.#watch()
     } catch {
-      // There is no free thread or file descriptor for watching. The follower polls instead, then tries to watch again.
       this.#followers.delete(follower)
-      return this.#pollFiles(reader, limit, durableOnly, done)
+      return false
     }
     if (!this.#watched) queueMicrotask(() => this.changed())
     this.#watched = true
-    return () => {
-      if (this.#followers.delete(follower)) this.#watch()
-    }
+    return true
+  }
+
+  #remove(follower: Follower): void {
+    if (this.#followers.delete(follower)) this.#watch()
   }
 
   /** Wakes the followers that have records to read, or whose log was cut. */
   changed(): void {
     this.look()
     for (const follower of this.#followers) {
-      const { limit, durableOnly, seen, done } = follower
-      const waits = this.#isValid() && this.lastTruncation === seen && this.followLimit(durableOnly) <= limit
-      if (waits) continue
+      if (this.#waits(follower)) continue
       this.#followers.delete(follower)
-      done()
+      follower.done()
     }
     this.#watch()
+  }
+
+  #waits({ limit, durableOnly, seen, session }: Follower): boolean {
+    if (this.lastTruncation !== seen || this.#field('unlockedSession') !== session) return false
+    return session !== 0 || (this.#isValid() && this.followLimit(durableOnly) <= limit)
   }
 
   /** Watches the page for the lowest limits of all followers. */
@@ -178,7 +192,9 @@ export class FolderSource implements ReadSource {
     if (this.#ended) return
     let memoryEnd = Number.POSITIVE_INFINITY
     let syncedEnd = Number.POSITIVE_INFINITY
-    for (const { limit, durableOnly } of this.#followers) {
+    for (const { limit, durableOnly, session } of this.#followers) {
+      // The watch would wait for the next session.
+      if (session !== this.#field('unlockedSession')) queueMicrotask(() => this.changed())
       if (durableOnly) syncedEnd = Math.min(syncedEnd, limit)
       else memoryEnd = Math.min(memoryEnd, limit)
     }
@@ -191,7 +207,7 @@ export class FolderSource implements ReadSource {
     }
   }
 
-  /** Without a valid page, only the files show whether there are more records. */
+  /** Without a valid page, only the files show whether there are more records. Polls while a writer may have the log open. */
   #pollFiles(
     reader: Pick<NativeLogReader, 'poll'>,
     limit: number,
@@ -201,11 +217,12 @@ export class FolderSource implements ReadSource {
     let cancelled = false
     let timer: NodeJS.Timeout
     let intervalMs = POLL_INTERVAL_MS
-    const { lastTruncation } = this
+    const follower = { limit, durableOnly, seen: this.lastTruncation, session: 0, done }
     const arrived = async (): Promise<boolean> => {
       if (this.#ended) return true
       this.look()
-      if (this.lastTruncation !== lastTruncation || this.#isValid()) return true
+      if (this.lastTruncation !== follower.seen || this.#isValid()) return true
+      follower.session = this.#field('unlockedSession')
       if (!durableOnly) return reader.poll()
       const start = performance.now()
       await this.refresh()
@@ -216,8 +233,10 @@ export class FolderSource implements ReadSource {
       try {
         const found = await arrived()
         if (cancelled) return
-        if (found) done()
-        else timer = setTimeout(look, intervalMs)
+        if (found) return done()
+        // In the same session as before the check, no writer has appended since.
+        const unlocked = follower.session !== 0 && this.#waits(follower)
+        if (!unlocked || !this.#add(follower)) timer = setTimeout(look, intervalMs)
       } catch (error) {
         if (!cancelled) done(error)
       }
@@ -226,6 +245,7 @@ export class FolderSource implements ReadSource {
     return () => {
       cancelled = true
       clearTimeout(timer)
+      this.#remove(follower)
     }
   }
 

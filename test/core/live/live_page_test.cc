@@ -243,6 +243,45 @@ TEST_F(LivePageTest, WithoutSharedMapsThereIsNoPage) {
   writer.Cut(4);
   writer.Announce(DefaultFileSystem());
   EXPECT_FALSE(MakeReader()->Look());
+  EXPECT_NE(access(PathOf(kLiveName).c_str(), F_OK), 0) << "a reader may wait for this page";
+}
+
+TEST_F(LivePageTest, AWriterRemovesAPageThatItCannotLock) {
+  LivePageWriter().Attach(DefaultFileSystem(), *folder_, *folder_->Probe(), LogUuid{1});
+  Result<std::unique_ptr<File>> page = folder_->Open(kLiveName, OpenMode::kReadWrite);
+  ASSERT_TRUE(page.ok());
+  const Result<std::unique_ptr<FileLock>> lock = (*page)->TryLock();
+  ASSERT_TRUE(lock.ok() && *lock);
+  LivePageWriter writer;
+  Begin(&writer, 10);
+  EXPECT_NE(access(PathOf(kLiveName).c_str(), F_OK), 0);
+}
+
+TEST_F(LivePageTest, AnUnlockedPageHasASessionUntilTheNextWriterOpensTheLog) {
+  const std::unique_ptr<LivePageReader> without = MakeReader();
+  EXPECT_FALSE(without->Look());
+  EXPECT_EQ(without->unlocked_session(), 0u);
+  auto writer = std::make_unique<LivePageWriter>();
+  Begin(writer.get(), 10);
+  EXPECT_TRUE(without->Look());
+  EXPECT_EQ(without->unlocked_session(), 0u);
+  writer.reset();
+  const std::unique_ptr<LivePageReader> reader = MakeReader();
+  EXPECT_FALSE(reader->Look());
+  const uint64_t session = reader->unlocked_session();
+  EXPECT_NE(session, 0u);
+  EXPECT_FALSE(reader->Look());
+  EXPECT_EQ(reader->unlocked_session(), session);
+  for (const bool open : {true, false}) {
+    LivePageWriter next;
+    Begin(&next, 10);
+    if (open) reader->Look();
+  }
+  EXPECT_TRUE(reader->Look());
+  EXPECT_NE(reader->unlocked_session(), session);
+  ASSERT_TRUE(folder_->Remove(kLiveName).ok());
+  EXPECT_FALSE(reader->Look());
+  EXPECT_EQ(reader->unlocked_session(), 0u);
 }
 
 // Round r has ends from 100 r + 11 on and is cut to 100 r + 10, so an end tells its round.

@@ -120,6 +120,28 @@ TEST_F(LiveWatcherTest, ATrustedPageOutlivesItsWriter) {
   AwaitCalls(2);
 }
 
+TEST_F(LiveWatcherTest, WaitsForTheNextWriterOfAnUnlockedPage) {
+  const std::unique_ptr<LiveWatcher> watcher = Start();
+  writer_ = std::nullopt;
+  Result<std::unique_ptr<LivePageReader>> page = LivePageReader::Open(DefaultFileSystem(), root_);
+  ASSERT_TRUE(page.ok());
+  for (int calls = 1; calls <= 20; ++calls) {
+    ASSERT_FALSE((*page)->Look());
+    const uint64_t session = (*page)->unlocked_session();
+    ASSERT_NE(session, 0u);
+    // A writer that opens and closes the log is a change, before the request and after it.
+    if (calls % 2 == 0) watcher->WatchUnlocked(session);
+    Begin(&writer_.emplace());
+    writer_ = std::nullopt;
+    if (calls % 2 == 1) watcher->WatchUnlocked(session);
+    AwaitCalls(calls);
+  }
+  ASSERT_FALSE((*page)->Look());
+  watcher->WatchUnlocked((*page)->unlocked_session());
+  ASSERT_TRUE(folder_->Remove(kLiveName).ok());
+  AwaitCalls(21);
+}
+
 TEST_F(LiveWatcherTest, TheLatestRequestCounts) {
   const std::unique_ptr<LiveWatcher> watcher = Start();
   watcher->Watch(100, LiveWatcher::kNever);
