@@ -1,6 +1,6 @@
 // The delay until a follower has a record, after the acknowledgement of its append.
 import { fork } from 'node:child_process'
-import { once } from 'node:events'
+import { on, once } from 'node:events'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
@@ -78,7 +78,8 @@ async function measureElsewhere(dir, durability) {
   return withScratch(dir, async (folder) => {
     const path = join(folder, 'log')
     const child = fork(fileURLToPath(import.meta.url), [path, durability])
-    const next = async () => (await once(child, 'message'))[0]
+    const messages = on(child, 'message') // keeps messages that arrive together
+    const next = async () => (await messages.next()).value[0]
     await next()
     const log = await open(path, { readOnly: true })
     const following = arrivals(log)
