@@ -1,4 +1,5 @@
 /** POST: appends a body, closes a stream, or both in one step. */
+import { isUtf8 } from 'node:buffer'
 import { DurlogError } from '../errors.js'
 import type { Group, StreamView } from '../streams/access.js'
 import { contentTypeOf, mediaType } from '../streams/meta.js'
@@ -111,10 +112,13 @@ function valuesIn(state: StreamView, { closes, contentType }: Conditions, body: 
   return values
 }
 
-/** Returns the records of a body. */
+/** Returns the records of a body. Throws an HttpError with status 400 or 413. */
 export function valuesOf(encoding: StreamEncoding, body: Buffer): (Buffer | string)[] {
   if (encoding === 'json') return messagesOf(body)
-  return [encoding === 'text' ? JSON.stringify(body.toString()) : body]
+  if (encoding === 'bytes') return [body]
+  // Other bytes would be replaced by U+FFFD.
+  if (!isUtf8(body)) throw badRequest('the body is not text in UTF-8')
+  return [JSON.stringify(body.toString())]
 }
 
 function producerOf(exchange: Exchange): Producer | undefined {
