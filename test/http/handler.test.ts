@@ -139,11 +139,12 @@ test('live reads above maxLive are refused with 503 and Retry-After', async () =
 test('a text stream refuses bytes that are not UTF-8, and stores all others unchanged', async () => {
   const { url, streams } = await serveUntilDone()
   await streams.stream('s').create({ encoding: 'text' })
-  const post = async (body: Uint8Array): Promise<number> =>
+  const post = async (body: ArrayBuffer | string): Promise<number> =>
     (await fetch(`${url}/s`, { method: 'POST', headers: { 'content-type': 'text/plain' }, body })).status
-  for (const bytes of [[0xff], [0x61, 0xc3], [0xed, 0xa0, 0x80]]) expect(await post(Uint8Array.from(bytes))).toBe(400)
+  for (const bytes of [[0xff], [0x61, 0xc3], [0xed, 0xa0, 0x80]])
+    expect(await post(Uint8Array.from(bytes).buffer)).toBe(400)
   const text = '\ufeffé\u0000\ufffd😀'
-  expect(await post(Buffer.from(text))).toBe(204)
+  expect(await post(text)).toBe(204)
   expect(await values(streams.stream('s').read())).toEqual([text])
 })
 
