@@ -12,8 +12,9 @@ import {
 import { checkHeld, type ReadCounts, type ReadSource } from './read-source.js'
 import { Truncation } from './truncation.js'
 
-/** The interval at which a follower of a log without a page checks for new records. */
-const POLL_INTERVAL_MS = 5
+/** The interval at which a follower of a log without a page checks for new records. It doubles after each check. */
+const FIRST_POLL_MS = 5
+const MAX_POLL_MS = 50
 /** Without a page, finding the synced end reads the last segment. The interval limits these reads to this share of the time. */
 const MAX_BOUNDS_SHARE = 0.2
 
@@ -216,17 +217,18 @@ export class FolderSource implements ReadSource {
   ): () => void {
     let cancelled = false
     let timer: NodeJS.Timeout
-    let intervalMs = POLL_INTERVAL_MS
+    let intervalMs = FIRST_POLL_MS
     const follower = { limit, durableOnly, seen: this.lastTruncation, session: 0, done }
     const arrived = async (): Promise<boolean> => {
       if (this.#ended) return true
       this.look()
       if (this.lastTruncation !== follower.seen || this.#isValid()) return true
       follower.session = this.#field('unlockedSession')
+      intervalMs = Math.min(2 * intervalMs, MAX_POLL_MS)
       if (!durableOnly) return reader.poll()
       const start = performance.now()
       await this.refresh()
-      intervalMs = Math.max(POLL_INTERVAL_MS, (performance.now() - start) / MAX_BOUNDS_SHARE)
+      intervalMs = Math.max(intervalMs, (performance.now() - start) / MAX_BOUNDS_SHARE)
       return this.bounds.syncedEnd > limit
     }
     const look = async (): Promise<void> => {
