@@ -134,7 +134,7 @@ describe('the module', () => {
       require('durlog')
       const { relative } = require('node:path')
       const loaded = () => Object.keys(require.cache).map((file) => relative(process.cwd(), file))
-      const before = loaded().filter((file) => /^dist.streams./.test(file))
+      const before = loaded().filter((file) => /^dist.streams[^-]/.test(file))
       const { openStreams } = require('durlog/streams')
       console.log(before, openStreams.name, loaded().filter((file) => !/^dist|[.]node$/.test(file)))`
     expect(run(program, ROOT)).toBe('[] openStreams []')
@@ -145,7 +145,7 @@ describe('the module', () => {
       require('durlog/streams')
       const { relative } = require('node:path')
       const loaded = () => Object.keys(require.cache).map((file) => relative(process.cwd(), file))
-      const before = loaded().filter((file) => /^dist.http./.test(file))
+      const before = loaded().filter((file) => /^dist.http[^-]/.test(file))
       const { streamsHandler } = require('durlog/http')
       console.log(before, streamsHandler.name, loaded().filter((file) => !/^dist|[.]node$/.test(file)))`
     expect(run(program, ROOT)).toBe('[] streamsHandler []')
