@@ -1,9 +1,10 @@
 /** Servers that stop answering, and servers that are missing: shipping and restoring continue on another one. */
 import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
+import { Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import type { Log } from '../src/index.js'
 import { restore } from '../src/jetstream/index.js'
 import { missingServer, type NatsServer, startCluster } from './fixtures/nats.mjs'
@@ -198,5 +199,37 @@ describe.skipIf(missingServer !== '')('a link that breaks twice while idle', () 
     await appendNames(log, 3)
     await shipping.idle()
     expect(textsOf(await stored(look))).toEqual(names(3))
+  })
+
+  test('does not end the process if the shipper is closed at that moment', async () => {
+    const nats = await server()
+    await makeStream(await admin(nats))
+    const log = await scratchLog()
+    const proxy = await proxyTo(nats.port)
+    const shipping = shipper(log, { url: proxy.url } as NatsServer)
+    await appendNames(log, 3)
+    await shipping.idle()
+    const uncaught: unknown[] = []
+    const note = (error: unknown): void => void uncaught.push(error)
+    process.on('uncaughtException', note)
+    onTestFinished(() => void process.off('uncaughtException', note))
+    // The moment between the end and the close of the client's socket lasts until `close` is called.
+    const prototype = Socket.prototype as unknown as { _final: (done: () => void) => void }
+    const { _final: final } = prototype
+    let finish: () => void = () => {}
+    const ended = new Promise<void>((resolve) => {
+      vi.spyOn(prototype, '_final').mockImplementation(function (this: Socket, done) {
+        if (this.localPort === proxy.port) return final.call(this, done)
+        finish = () => final.call(this, done)
+        resolve()
+      })
+    })
+    onTestFinished(() => void vi.restoreAllMocks())
+    proxy.end()
+    await ended
+    const closing = shipping.close()
+    setImmediate(() => finish())
+    await closing
+    expect(uncaught).toEqual([])
   })
 })

@@ -1,5 +1,6 @@
 /** The connection to one of the servers. It does not reconnect by itself: the next `open` connects, preferably to another server. */
 import { isIP } from 'node:net'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { JetStreamManager } from '@nats-io/jetstream'
 import type { ConnectionOptions, NatsConnection, Status } from '@nats-io/transport-node'
 import { DurlogError } from '../errors.js'
@@ -45,7 +46,7 @@ export class Link {
     if (this.#live !== undefined) return this.#live
     const live = await this.#makeLive()
     if (this.#closing.signal.aborted) {
-      if (this.#isOwn(live.nc)) await live.nc.close()
+      if (this.#isOwn(live.nc)) await closeConnection(live.nc)
       this.#checkOpen()
     }
     this.#live = live
@@ -70,7 +71,7 @@ export class Link {
     this.#closing.abort(new DurlogError('ERR_DURLOG_CLOSED', 'the shipper has been closed'))
     const nc = this.#live?.nc
     this.#lose(this.#closing.signal.reason)
-    if (nc !== undefined && this.#isOwn(nc)) await nc.close()
+    if (nc !== undefined && this.#isOwn(nc)) await closeConnection(nc)
   }
 
   #checkOpen(): void {
@@ -196,7 +197,7 @@ export class Link {
    */
   async #drop(nc: NatsConnection, error: Error): Promise<void> {
     this.#lose(error)
-    await nc.close()
+    await closeConnection(nc)
   }
 
   #lose(error: Error): void {
@@ -209,6 +210,16 @@ export class Link {
     this.#listeners.clear()
     for (const listener of listeners) listener(error)
   }
+}
+
+/**
+ * Closes the connection in the next turn of the event loop. The listeners of a lost connection end their subscriptions, which writes
+ * to the socket. If the server has ended the connection, this write fails, and the client handles the error only before `close`.
+ * After `close`, the error would end the process.
+ */
+async function closeConnection(nc: NatsConnection): Promise<void> {
+  await nextTurn()
+  await nc.close()
 }
 
 function keyOf({ host, port }: ServerAddress): string {
