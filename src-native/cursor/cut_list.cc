@@ -106,7 +106,8 @@ Result<CutList> ListIn(const CutsFile& bytes, const Directory& directory, const 
 }
 
 // Writes the last byte after the rest is on the device, so that a file of full length is complete.
-Status MakeCuts(Directory& directory, const LogUuid& uuid, const CutList& list) {
+Result<std::unique_ptr<File>> MakeCuts(Directory& directory, const LogUuid& uuid,
+                                       const CutList& list) {
   Status removed = directory.Remove(kCutsName);
   if (!removed.ok() && removed.code() != Code::kNotFound) return removed;
   DURLOG_ASSIGN_OR_RETURN(auto file, directory.Open(kCutsName, OpenMode::kCreateNew));
@@ -116,7 +117,8 @@ Status MakeCuts(Directory& directory, const LogUuid& uuid, const CutList& list) 
   DURLOG_RETURN_IF_ERROR(file->SyncFull());
   DURLOG_RETURN_IF_ERROR(file->WriteAt(kCutsFileBytes - 1, &bytes.back(), 1));
   DURLOG_RETURN_IF_ERROR(file->SyncFull());
-  return directory.Sync();
+  DURLOG_RETURN_IF_ERROR(directory.Sync());
+  return file;
 }
 
 // Overwrites the older of the two slots in `bytes`, the content of `file`.
@@ -169,7 +171,7 @@ Status StartGeneration(Directory& directory, const LogUuid& uuid, uint64_t gener
   CutList list;
   list.generation = generation;
   list.entries.push_back({generation, 0});
-  return MakeCuts(directory, uuid, list);
+  return MakeCuts(directory, uuid, list).status();
 }
 
 Status SyncCuts(Directory& directory) {
@@ -183,9 +185,10 @@ Status SyncCuts(Directory& directory) {
   return directory.Sync();
 }
 
-Status RecordCut(Directory& directory, const LogUuid& uuid, uint64_t next_seq) {
+Result<std::unique_ptr<File>> RecordCut(Directory& directory, const LogUuid& uuid,
+                                        uint64_t next_seq) {
   CutsFile bytes;
-  DURLOG_ASSIGN_OR_RETURN(const auto file, Load(directory, OpenMode::kReadWrite, &bytes));
+  DURLOG_ASSIGN_OR_RETURN(auto file, Load(directory, OpenMode::kReadWrite, &bytes));
   CutList list;
   if (file) {
     DURLOG_ASSIGN_OR_RETURN(list, ListIn(bytes, directory, uuid));
@@ -194,22 +197,28 @@ Status RecordCut(Directory& directory, const LogUuid& uuid, uint64_t next_seq) {
   ++list.pending;
   // The content of a file that belongs to another log is replaced.
   if (!file || list.generation == 1) return MakeCuts(directory, uuid, list);
-  return StoreCuts(*file, uuid, list, &bytes);
+  DURLOG_RETURN_IF_ERROR(StoreCuts(*file, uuid, list, &bytes));
+  return file;
 }
 
-Status FinishCuts(Directory& directory, const LogUuid& uuid) {
+// A damaged list does not keep the log from being opened.
+Status FinishCuts(File& file) {
   CutsFile bytes;
-  DURLOG_ASSIGN_OR_RETURN(const auto file, Load(directory, OpenMode::kReadWrite, &bytes));
-  if (!file) return Status::Ok();
-  Result<CutList> list = ListIn(bytes, directory, uuid);
-  // A damaged list does not keep the log from being opened.
-  if (list.status().code() == Code::kCorrupt || list.status().code() == Code::kVersion) {
-    return Status::Ok();
-  }
-  if (!list.ok()) return list.TakeStatus();
-  if (list->pending == 0) return Status::Ok();
-  list->pending = 0;
-  return StoreCuts(*file, uuid, *list, &bytes);
+  DURLOG_ASSIGN_OR_RETURN(const size_t read, file.ReadAt(0, bytes.data(), bytes.size()));
+  const uint8_t* const slot = read == bytes.size() ? NewestSlot(bytes) : nullptr;
+  if (slot == nullptr || Load32(slot + kVersionAt) > kCutsVersion) return Status::Ok();
+  CutList list = DecodeCuts(slot);
+  if (list.pending == 0) return Status::Ok();
+  list.pending = 0;
+  LogUuid uuid;
+  std::memcpy(uuid.data(), slot + kUuidAt, uuid.size());
+  return StoreCuts(file, uuid, list, &bytes);
+}
+
+Status FinishCuts(Directory& directory) {
+  const Result<std::unique_ptr<File>> file = directory.Open(kCutsName, OpenMode::kReadWrite);
+  if (file.status().code() == Code::kNotFound) return Status::Ok();
+  return file.ok() ? FinishCuts(**file) : file.status();
 }
 
 }  // namespace durlog

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -47,11 +48,16 @@ Result<CutList> ReadCuts(Directory& directory, const LogUuid& uuid);
 
 // Adds a pending cut and syncs the list. Must be called before the segments change: a crash in
 // between leaves an entry for a cut that did not happen, which is harmless; the reverse order would
-// hide a cut from cursors and snapshots. The caller holds the log's lock.
-Status RecordCut(Directory& directory, const LogUuid& uuid, uint64_t next_seq);
+// hide a cut from cursors and snapshots. The caller holds the log's lock. Returns the list's file,
+// for FinishCuts().
+Result<std::unique_ptr<File>> RecordCut(Directory& directory, const LogUuid& uuid,
+                                        uint64_t next_seq);
 // The files have changed, and `live` shows the new end: no cut is pending any more. A reader that
-// sees the new generation cannot see the old end after that. Syncs the list.
-Status FinishCuts(Directory& directory, const LogUuid& uuid);
+// sees the new generation cannot see the old end after that. Syncs the list in `file`; opens no
+// file, because that could fail after the log was cut.
+Status FinishCuts(File& file);
+// As FinishCuts() above, for cuts that may have been pending when an earlier writer died.
+Status FinishCuts(Directory& directory);
 
 // Syncs the file, if it exists. Called when a writer opens the log: the previous writer may have
 // been killed before its cut was synced. Otherwise, after a power cut, a cursor whose synced slot

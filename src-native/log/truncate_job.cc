@@ -19,11 +19,13 @@ Status TruncateJob::Cut() {
   DURLOG_ASSIGN_OR_RETURN(OpenedSegment opened,
                           OpenSegment(directory_, first_seq, OpenMode::kReadWrite));
   DURLOG_RETURN_IF_ERROR(FindOffset(*opened.file, opened.header, first_seq));
+  std::unique_ptr<File> cuts;
   if (next_seq_ < end_) {
-    Status recorded = RecordCut(directory_, opened.header.uuid, next_seq_);
+    Result<std::unique_ptr<File>> recorded = RecordCut(directory_, opened.header.uuid, next_seq_);
     // The error may come from a sync, which latches the log.
-    changed_ = recorded.code() == Code::kIo;
-    if (!recorded.ok()) return recorded;
+    changed_ = recorded.status().code() == Code::kIo;
+    if (!recorded.ok()) return recorded.TakeStatus();
+    cuts = std::move(*recorded);
   }
   changed_ = true;
   live_.Cut(next_seq_);
@@ -40,7 +42,7 @@ Status TruncateJob::Cut() {
     DURLOG_ASSIGN_OR_RETURN(offset_,
                             CutAfterMarker(*opened.file, opened.header, cut_offset, next_seq_));
   }
-  DURLOG_RETURN_IF_ERROR(FinishCuts(directory_, opened.header.uuid));
+  if (cuts) DURLOG_RETURN_IF_ERROR(FinishCuts(*cuts));
   end_marked_ = offset_ > cut_offset;
   segment_ = std::make_shared<Segment>(first_seq, opened.header, std::move(opened.file));
   return Status::Ok();

@@ -34,7 +34,7 @@ Status RecordLostRecords(FileSystem& file_system, Directory& directory, const Lo
   DURLOG_ASSIGN_OR_RETURN(const uint64_t highest,
                           HighestPosition(directory, file_system.CurrentBoot(), log));
   if (highest <= next_seq) return Status::Ok();
-  return RecordCut(directory, log.uuid, next_seq);
+  return RecordCut(directory, log.uuid, next_seq).status();
 }
 
 }  // namespace
@@ -78,7 +78,7 @@ Status RecoverFolder(FileSystem& file_system, Directory& directory,
   DURLOG_RETURN_IF_ERROR(ApplyRecovery(directory, capabilities, &plan));
   // The cuts are announced again, because a reader may have opened a segment before its removal.
   if (cuts) live->Cut(plan.next_seq);
-  DURLOG_RETURN_IF_ERROR(FinishCuts(directory, folder->uuid));
+  DURLOG_RETURN_IF_ERROR(FinishCuts(directory));
   folder->segments = std::move(plan.files.segments);
   folder->next_seq = plan.next_seq;
   // Salvage never overwrites damaged bytes: appends go into a new segment after them, or into an

@@ -18,7 +18,7 @@ class CutListTest : public testing::Test {
     return list.ok() ? list.value() : CutList{};
   }
   void Record(uint64_t next_seq) {
-    const Status recorded = RecordCut(*directory_, kUuid, next_seq);
+    const Status recorded = RecordCut(*directory_, kUuid, next_seq).status();
     ASSERT_TRUE(recorded.ok()) << recorded.message();
   }
 
@@ -88,13 +88,13 @@ TEST_F(CutListTest, AGenerationBecomesCurrentOnceItsCutIsFinished) {
   EXPECT_EQ(Read().Current(), 0u);
   EXPECT_EQ(Read().LowestSince(0), 50u);
   for (int time = 0; time < 2; ++time) {
-    ASSERT_TRUE(FinishCuts(*directory_, kUuid).ok());
+    ASSERT_TRUE(FinishCuts(*directory_).ok());
     EXPECT_EQ(Read().Current(), 2u);
   }
   Record(60);
   EXPECT_EQ(Read().Current(), 2u);
   // The store that finishes the cut is torn.
-  ASSERT_TRUE(FinishCuts(*directory_, kUuid).ok());
+  ASSERT_TRUE(FinishCuts(*directory_).ok());
   MemoryBytes& bytes = *file_system_.files[kCutsName];
   const size_t finished = Load32(bytes.data() + kCutsSlotBytes - 8) == 0 ? 0 : kCutsSlotBytes;
   bytes[finished + 40] ^= 1;
@@ -106,7 +106,7 @@ TEST_F(CutListTest, AListThatCannotBeReadIsNoEmptyOne) {
   Record(50);
   file_system_.files[kCutsName]->at(20) ^= 1;
   EXPECT_EQ(ReadCuts(*directory_, kUuid).status().code(), Code::kCorrupt);
-  EXPECT_EQ(RecordCut(*directory_, kUuid, 9).code(), Code::kCorrupt);
+  EXPECT_EQ(RecordCut(*directory_, kUuid, 9).status().code(), Code::kCorrupt);
 }
 
 TEST_F(CutListTest, AListThatWasNotFinishedIsNone) {

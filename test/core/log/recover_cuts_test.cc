@@ -1,6 +1,7 @@
 // The list of the log's truncations, when a writer opens the log.
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <functional>
 
 #include "cursor/cut_list.h"
@@ -96,6 +97,34 @@ TEST_F(RecoverCutsTest, TheGenerationOfATruncationThatWasKilledBeginsAtTheNextOp
     EXPECT_EQ(FindCutsSince(DefaultFileSystem(), PathOf("log"), 0)->generation, generation);
     EXPECT_EQ(FindCutsSince(DefaultFileSystem(), PathOf("log"), generation)->lowest, std::nullopt);
     log.reset();
+  }
+}
+
+// A descriptor that is missing after the files have changed would latch the log.
+TEST_F(RecoverCutsTest, ATruncationThatLacksADescriptorIsRefusedOrComplete) {
+  bool struck = true;
+  for (int nth = 1; struck; ++nth) {
+    ASSERT_LT(nth, 20);
+    struck = false;
+    std::filesystem::remove_all(PathOf("log"));
+    int opens = 0;
+    bool counting = false;
+    ObservedFileSystem files([&](const ObservedCall& call) {
+      if (!counting || call.call != "open" || ++opens != nth) return Status::Ok();
+      struck = true;
+      return Status::Error(Code::kTooManyFiles, "no descriptor");
+    });
+    std::unique_ptr<Log> log = Open(SmallOptions(Strategy::kPwrite), files);
+    AppendMany(*log, 300, Level::kSync);
+    Settle(*log);
+    Result<std::shared_ptr<TruncateJob>> job = log->BeginTruncate(10);
+    ASSERT_TRUE(job.ok()) << job.status().message();
+    counting = true;
+    (*job)->Await();
+    const Code code = log->FinishTruncate(**job).code();
+    EXPECT_EQ(code, struck ? Code::kTooManyFiles : Code::kOk) << nth;
+    EXPECT_FALSE(log->latched()) << nth;
+    EXPECT_EQ(log->next_seq(), struck ? 300u : 10u) << nth;
   }
 }
 
