@@ -252,7 +252,7 @@ test('trim of a folder without a log is refused, and creates nothing in it', asy
 test('a request that is made while an earlier one is removed is not lost', async () => {
   const dir = scratchDir()
   const uuid = '00000000-0000-4000-8000-000000000000'
-  for (let round = 0; round < 50; round++) {
+  for (let round = 0; round < 15; round++) {
     const earlier = await writeTrimRequest(dir, uuid, { before: round, regardless: round, seal: false, generation: 0 })
     const later = { before: 100 + round, regardless: round, seal: true, generation: 2 }
     const [name] = await Promise.all([writeTrimRequest(dir, uuid, later), removeTrimRequest(dir, earlier)])
