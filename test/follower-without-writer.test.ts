@@ -1,5 +1,5 @@
 /** Followers of a log that no writer has open: they do not poll the files, and miss no record of a later writer. */
-import { mkdirSync, readdirSync, rmSync } from 'node:fs'
+import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { platform } from 'node:os'
 import { join } from 'node:path'
 import { expect, test, vi } from 'vitest'
@@ -72,4 +72,16 @@ test.skipIf(platform() !== 'linux')('a follower reads the files if a member cann
   await first.close()
   await second.append('third')
   expect(await found).toEqual(['second', 'third'])
+})
+
+test('a follower finds records that a program has copied into the folder', async () => {
+  const { dir, next } = await waitingFollower(true)
+  const copy = scratchDir()
+  cpSync(dir, copy, { recursive: true })
+  const writer = await openUntilDone(copy)
+  await writer.append('second')
+  await writer.close()
+  const segment = '00000000000000000000.seg'
+  writeFileSync(join(dir, segment), readFileSync(join(copy, segment)))
+  expect(await next(1)).toEqual(['second'])
 })

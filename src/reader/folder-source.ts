@@ -15,6 +15,8 @@ import { Truncation } from './truncation.js'
 /** The interval at which a follower of a log without a page checks for new records. It doubles after each check. */
 const FIRST_POLL_MS = 5
 const MAX_POLL_MS = 50
+/** The interval while the page shows that no writer has the log open: a program may copy new segments into the folder. */
+const UNLOCKED_POLL_MS = 1000
 /** Without a page, finding the synced end reads the last segment. The interval limits these reads to this share of the time. */
 const MAX_BOUNDS_SHARE = 0.2
 
@@ -218,7 +220,16 @@ export class FolderSource implements ReadSource {
     let cancelled = false
     let timer: NodeJS.Timeout
     let intervalMs = FIRST_POLL_MS
-    const follower = { limit, durableOnly, seen: this.lastTruncation, session: 0, done }
+    const cancel = (): void => {
+      cancelled = true
+      clearTimeout(timer)
+      this.#remove(follower)
+    }
+    const finish = (error?: unknown): void => {
+      cancel()
+      done(error)
+    }
+    const follower = { limit, durableOnly, seen: this.lastTruncation, session: 0, done: finish }
     const arrived = async (): Promise<boolean> => {
       if (this.#ended) return true
       this.look()
@@ -235,20 +246,16 @@ export class FolderSource implements ReadSource {
       try {
         const found = await arrived()
         if (cancelled) return
-        if (found) return done()
+        if (found) return finish()
         // In the same session as before the check, no writer has appended since.
         const unlocked = follower.session !== 0 && this.#waits(follower)
-        if (!unlocked || !this.#add(follower)) timer = setTimeout(look, intervalMs)
+        timer = setTimeout(look, unlocked && this.#add(follower) ? UNLOCKED_POLL_MS : intervalMs)
       } catch (error) {
-        if (!cancelled) done(error)
+        if (!cancelled) finish(error)
       }
     }
     timer = setTimeout(look, intervalMs)
-    return () => {
-      cancelled = true
-      clearTimeout(timer)
-      this.#remove(follower)
-    }
+    return cancel
   }
 
   #isValid(): boolean {
