@@ -1,5 +1,5 @@
 /** The folder into which an archive is restored: the mark of the unfinished restore, and the files of the log. */
-import { existsSync, mkdirSync, renameSync, rmSync } from 'node:fs'
+import { mkdirSync, renameSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { DurlogError } from '../errors.js'
 import { openRestored } from '../open.js'
@@ -52,9 +52,11 @@ export class RestoreTarget {
     if (before === undefined) markFolder(folder, mark)
     const streams = (await manifest.last())?.streams
     const dir = logFolder(folder, streams)
-    // An earlier run may have died before it made the log.
-    if (!existsSync(join(dir, 'cuts'))) await makeLog(dir, { uuid, firstSeq: mark.first, generation: mark.cuts })
-    return new RestoreTarget(folder, mark, streams, await RestoredFiles.open(dir, mark.first))
+    mkdirSync(dir, { recursive: true, mode: 0o700 })
+    const files = await RestoredFiles.open(dir, mark.first)
+    // An earlier run may have died while it wrote the generation.
+    if (files.next === mark.first) await writeGeneration(folder, dir, { uuid, generation: mark.cuts })
+    return new RestoreTarget(folder, mark, streams, files)
   }
 
   /**
@@ -74,11 +76,7 @@ export class RestoreTarget {
   /** Raises the generation of the restored log to `generation`, which is too low if the archive has got a new history. */
   async raiseGeneration(uuid: string, generation: number): Promise<void> {
     if (generation <= this.#mark.cuts) return
-    const dir = join(this.#folder, LOCK_FOLDER, 'raised')
-    rmSync(dir, { recursive: true, force: true })
-    await makeLog(dir, { uuid, firstSeq: this.#mark.first, generation })
-    renameSync(join(dir, 'cuts'), join(this.dir, 'cuts'))
-    syncFolder(this.dir)
+    await writeGeneration(this.#folder, this.dir, { uuid, generation })
     this.#setMark({ ...this.#mark, cuts: generation })
   }
 
@@ -98,11 +96,20 @@ function logFolder(folder: string, streams: string | undefined): string {
   return streams === undefined ? folder : streamsLog(folder)
 }
 
-/** Makes the files of the log other than its segments. */
-async function makeLog(dir: string, identity: { uuid: string; firstSeq: number; generation: number }): Promise<void> {
-  mkdirSync(dir, { recursive: true, mode: 0o700 })
-  const log = await openRestored(dir, identity, { segmentBytes: 65_536, preallocate: 'none', strategy: 'pwrite' })
+/** Gives the log in `dir` its generation: makes another log with that generation, and takes its list of truncations. */
+async function writeGeneration(
+  folder: string,
+  dir: string,
+  { uuid, generation }: { uuid: string; generation: number },
+): Promise<void> {
+  const made = join(folder, LOCK_FOLDER, 'made')
+  rmSync(made, { recursive: true, force: true })
+  mkdirSync(made)
+  const options = { segmentBytes: 65_536, preallocate: 'none', strategy: 'pwrite' } as const
+  const log = await openRestored(made, { uuid, firstSeq: 0, generation }, options)
   await log.close()
+  renameSync(join(made, 'cuts'), join(dir, 'cuts'))
+  syncFolder(dir)
 }
 
 function otherError(folder: string, { archive, generation }: RestoreMark): DurlogError {

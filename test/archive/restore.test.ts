@@ -46,6 +46,22 @@ test('a restore that was killed at any moment continues where it ended', async (
   expect(await verify(dir)).toMatchObject({ state: 'clean', uuid: log.uuid })
 })
 
+test('a restore that was killed while it wrote the generation of the log writes it again', async () => {
+  const s3 = await store()
+  const log = await scratchLog(SMALL)
+  await append(log, 300)
+  await log.truncateAfter(290)
+  await archiveAll(log, s3)
+  const dir = join(scratchDir(), 'restored')
+  s3.fault = ({ method, key }) =>
+    method === 'GET' && /\/(log|tail)[^/]*\/\d/.test(key) ? { status: 403, code: 'AccessDenied' } : undefined
+  expect(await codeOf(restoreArchive(dir, s3.access))).toBe('ERR_DURLOG_DESTINATION_REFUSED')
+  s3.fault = () => undefined
+  writeFileSync(join(dir, 'cuts'), '')
+  await restoreArchive(dir, s3.access)
+  expect((await openUntilDone(dir)).generation).toBeGreaterThan(log.generation)
+})
+
 test('an unfinished restore is not continued with another archive', async () => {
   const s3 = await store()
   const log = await scratchLog(SMALL)
