@@ -165,7 +165,9 @@ export class ArchiveDestination implements Destination {
       if (position.next < log.firstSeq) throw new SegmentRemoved('records were trimmed')
       const segment = await this.#segments.find(position.segmentsEnd)
       if (segment === undefined) {
-        // The segment was trimmed after all of its records were archived in parts, before it was archived whole.
+        // The segment was trimmed after all of its records were archived in parts, before it was archived whole. The next piece does
+        // not name its last part: an upload of the whole segment that failed may still arrive and replace the parts.
+        if (position.next === log.firstSeq) position.previous = ''
         position.segmentsEnd = position.next
         position.segmentsPrevious = position.previous
         if (position.next >= end) return

@@ -208,6 +208,31 @@ test('a new history begins with the same record after a kill and a late upload t
   await expectArchived(s3, log, records)
 })
 
+test('a late upload of a whole segment that was trimmed meanwhile does no harm', async () => {
+  const s3 = await store()
+  const log = await openUntilDone(join(scratchDir(), 'log'), SMALL)
+  const records: Plain[] = []
+  for (let part = 0; part < 2; part++) {
+    await append(log, records, 2)
+    await archiveAll(log, s3)
+  }
+  await log.rotate()
+  const parts = new Map(s3.objects)
+  await archiveAll(log, s3)
+  const [key] = s3.keys('/log/') as [string]
+  const late = s3.objects.get(key) as NonNullable<ReturnType<typeof s3.objects.get>>
+  s3.objects = parts
+  await append(log, records, 1)
+  await log.trimBefore(4)
+  expect(log.firstSeq).toBe(4)
+  for (const count of [2, 3, 12]) {
+    await append(log, records, count)
+    await archiveAll(log, s3)
+    s3.objects.set(key, late)
+    await expectArchived(s3, log, records)
+  }
+})
+
 test('positions of cursors are not restored after their records were truncated, or after a late upload', async () => {
   const s3 = await store()
   const log = await openUntilDone(join(scratchDir(), 'log'), SMALL)
