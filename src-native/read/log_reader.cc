@@ -67,7 +67,14 @@ Result<bool> LogReader::LeaveHint(const Stop& stop, bool moved) {
   if (moved || stop.at_limit || stop.need_bytes > 0 || stop.inside_batch) return false;
   hinted_ = false;
   PositionIndex::Shared().Forget(header_.salt);
-  DURLOG_RETURN_IF_ERROR(EnterSegment(segment_first_seq_));
+  Status entered = EnterSegment(segment_first_seq_);
+  // The segment was removed, and the file is in use again: there is no record at its start either.
+  if (entered.code() == Code::kNotFound) {
+    next_seq_ = segment_first_seq_;
+    offset_ = kSegmentHeaderBytes;
+    return true;
+  }
+  if (!entered.ok()) return entered;
   return true;
 }
 

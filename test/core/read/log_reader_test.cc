@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <functional>
 #include <memory>
 #include <string>
@@ -257,6 +258,28 @@ TEST_F(LogReaderTest, FollowsAReplacedEmptySegment) {
       EXPECT_EQ(Follow(limit), 1u) << "replaced after read " << moment;
     }
   }
+}
+
+// A trim renames the segment to a spare, and the next use of the file overwrites its frames.
+TEST_F(LogReaderTest, ARecycledSegmentIsReportedAsTrimmedWhenThePositionOfARecordIsKnown) {
+  const SegmentHeader header = HeaderWithSalt(0x7e11);
+  MemoryBytes image = EmptySegment(header);
+  size_t end = kSegmentHeaderBytes;
+  for (uint64_t seq = 0; seq < 40; ++seq) {
+    end = PutRecord(&image, end, header, seq, std::string(1000, 'r'));
+  }
+  SetSegment(0, image);
+  SetSegment(40, EmptySegment(header));
+  EXPECT_EQ(Follow(40), 40u);  // notes positions
+  Result<std::unique_ptr<LogReader>> reader = LogReader::Open(disk_, "memory", 39);
+  ASSERT_TRUE(reader.ok()) << reader.status().message();
+  std::fill(disk_.files[SegmentName(0)]->begin(), disk_.files[SegmentName(0)]->end(), uint8_t{0});
+  disk_.files.erase(SegmentName(0));
+  std::vector<uint8_t> buffer(16 << 10);
+  std::vector<ReadEntry> entries(64);
+  const Result<ReadBatch> batch =
+      (*reader)->Next(buffer.data(), buffer.size(), entries.data(), entries.size(), 40);
+  EXPECT_EQ(batch.status().code(), Code::kOutOfRange) << batch.status().message();
 }
 
 }  // namespace
