@@ -113,6 +113,20 @@ describe.skipIf(missingServer !== '')('a restored log', () => {
     expect((await restored(dir)).content).toEqual(await contentOf(log))
   })
 
+  test('begins after a record of which the stream has dropped a part', async () => {
+    const { nats, look, log } = await shippedLog(1, 'max_payload: 8192')
+    await log.append('x'.repeat(20_000))
+    await log.append('record 2')
+    await shipAll(log, nats)
+    const { state } = await look.manager.streams.info(STREAM)
+    expect(state.messages).toBeGreaterThan(4)
+    await look.manager.streams.purge(STREAM, { keep: 2 })
+    const dir = join(scratchDir(), 'restored')
+    expect(await codeOf(restore(`${dir}-1`, options(nats, { from: 1 })))).toBe('ERR_DURLOG_DESTINATION_GAP')
+    expect(await restore(dir, options(nats))).toMatchObject({ firstSeq: 2, nextSeq: 3 })
+    expect((await restored(dir)).content).toEqual((await contentOf(log)).slice(2))
+  })
+
   test('is identical if its restore was killed and run again', async () => {
     const { nats, log } = await shippedLog(20_000)
     const dir = join(scratchDir(), 'restored')
@@ -170,6 +184,16 @@ describe.skipIf(missingServer !== '')('a restore', () => {
     const { signal } = new AbortController()
     await restore(join(scratchDir(), 'restored'), options(nats, { signal }))
     expect(getEventListeners(signal, 'abort')).toEqual([])
+  })
+
+  test('ends with the reason of its signal if it is aborted before it has found a record', async () => {
+    const nats = await server()
+    await nats.kill()
+    const ending = new AbortController()
+    const following = restore(join(scratchDir(), 'restored'), options(nats, { follow: true, signal: ending.signal }))
+    const reason = new Error('the test ends')
+    setImmediate(() => ending.abort(reason))
+    await expect(following).rejects.toBe(reason)
   })
 
   test('refuses a folder that holds something else, and changes nothing in it', async () => {

@@ -89,7 +89,7 @@ class Restore {
       await this.#read(live, seqs)
     } catch (error) {
       if (this.#isAborted()) {
-        if (!this.#options.follow) throw this.#options.signal?.reason
+        if (!this.#options.follow || this.#log === undefined) throw this.#options.signal?.reason
         this.#done = true
         return
       }
@@ -120,7 +120,9 @@ class Restore {
   async #openLog(seqs: StreamSeqs, before: RestoreMark | undefined): Promise<void> {
     const { stream, from, follow, to } = this.#options
     const last = await seqs.last()
-    const begin = await seqs.find(before?.first ?? from ?? 0)
+    let begin = await seqs.find(before?.first ?? from ?? 0)
+    // A stream that drops old messages may have dropped only the first parts of its oldest record.
+    if (begin !== undefined && begin.part.offset > 0) begin = await seqs.find(begin.part.seq + 1)
     if (last === undefined || begin === undefined) throw nothingThere(stream, this.#subject)
     // The log also includes the seqs without a record directly before its first record.
     const { voidFrom } = begin.part
