@@ -299,3 +299,19 @@ test('sparse arrays of values or batch items are refused', async () => {
   expect(await codeOf(streams.appendBatch(new Array(2)))).toBe('ERR_DURLOG_INVALID_ARGUMENT')
   expect(await all(streams.list())).toEqual([])
 })
+
+test('a getter of the options of a call may make other calls', async () => {
+  const { streams } = await scratchStreams()
+  const stream = streams.stream('s')
+  const inner: Promise<unknown>[] = []
+  const options = {
+    get create() {
+      inner.push(stream.append('inner'), stream.info())
+      return true
+    },
+  }
+  await Promise.all([stream.append('outer', options), stream.appendAll(['outer'], options)])
+  await Promise.all(inner)
+  const found = await values(stream.read())
+  expect(found.toSorted()).toEqual([...new Array(inner.length / 2).fill('inner'), 'outer', 'outer'])
+})

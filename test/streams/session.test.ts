@@ -49,7 +49,7 @@ async function connected(): Promise<Connected> {
 
 const VALUE = new EncodedValue('text', JSON.stringify('x'.repeat(8_000_000)))
 const submission = (number: number) =>
-  submitFrame(new FrameMaker(), number, { op: SubmitOp.appendAll, stream: 's', options: undefined, values: [VALUE] })
+  submitFrame(new FrameMaker(), number, { op: SubmitOp.appendAll, stream: 's', json: '', values: [VALUE] })
 
 test('the owner sends heartbeats to a client whose requests in progress are too many to read more', async () => {
   const { writer, next } = await connected()

@@ -85,7 +85,10 @@ export class FrameMaker {
   }
 
   json(type: FrameType, id: number, value?: unknown): MadeFrame {
-    const text = value === undefined ? '' : JSON.stringify(value)
+    return this.text(type, id, value === undefined ? '' : JSON.stringify(value))
+  }
+
+  text(type: FrameType, id: number, text: string): MadeFrame {
     const at = this.begin(type, id, Buffer.byteLength(text))
     this.bytes.write(text, at)
     return this

@@ -73,12 +73,19 @@ export class Link {
   }
 
   submit(op: SubmitOp, stream: string, values: readonly SentValue[], options?: unknown): Promise<StreamAppendResult[]> {
-    const makeFrame = (maker: FrameMaker, number: number): MadeFrame =>
-      submitFrame(maker, number, { op, stream, values, options })
-    return new Promise((resolve, reject) => this.submitThen(makeFrame, resolve, reject))
+    return new Promise((resolve, reject) => {
+      // Reads the caller's options before the request gets its number, because a getter of them may make another call.
+      const json = options === undefined ? '' : JSON.stringify(options)
+      const makeFrame = (maker: FrameMaker, number: number): MadeFrame =>
+        submitFrame(maker, number, { op, stream, values, json })
+      this.submitThen(makeFrame, resolve, reject)
+    })
   }
 
-  /** Submits the frame that `makeFrame` returns or throws. `resolve` and `reject` must not throw. */
+  /**
+   * Submits the frame that `makeFrame` returns or throws. `makeFrame` must not make another request. `resolve` and `reject`
+   * must not throw.
+   */
   submitThen(
     makeFrame: (maker: FrameMaker, number: number) => MadeFrame,
     resolve: (results: StreamAppendResult[]) => void,
@@ -100,7 +107,9 @@ export class Link {
   /** Settles with the value of the answer, or with the payload if the answer is a body. */
   call(call: Call): Promise<unknown> {
     if (this.#failure !== undefined) return Promise.reject(this.#failure)
-    const { bytes, start, end } = this.#maker.json(FrameType.call, this.#calls.next, call)
+    // As in `submit`, the number comes last.
+    const json = JSON.stringify(call)
+    const { bytes, start, end } = this.#maker.text(FrameType.call, this.#calls.next, json)
     return new Promise((resolve, reject) => {
       const onAnswer = (answer: Frame): void => {
         try {

@@ -112,17 +112,21 @@ export const RECORD_HEADER_BYTES = 25
 export const RECORDS_HEADER_BYTES = 12
 const BODY_HEADER_BYTES = 12
 
-/** A request that stores something. `options` is sent as JSON; of a batch it is an array. */
-export interface Submission<Value = EncodedValue> {
+/** A request that stores something. */
+export interface Submission {
   op: SubmitOp
   /** The name of the stream; '' for a batch. */
   stream: string
+  /** Of a batch it is an array. */
   options: unknown
-  values: readonly Value[]
+  values: readonly EncodedValue[]
 }
 
 /** An encoded value to send. */
 export type SentValue = EncodedValue<Buffer | string>
+
+/** A submission to send. `json` has the options, or is '' if there are none. */
+export type SentSubmission = Pick<Submission, 'op' | 'stream'> & { json: string; values: readonly SentValue[] }
 
 /** Throws ERR_DURLOG_BATCH_TOO_LARGE. */
 export function checkBatchBytes(bytes: number): void {
@@ -137,9 +141,8 @@ export function checkBatchBytes(bytes: number): void {
 export function submitFrame(
   maker: FrameMaker,
   number: number,
-  { op, stream, options, values }: Submission<SentValue>,
+  { op, stream, json, values }: SentSubmission,
 ): MadeFrame {
-  const json = options === undefined ? '' : JSON.stringify(options)
   let length = SUBMIT_HEADER_BYTES + Buffer.byteLength(stream) + Buffer.byteLength(json)
   for (const { data } of values) length += VALUE_HEADER_BYTES + Buffer.byteLength(data)
   checkBatchBytes(length)
