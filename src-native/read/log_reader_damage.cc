@@ -93,7 +93,8 @@ Result<std::optional<uint64_t>> LogReader::SkipDamage() {
   for (auto later = std::upper_bound(files.segments.begin(), files.segments.end(), next_seq_);
        later != files.segments.end(); ++later) {
     Status entered = EnterSegment(*later);
-    if (entered.code() == Code::kCorrupt) continue;
+    // Another process may have trimmed the segment since it was listed.
+    if (entered.code() == Code::kCorrupt || entered.code() == Code::kNotFound) continue;
     if (!entered.ok()) return entered;
     unreadable_ = Status::Ok();
     return std::optional<uint64_t>(next_seq_);

@@ -282,5 +282,17 @@ TEST_F(LogReaderTest, ARecycledSegmentIsReportedAsTrimmedWhenThePositionOfARecor
   EXPECT_EQ(batch.status().code(), Code::kOutOfRange) << batch.status().message();
 }
 
+TEST_F(LogReaderTest, SalvagePassesOverASegmentThatIsTrimmedMeanwhile) {
+  const SegmentHeader header = HeaderWithSalt(7);
+  for (const uint64_t first_seq : {uint64_t{0}, uint64_t{10}, uint64_t{20}})
+    SetSegment(first_seq, EmptySegment(header));
+  const Result<std::unique_ptr<LogReader>> reader = LogReader::Open(disk_, "memory", 0);
+  ASSERT_TRUE(reader.ok()) << reader.status().message();
+  ChangeAfterRead(1, [&] { disk_.files.erase(SegmentName(10)); });
+  const Result<std::optional<uint64_t>> next = (*reader)->SkipDamage();
+  ASSERT_TRUE(next.ok()) << next.status().message();
+  EXPECT_EQ(*next, 20u);
+}
+
 }  // namespace
 }  // namespace durlog
