@@ -45,8 +45,11 @@ async function archivedMoments(): Promise<Moment[]> {
   const mailer = await log.cursor('mailer')
   const records: Plain[] = []
   const moments: Moment[] = []
+  // The archiver stores the positions of cursors after `idle` has settled, while the next step changes the log.
+  let isUnchanged = false
   s3.fault = (request) => {
-    if (request.key.includes('/probe/') || request.query['prefix']?.includes('/probe/')) return undefined
+    if (!isUnchanged || request.key.includes('/probe/') || request.query['prefix']?.includes('/probe/'))
+      return undefined
     const objects = new Map(s3.objects)
     for (const last of moments.slice(-1)) last.objectsAfter = objects
     const dir = join(root, `at-${moments.length}`)
@@ -58,7 +61,9 @@ async function archivedMoments(): Promise<Moment[]> {
   const step = async (count: number, truncated = 0): Promise<void> => {
     if (truncated > 0) await log.truncateAfter(log.nextSeq - 1 - truncated)
     await append(log, records, count)
+    isUnchanged = true
     await made.idle()
+    isUnchanged = false
   }
   await step(4)
   await step(3)
