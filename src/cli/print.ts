@@ -1,13 +1,11 @@
 /** Prints records to stdout, for cat, tail and get. */
-import { native } from '../native/native.js'
 import { ExitCode } from '../terminal/exit-codes.js'
 import { reportOnInterrupt } from '../terminal/interrupt.js'
 import { formatCounted, formatSeqs, formatTime, OutputClosedError, Sink, writeOut } from '../terminal/output.js'
 import { startProgress } from '../terminal/progress.js'
 import type { LogReader, LogRecord, ReadGap } from '../types.js'
+import { onOutputClosed } from './closed-output.js'
 import { toReadableJsonLine } from './records.js'
-
-const STDOUT_CHECK_MS = 250
 
 export interface PrintFormat {
   json: boolean
@@ -29,12 +27,11 @@ export async function printRecords(reader: LogReader, { format, follow, onWritte
   const sink = new Sink()
   const framing = format.json ? 'none' : format.lengthPrefixed ? 'length' : 'line'
   let closed = false
-  const check = (): void => {
-    closed ||= native.hasNoReader(process.stdout.fd)
-    if (closed) void reader.return()
+  const end = (): void => {
+    closed = true
+    void reader.return()
   }
-  // Node notices a closed stdout only when it writes, which a follower may not do for a long time.
-  const checking = follow && process.stdout.fd !== undefined ? setInterval(check, STDOUT_CHECK_MS).unref() : undefined
+  const stop = follow ? onOutputClosed(end) : () => {}
   try {
     for await (const records of reader.batches()) {
       for (const record of records) {
@@ -45,7 +42,7 @@ export async function printRecords(reader: LogReader, { format, follow, onWritte
       await onWritten?.((records.at(-1) as LogRecord).seq)
     }
   } finally {
-    clearInterval(checking)
+    stop()
     await sink.flush()
   }
   if (closed) throw new OutputClosedError()

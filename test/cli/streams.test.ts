@@ -1,4 +1,5 @@
 /** `durlog streams`. */
+import { once } from 'node:events'
 import { appendFileSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
@@ -47,6 +48,16 @@ test('stat describes the retention of a stream, and verify reads all of its file
   await streams.close()
   expect(await text(['streams', dir, 'stat', 's'])).toMatch(/retention +40 records, 3600000 ms/)
   expect(await text(['streams', dir, 'verify'])).toBe('read 50 records of 1 stream; none is damaged\n')
+})
+
+test.skipIf(process.platform === 'win32')('tail -f ends when its reader closes the pipe', async () => {
+  const dir = join(scratchDir(), 'streams')
+  await durlog(['streams', dir, 'append', 's'], '1\n')
+  const child = startDurlog(['streams', dir, 'tail', '-f', 's'])
+  await once(child.stdout as NodeJS.ReadableStream, 'data')
+  const closed = once(child, 'close')
+  child.stdout?.destroy()
+  expect(await closed).toEqual([0, null])
 })
 
 test('tail -f prints new records of a stream, and waits for one that does not exist', async () => {

@@ -8,10 +8,12 @@ import {
   formatCounted,
   formatFields,
   formatTable,
+  OutputClosedError,
   writeJson,
   writeOut,
   writeSummary,
 } from '../../terminal/output.js'
+import { onOutputClosed } from '../closed-output.js'
 import type { StreamsFlags } from '../commands/streams.js'
 import { isBlank, LineSplitter, openInput } from '../input.js'
 import { parseJsonLine, timeIn } from '../records.js'
@@ -127,7 +129,13 @@ async function tail(streams: Streams, names: Names, flags: StreamsFlags): Promis
   const name = names[0] as string
   const info = follow ? await streams.stream(name).info() : await existing(streams, name)
   const from = info === undefined ? undefined : Math.max(info.firstSeq, info.nextSeq - lines)
-  await printValues(streams.stream(name).read({ from, follow }), flags)
+  const closed = new AbortController()
+  const stop = onOutputClosed(() => closed.abort(new OutputClosedError()))
+  try {
+    await printValues(streams.stream(name).read({ from, follow, signal: closed.signal }), flags)
+  } finally {
+    stop()
+  }
 }
 
 async function exportStream(streams: Streams, names: Names, { from }: StreamsFlags): Promise<void> {
