@@ -11,6 +11,8 @@ import { archiveAll, archiver, type Plain, plainRecordsIn, restored, store } fro
 import type { FakeRequest, FakeS3 } from '../fixtures/fake-s3.mjs'
 import { openUntilDone, scratchDir } from '../fixtures/scratch.js'
 
+/** The kills of a test. `npm run trial -- archive-requests` makes every one. */
+const KILLS = Number(process.env['DURLOG_ARCHIVE_KILLS'] ?? 24)
 const SMALL = { segmentBytes: 65_536 } as const
 /** Objects that are never replaced. */
 const CREATED_ONCE = /\/(log|tail|history)[^/]*\/\d{20}$/
@@ -159,25 +161,30 @@ async function continueFrom(
   await log.close()
 }
 
+/** At most KILLS of `all`, at equal distances. */
+function sampled<T>(all: readonly T[]): T[] {
+  const step = Math.max(1, all.length / KILLS)
+  return all.filter((_, at) => at % step < 1)
+}
+
 test('an archive is complete after an archiver was killed at any request', async () => {
   const moments = await archivedMoments()
-  let kills = 0
-  for (const [at, moment] of moments.entries()) {
-    const change = (): Work => CHANGES[kills++ % CHANGES.length] as Work
-    await continueFrom(moment, change(), { objects: moment.objects })
-    if (moments[at + 1] === undefined || ['GET', 'HEAD'].includes(moment.request.method)) continue
-    await continueFrom(moment, change(), { objects: moment.objectsAfter })
-  }
-  expect(kills).toBeGreaterThan(90)
+  const kills = moments.flatMap((moment, at) => {
+    const isRead = ['GET', 'HEAD'].includes(moment.request.method)
+    const before = { moment, objects: moment.objects }
+    return isRead || moments[at + 1] === undefined ? [before] : [before, { moment, objects: moment.objectsAfter }]
+  })
+  expect(kills.length).toBeGreaterThan(90)
+  const changed = kills.map((kill, at) => ({ ...kill, change: CHANGES[at % CHANGES.length] as Work }))
+  for (const { moment, objects, change } of sampled(changed)) await continueFrom(moment, change, { objects })
 })
 
 test('an upload of a killed archiver that arrives late changes no archived record', async () => {
   const moments = (await archivedMoments()).filter(({ request }) => request.method === 'PUT')
-  for (const moment of moments) {
-    for (const change of CHANGES.slice(4))
-      await continueFrom(moment, change, { objects: moment.objects, after: (s3) => arrive(s3, moment) })
-  }
   expect(moments.length).toBeGreaterThan(20)
+  const kills = moments.flatMap((moment) => CHANGES.slice(4).map((change) => ({ moment, change })))
+  for (const { moment, change } of sampled(kills))
+    await continueFrom(moment, change, { objects: moment.objects, after: (s3) => arrive(s3, moment) })
 })
 
 test('a new history begins with the same record after a kill and a late upload to the previous history', async () => {

@@ -38,6 +38,11 @@ const TESTS = {
     args: ['test/http/kill.test.ts'],
     kills: ['SERVE_KILLS', 200],
   },
+  'archive-requests': {
+    what: 'kill -9 of an archiver at each of its requests, and uploads that arrive late',
+    args: ['test/archive/kills.test.ts'],
+    kills: ['DURLOG_ARCHIVE_KILLS', 200],
+  },
   hostile: {
     what: 'hostile requests to durlog serve',
     args: ['test/http/hostile.test.ts'],
