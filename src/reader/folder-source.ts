@@ -195,12 +195,14 @@ export class FolderSource implements ReadSource {
     if (this.#ended) return
     let memoryEnd = Number.POSITIVE_INFINITY
     let syncedEnd = Number.POSITIVE_INFINITY
+    let isOutdated = false
     for (const { limit, durableOnly, session } of this.#followers) {
-      // The watch would wait for the next session.
-      if (session !== this.#field('unlockedSession')) queueMicrotask(() => this.changed())
+      if (session !== this.#field('unlockedSession')) isOutdated = true
       if (durableOnly) syncedEnd = Math.min(syncedEnd, limit)
       else memoryEnd = Math.min(memoryEnd, limit)
     }
+    // The watch would wait for the next session.
+    if (isOutdated) queueMicrotask(() => this.changed())
     if (this.#followers.size === 0) {
       followed.delete(this)
       this.#page.unwatch()
