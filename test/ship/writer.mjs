@@ -22,6 +22,9 @@ async function appendAll() {
     await Promise.all(appends)
     say(`synced ${log.syncedSeq}`)
   }
+  // A killed writer may have appended up to its target without saying so.
+  await log.sync()
+  say(`synced ${log.syncedSeq}`)
   running = false
 }
 
