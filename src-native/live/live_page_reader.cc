@@ -24,7 +24,7 @@ bool LivePageReader::Map() {
   if (!file.ok()) return false;
   const Result<uint64_t> bytes = (*file)->Size();
   if (!bytes.ok() || *bytes != kLivePageBytes) return false;
-  Result<std::unique_ptr<ReadOnlyMapping>> mapping = (*file)->MapForReading(0, kLivePageBytes);
+  Result<std::unique_ptr<Mapping>> mapping = (*file)->MapForReading(0, kLivePageBytes);
   if (!mapping.ok()) return false;
   words_ = reinterpret_cast<const LiveAtomic*>((*mapping)->data());
   // A page that is still being created has no magic yet.

@@ -65,7 +65,7 @@ class LivePageReader {
   std::unique_ptr<File> file_;
   std::optional<FileId> page_;
   std::optional<FileId> trusted_;
-  std::unique_ptr<ReadOnlyMapping> mapping_;
+  std::unique_ptr<Mapping> mapping_;
   const LiveAtomic* words_ = nullptr;
   bool is_valid_ = false;         // once valid, a page stays valid
   uint64_t last_memory_end_ = 0;  // memory_end at the last call of Look()

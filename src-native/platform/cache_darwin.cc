@@ -1,18 +1,19 @@
 #include "platform/posix_cache.h"
+#include "platform/posix_file.h"
 
 namespace durlog {
 
 // msync(MS_INVALIDATE) is not used: it would also discard bytes that another writer has stored and
 // not yet synced.
-Status DropCacheOf(int, const std::string&) { return Status::Ok(); }
+Status PosixFile::DropCache() { return Status::Ok(); }
 
-std::optional<CacheUse> TellCacheUse(int, uint64_t, uint64_t) { return std::nullopt; }
+std::optional<CacheUse> PosixFile::CacheUseOf(uint64_t, uint64_t) { return std::nullopt; }
 
 // SEEK_DATA is not used: it is not documented whether it finds data that is only in the cache.
-Result<uint64_t> NextDataOf(int, const std::string&, uint64_t offset) { return offset; }
+Result<uint64_t> PosixFile::NextData(uint64_t offset) { return offset; }
 
 // macOS has no read that returns instead of waiting for the device.
-std::optional<size_t> ReadCachedOf(int, uint64_t, void*, size_t) { return std::nullopt; }
+std::optional<size_t> PosixFile::ReadCachedAt(uint64_t, void*, size_t) { return std::nullopt; }
 
 ScopedFd OpenCachedOf(int, const char*, int) { return ScopedFd(); }
 

@@ -8,6 +8,7 @@
 
 #include "platform/posix_cache.h"
 #include "platform/posix_fault_guard.h"
+#include "platform/posix_file.h"
 
 namespace durlog {
 namespace {
@@ -39,37 +40,38 @@ struct OpenHow {
 }  // namespace
 
 // Drops the pages of the whole file: large folios that extend beyond a range would not be dropped.
-Status DropCacheOf(int fd, const std::string& path) {
-  const int error = posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
+Status PosixFile::DropCache() {
+  const int error = posix_fadvise(fd_.get(), 0, 0, POSIX_FADV_DONTNEED);
   // Sandboxes without the call have no page cache to drop.
   if (error == 0 || error == ENOSYS || error == EPERM) return Status::Ok();
-  return Status::System("posix_fadvise", error, path);
+  return Status::System("posix_fadvise", error, path_);
 }
 
 // Older kernels and sandboxes do not have the call.
-std::optional<CacheUse> TellCacheUse(int fd, uint64_t offset, uint64_t length) {
+std::optional<CacheUse> PosixFile::CacheUseOf(uint64_t offset, uint64_t length) {
   CachestatRange range = {offset, length};
   CachestatPages pages = {};
-  if (length == 0 || syscall(kCachestatCall, fd, &range, &pages, 0) != 0) return std::nullopt;
+  if (length == 0 || syscall(kCachestatCall, fd_.get(), &range, &pages, 0) != 0)
+    return std::nullopt;
   const uint64_t page_bytes = PageBytes();
   return CacheUse{pages.cached * page_bytes, pages.dirty * page_bytes};
 }
 
 // Dirty pages over unwritten extents count as data, so nothing that was written is passed over.
-Result<uint64_t> NextDataOf(int fd, const std::string& path, uint64_t offset) {
-  const off_t at = lseek(fd, static_cast<off_t>(offset), SEEK_DATA);
+Result<uint64_t> PosixFile::NextData(uint64_t offset) {
+  const off_t at = lseek(fd_.get(), static_cast<off_t>(offset), SEEK_DATA);
   if (at >= 0) return static_cast<uint64_t>(at);
   if (errno == ENXIO) return UINT64_MAX;
   if (errno == EINVAL || errno == EOPNOTSUPP) return offset;
-  return Status::System("lseek", errno, path).WithOffset(offset);
+  return Status::System("lseek", errno, path_).WithOffset(offset);
 }
 
 // Makes the system call directly, because only recent C libraries wrap it. On 64-bit systems the
 // offset is one argument and the second half is ignored. File systems without RWF_NOWAIT, and some
 // sandboxes, return an error.
-std::optional<size_t> ReadCachedOf(int fd, uint64_t offset, void* to, size_t length) {
+std::optional<size_t> PosixFile::ReadCachedAt(uint64_t offset, void* to, size_t length) {
   const struct iovec range = {to, length};
-  const long read = syscall(SYS_preadv2, fd, &range, 1, offset, 0, RWF_NOWAIT);
+  const long read = syscall(SYS_preadv2, fd_.get(), &range, 1, offset, 0, RWF_NOWAIT);
   if (read < 0) return std::nullopt;
   return static_cast<size_t>(read);
 }

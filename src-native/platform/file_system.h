@@ -18,7 +18,8 @@
 
 namespace durlog {
 
-// A range of a file mapped into memory, shared with the page cache.
+// A range of a file mapped into memory, shared with the page cache. A map that is made for reading
+// must not be stored to, populated or synced.
 class Mapping {
  public:
   // `fault_flag` outlives the map. It is null if a fault ends the process.
@@ -47,9 +48,9 @@ class Mapping {
   // Writes the range back and waits for the device (msync MS_SYNC). Safe while another thread
   // stores to the range.
   virtual Status Sync(size_t offset, size_t length) = 0;
-  // True after a store hit a page that the kernel could not provide (truncated file, I/O error,
-  // full disk). The store had no effect, and the mapping must not be used any more. Called several
-  // times for each append.
+  // True after a store or load hit a page that the kernel could not provide (truncated file, I/O
+  // error, full disk). The store had no effect, the load returned zeros, and the mapping must not
+  // be used any more. Called several times for each append.
   bool faulted() const {
     if (fault_flag_ == nullptr) return false;
     // The fault handler runs during the store: the compiler must not move the store after the load.
@@ -66,16 +67,6 @@ class Mapping {
 
  private:
   const std::atomic<bool>* const fault_flag_;
-};
-
-// A range of a file mapped for reading. Stores by another process into a Mapping of the same range
-// are visible at once.
-class ReadOnlyMapping {
- public:
-  virtual ~ReadOnlyMapping() = default;
-  virtual const uint8_t* data() const = 0;
-  // True after a load hit a page that the kernel could not provide; such a load returns zeros.
-  virtual bool faulted() const = 0;
 };
 
 // Identifies a file among all files that exist at the same time.
@@ -143,10 +134,9 @@ class File {
   virtual Result<std::unique_ptr<Mapping>> Map(uint64_t offset, size_t length) = 0;
   // The next two are called only if Capabilities::shares_maps is true.
   //
-  // Maps a range for reading; `offset` is a multiple of Capabilities::map_alignment.
-  virtual Result<std::unique_ptr<ReadOnlyMapping>> MapForReading(uint64_t, size_t) {
-    return Missing();
-  }
+  // As Map(), for reading. Stores by another process into a map of the same range are visible at
+  // once.
+  virtual Result<std::unique_ptr<Mapping>> MapForReading(uint64_t, size_t) { return Missing(); }
   // Takes the exclusive lock on this file, which is open for writing. Null if another open of the
   // file holds the lock, or is testing it on a system that can only test a lock by taking it.
   virtual Result<std::unique_ptr<FileLock>> TryLock() { return Missing(); }

@@ -2,6 +2,7 @@
 
 #include <cerrno>
 
+#include "platform/posix_file.h"
 #include "platform/posix_lock.h"
 
 namespace durlog {
@@ -36,13 +37,9 @@ Result<bool> IsDescriptorLocked(int fd, const std::string& path) {
 
 void UnlockDescriptor(int fd) { flock(fd, LOCK_UN); }
 
-Result<bool> TryLockRangeOf(int, const std::string& path, LockKind, uint64_t, uint64_t) {
-  return NoRangeLocks(path);
-}
+Result<bool> PosixFile::TryLockRange(LockKind, uint64_t, uint64_t) { return NoRangeLocks(path_); }
 
-Status UnlockRangeOf(int, const std::string& path, uint64_t, uint64_t) {
-  return NoRangeLocks(path);
-}
+Status PosixFile::UnlockRange(uint64_t, uint64_t) { return NoRangeLocks(path_); }
 
 Result<std::optional<LockKind>> RangeLockBesides(int, const std::string& path, uint64_t, uint64_t) {
   return NoRangeLocks(path);

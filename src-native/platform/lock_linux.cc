@@ -2,6 +2,7 @@
 
 #include <cerrno>
 
+#include "platform/posix_file.h"
 #include "platform/posix_lock.h"
 
 namespace durlog {
@@ -42,15 +43,14 @@ Result<bool> IsDescriptorLocked(int fd, const std::string& path) {
 
 void UnlockDescriptor(int fd) { SetLock(fd, RangeOf(F_UNLCK, 0, 0)); }
 
-Result<bool> TryLockRangeOf(int fd, const std::string& path, LockKind kind, uint64_t offset,
-                            uint64_t length) {
+Result<bool> PosixFile::TryLockRange(LockKind kind, uint64_t offset, uint64_t length) {
   const short type = kind == LockKind::kExclusive ? F_WRLCK : F_RDLCK;
-  return TrySetLock(fd, path, RangeOf(type, offset, length));
+  return TrySetLock(fd_.get(), path_, RangeOf(type, offset, length));
 }
 
-Status UnlockRangeOf(int fd, const std::string& path, uint64_t offset, uint64_t length) {
-  if (SetLock(fd, RangeOf(F_UNLCK, offset, length)) == 0) return Status::Ok();
-  return Status::System("F_OFD_SETLK", errno, path);
+Status PosixFile::UnlockRange(uint64_t offset, uint64_t length) {
+  if (SetLock(fd_.get(), RangeOf(F_UNLCK, offset, length)) == 0) return Status::Ok();
+  return Status::System("F_OFD_SETLK", errno, path_);
 }
 
 // Tests for a write lock, because every lock conflicts with one. The descriptor need not be open

@@ -141,7 +141,7 @@ Status PosixDirectory::Remove(const std::string& name) {
 
 Status PosixDirectory::SyncFileSystem() { return SyncFileSystemOf(fd_.get(), path_); }
 
-Status PosixDirectory::Sync() { return SyncDirectoryOf(fd_.get(), path_); }
+Status PosixDirectory::Sync() { return SyncFullOf(fd_.get(), path_); }
 
 Result<std::unique_ptr<FileLock>> PosixDirectory::Lock(const std::string& name) {
   for (;;) {

@@ -1,6 +1,7 @@
 #include "platform/posix_file.h"
 
 #include <fcntl.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -8,13 +9,9 @@
 #include <cerrno>
 
 #include "base/bytes.h"
-#include "platform/posix_cache.h"
-#include "platform/posix_direct.h"
 #include "platform/posix_file_limit.h"
 #include "platform/posix_lock.h"
 #include "platform/posix_mapping.h"
-#include "platform/posix_preallocate.h"
-#include "platform/posix_read_only_mapping.h"
 #include "platform/posix_sync.h"
 
 namespace durlog {
@@ -47,10 +44,6 @@ Result<size_t> PosixFile::ReadAt(uint64_t offset, void* to, size_t length) {
   return done;
 }
 
-std::optional<size_t> PosixFile::ReadCachedAt(uint64_t offset, void* to, size_t length) {
-  return ReadCachedOf(fd_.get(), offset, to, length);
-}
-
 Status PosixFile::WriteAt(uint64_t offset, const void* from, size_t length) {
   ExpectFileSizeLimit();
   const uint8_t* in = static_cast<const uint8_t*>(from);
@@ -77,23 +70,7 @@ Status PosixFile::WriteError(int error, uint64_t offset, size_t length) const {
   return Status::System("pwrite", error, path_).WithOffset(offset);
 }
 
-Status PosixFile::StartWriteback(uint64_t offset, uint64_t length) {
-  return StartWritebackOf(fd_.get(), path_, offset, length);
-}
-
-Status PosixFile::SyncData() { return SyncDataOf(fd_.get(), path_); }
-
 Status PosixFile::SyncFull() { return SyncFullOf(fd_.get(), path_); }
-
-Status PosixFile::DropCache() { return DropCacheOf(fd_.get(), path_); }
-
-std::optional<CacheUse> PosixFile::CacheUseOf(uint64_t offset, uint64_t length) {
-  return TellCacheUse(fd_.get(), offset, length);
-}
-
-Result<uint64_t> PosixFile::NextData(uint64_t offset) {
-  return NextDataOf(fd_.get(), path_, offset);
-}
 
 Result<uint64_t> PosixFile::Size() {
   struct stat info;
@@ -109,22 +86,12 @@ Status PosixFile::Truncate(uint64_t size) {
   return Status::System("ftruncate", errno, path_).WithOffset(size);
 }
 
-Status PosixFile::Allocate(uint64_t offset, uint64_t length) {
-  ExpectFileSizeLimit();
-  return AllocateIn(fd_.get(), path_, offset, length);
-}
-
-Status PosixFile::ZeroRange(uint64_t offset, uint64_t length) {
-  ExpectFileSizeLimit();
-  return ZeroRangeIn(fd_.get(), path_, offset, length);
-}
-
 Result<std::unique_ptr<Mapping>> PosixFile::Map(uint64_t offset, size_t length) {
-  return PosixMapping::Create(fd_.get(), path_, offset, length);
+  return PosixMapping::Create(fd_.get(), path_, offset, length, PROT_READ | PROT_WRITE);
 }
 
-Result<std::unique_ptr<ReadOnlyMapping>> PosixFile::MapForReading(uint64_t offset, size_t length) {
-  return PosixReadOnlyMapping::Create(fd_.get(), path_, offset, length);
+Result<std::unique_ptr<Mapping>> PosixFile::MapForReading(uint64_t offset, size_t length) {
+  return PosixMapping::Create(fd_.get(), path_, offset, length, PROT_READ);
 }
 
 Result<std::unique_ptr<FileLock>> PosixFile::TryLock() {
@@ -134,14 +101,6 @@ Result<std::unique_ptr<FileLock>> PosixFile::TryLock() {
 }
 
 Result<bool> PosixFile::IsLocked() { return IsDescriptorLocked(fd_.get(), path_); }
-
-Result<bool> PosixFile::TryLockRange(LockKind kind, uint64_t offset, uint64_t length) {
-  return TryLockRangeOf(fd_.get(), path_, kind, offset, length);
-}
-
-Status PosixFile::UnlockRange(uint64_t offset, uint64_t length) {
-  return UnlockRangeOf(fd_.get(), path_, offset, length);
-}
 
 Result<std::optional<LockKind>> PosixFile::RangeLockOfOthers(uint64_t offset, uint64_t length) {
   return RangeLockBesides(fd_.get(), path_, offset, length);

@@ -13,6 +13,7 @@ namespace durlog {
 
 Result<FileId> IdOfDescriptor(int fd, const std::string& path);
 
+// Methods that differ between systems are in the files sync_*, cache_*, preallocate_* and lock_*.
 class PosixFile final : public File {
  public:
   // `path` is for errors only.
@@ -36,7 +37,7 @@ class PosixFile final : public File {
   Status Allocate(uint64_t offset, uint64_t length) override;
   Status ZeroRange(uint64_t offset, uint64_t length) override;
   Result<std::unique_ptr<Mapping>> Map(uint64_t offset, size_t length) override;
-  Result<std::unique_ptr<ReadOnlyMapping>> MapForReading(uint64_t offset, size_t length) override;
+  Result<std::unique_ptr<Mapping>> MapForReading(uint64_t offset, size_t length) override;
   Result<std::unique_ptr<FileLock>> TryLock() override;
   Result<bool> IsLocked() override;
   Result<bool> TryLockRange(LockKind kind, uint64_t offset, uint64_t length) override;

@@ -37,7 +37,7 @@ Status SyncParentOf(const std::string& path) {
   const std::string parent = ParentOf(path);
   const ScopedFd fd = OpenFolder(parent);
   if (!fd.valid()) return NameError("open", errno, parent);
-  return SyncDirectoryOf(fd.get(), parent);
+  return SyncFullOf(fd.get(), parent);
 }
 
 // Makes `path` and its missing parents, from the top down. Each folder is durable before the next

@@ -1,5 +1,5 @@
-// The writer's lock. Each system locks in a different way; the pid in the file has the same format
-// everywhere.
+// The writer's lock. Each system locks in a different way, and implements PosixFile::TryLockRange()
+// and UnlockRange() too; the pid in the file has the same format everywhere.
 #pragma once
 
 #include <cstdint>
@@ -27,10 +27,7 @@ Result<bool> IsDescriptorLocked(int fd, const std::string& path);
 // Releases the lock at once, for every descriptor of this open.
 void UnlockDescriptor(int fd);
 
-// As File::TryLockRange(), UnlockRange() and RangeLockOfOthers().
-Result<bool> TryLockRangeOf(int fd, const std::string& path, LockKind kind, uint64_t offset,
-                            uint64_t length);
-Status UnlockRangeOf(int fd, const std::string& path, uint64_t offset, uint64_t length);
+// As File::RangeLockOfOthers().
 Result<std::optional<LockKind>> RangeLockBesides(int fd, const std::string& path, uint64_t offset,
                                                  uint64_t length);
 

@@ -16,16 +16,19 @@ size_t PagesFor(size_t bytes) { return static_cast<size_t>(AlignUp(bytes, PageBy
 }  // namespace
 
 Result<std::unique_ptr<Mapping>> PosixMapping::Create(int fd, const std::string& path,
-                                                      uint64_t offset, size_t length) {
+                                                      uint64_t offset, size_t length,
+                                                      int protection) {
   if (length == 0 || offset % PageBytes() != 0) {
     return Status::Error(Code::kInvalidArgument, "a map needs a length and a page's offset")
         .WithPath(path)
         .WithOffset(offset);
   }
-  ScopedFd for_sync = DuplicateFd(fd);
-  if (!for_sync.valid()) return Status::System("F_DUPFD_CLOEXEC", errno, path);
-  void* start =
-      mmap(nullptr, length, PROT_READ | PROT_WRITE, MAP_SHARED, fd, static_cast<off_t>(offset));
+  ScopedFd for_sync;
+  if ((protection & PROT_WRITE) != 0) {
+    for_sync = DuplicateFd(fd);
+    if (!for_sync.valid()) return Status::System("F_DUPFD_CLOEXEC", errno, path);
+  }
+  void* start = mmap(nullptr, length, protection, MAP_SHARED, fd, static_cast<off_t>(offset));
   if (start == MAP_FAILED) return Status::System("mmap", errno, path).WithOffset(offset);
   Result<FaultGuard> guard = FaultGuard::Watch(start, PagesFor(length));
   if (!guard.ok()) {

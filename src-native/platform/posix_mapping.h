@@ -14,8 +14,9 @@ namespace durlog {
 class PosixMapping final : public Mapping {
  public:
   // Maps [offset, offset + length) of the file open as `fd`, which may be closed afterwards.
+  // `protection` is PROT_READ, with or without PROT_WRITE.
   static Result<std::unique_ptr<Mapping>> Create(int fd, const std::string& path, uint64_t offset,
-                                                 size_t length);
+                                                 size_t length, int protection);
   PosixMapping(const PosixMapping&) = delete;
   PosixMapping& operator=(const PosixMapping&) = delete;
   ~PosixMapping() override;
@@ -47,7 +48,7 @@ class PosixMapping final : public Mapping {
   const size_t size_;
   const uint64_t file_offset_;
   FaultGuard guard_;
-  const ScopedFd for_sync_;  // see FinishSync()
+  const ScopedFd for_sync_;  // see FinishSync(); invalid if the map is for reading
   const std::string path_;
 };
 

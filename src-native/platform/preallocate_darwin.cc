@@ -4,8 +4,8 @@
 
 #include <cerrno>
 
-#include "platform/posix_fd.h"
-#include "platform/posix_preallocate.h"
+#include "platform/posix_file.h"
+#include "platform/posix_file_limit.h"
 
 namespace durlog {
 namespace {
@@ -33,28 +33,20 @@ Status Preallocate(int fd, const std::string& path, uint64_t end) {
   return status;
 }
 
-// Sets the size to `end` unless the file is that long already.
-Status ExtendTo(int fd, const std::string& path, uint64_t end) {
-  struct stat info;
-  if (fstat(fd, &info) != 0) return Status::System("fstat", errno, path);
-  if (static_cast<uint64_t>(info.st_size) >= end) return Status::Ok();
-  if (RetryInterrupted([&] { return ftruncate(fd, static_cast<off_t>(end)); }) == 0) {
-    return Status::Ok();
-  }
-  return Status::System("ftruncate", errno, path).WithOffset(end);
-}
-
 }  // namespace
 
-Status AllocateIn(int fd, const std::string& path, uint64_t offset, uint64_t length) {
+Status PosixFile::Allocate(uint64_t offset, uint64_t length) {
   if (length == 0) return Status::Ok();
-  DURLOG_RETURN_IF_ERROR(Preallocate(fd, path, offset + length));
-  return ExtendTo(fd, path, offset + length);
+  const uint64_t end = offset + length;
+  ExpectFileSizeLimit();
+  DURLOG_RETURN_IF_ERROR(Preallocate(fd_.get(), path_, end));
+  DURLOG_ASSIGN_OR_RETURN(const uint64_t size, Size());
+  return size >= end ? Status::Ok() : Truncate(end);
 }
 
-Status ZeroRangeIn(int, const std::string& path, uint64_t, uint64_t) {
+Status PosixFile::ZeroRange(uint64_t, uint64_t) {
   return Status::Error(Code::kUnsupported, "macOS cannot zero a range without writing it")
-      .WithPath(path);
+      .WithPath(path_);
 }
 
 }  // namespace durlog

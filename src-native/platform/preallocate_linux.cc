@@ -3,8 +3,8 @@
 
 #include <cerrno>
 
-#include "platform/posix_fd.h"
-#include "platform/posix_preallocate.h"
+#include "platform/posix_file.h"
+#include "platform/posix_file_limit.h"
 
 namespace durlog {
 namespace {
@@ -14,6 +14,7 @@ namespace {
 // reserves nothing on copy-on-write file systems.
 Status Fallocate(int fd, const std::string& path, int mode, uint64_t offset, uint64_t length) {
   if (length == 0) return Status::Ok();
+  ExpectFileSizeLimit();
   if (RetryInterrupted([&] {
         return fallocate(fd, mode, static_cast<off_t>(offset), static_cast<off_t>(length));
       }) == 0) {
@@ -29,12 +30,12 @@ Status Fallocate(int fd, const std::string& path, int mode, uint64_t offset, uin
 
 }  // namespace
 
-Status AllocateIn(int fd, const std::string& path, uint64_t offset, uint64_t length) {
-  return Fallocate(fd, path, 0, offset, length);
+Status PosixFile::Allocate(uint64_t offset, uint64_t length) {
+  return Fallocate(fd_.get(), path_, 0, offset, length);
 }
 
-Status ZeroRangeIn(int fd, const std::string& path, uint64_t offset, uint64_t length) {
-  return Fallocate(fd, path, FALLOC_FL_ZERO_RANGE, offset, length);
+Status PosixFile::ZeroRange(uint64_t offset, uint64_t length) {
+  return Fallocate(fd_.get(), path_, FALLOC_FL_ZERO_RANGE, offset, length);
 }
 
 }  // namespace durlog

@@ -3,12 +3,11 @@
 
 #include <cerrno>
 
+#include "platform/posix_file.h"
 #include "platform/posix_sync.h"
 
 namespace durlog {
-
-// macOS has no call that starts the writeback of a range. The system writes the data later.
-Status StartWritebackOf(int, const std::string&, uint64_t, uint64_t) { return Status::Ok(); }
+namespace {
 
 // fsync on macOS writes the data to the drive, but the drive may keep it in its cache and write it
 // to the medium in any order. A record's synced end states that earlier records are synced, so if
@@ -25,6 +24,13 @@ Status SyncDataOf(int fd, const std::string& path) {
   return Status::System("fsync", errno, path);
 }
 
+}  // namespace
+
+// macOS has no call that starts the writeback of a range. The system writes the data later.
+Status PosixFile::StartWriteback(uint64_t, uint64_t) { return Status::Ok(); }
+
+Status PosixFile::SyncData() { return SyncDataOf(fd_.get(), path_); }
+
 Status SyncFullOf(int fd, const std::string& path) {
   if (fcntl(fd, F_FULLFSYNC) == 0) return Status::Ok();
   // Not a retry: see above.
@@ -35,8 +41,6 @@ Status SyncFullOf(int fd, const std::string& path) {
 // There is no variant of msync with a barrier, and F_NOCACHE, which direct writes use, keeps data
 // out of the cache and promises nothing about when it is written.
 Status FinishSync(int fd, const char*, const std::string& path) { return SyncDataOf(fd, path); }
-
-Status SyncDirectoryOf(int fd, const std::string& path) { return SyncFullOf(fd, path); }
 
 // Not supported: sync() does not report errors.
 Status SyncFileSystemOf(int, const std::string& path) {

@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <cstdio>
 
+#include "platform/posix_file.h"
 #include "platform/posix_sync.h"
 
 namespace durlog {
@@ -59,30 +60,25 @@ Status FinishSync(int fd, const char* call, const std::string& path) {
       .WithMessage("the file system has stopped after an error, and the synced data may be lost");
 }
 
-Status StartWritebackOf(int fd, const std::string& path, uint64_t offset, uint64_t length) {
+Status PosixFile::StartWriteback(uint64_t offset, uint64_t length) {
   if (length == 0) return Status::Ok();  // for the call, 0 means "to the end of the file"
   // Only SYNC_FILE_RANGE_WRITE: with the WAIT flags, the call would consume a pending writeback
   // error that the next fdatasync must report.
-  if (sync_file_range(fd, static_cast<off_t>(offset), static_cast<off_t>(length),
+  if (sync_file_range(fd_.get(), static_cast<off_t>(offset), static_cast<off_t>(length),
                       SYNC_FILE_RANGE_WRITE) == 0) {
     return Status::Ok();
   }
   // Sandboxes (gVisor, seccomp filters) lack the call; the kernel's flusher writes the data anyway.
   if (errno == ENOSYS || errno == EPERM) return Status::Ok();
-  return Status::System("sync_file_range", errno, path).WithOffset(offset);
+  return Status::System("sync_file_range", errno, path_).WithOffset(offset);
 }
 
-Status SyncDataOf(int fd, const std::string& path) {
-  if (fdatasync(fd) == 0) return FinishSync(fd, "fdatasync", path);
-  return Status::System("fdatasync", errno, path);
+Status PosixFile::SyncData() {
+  if (fdatasync(fd_.get()) == 0) return FinishSync(fd_.get(), "fdatasync", path_);
+  return Status::System("fdatasync", errno, path_);
 }
 
 Status SyncFullOf(int fd, const std::string& path) {
-  if (fsync(fd) == 0) return FinishSync(fd, "fsync", path);
-  return Status::System("fsync", errno, path);
-}
-
-Status SyncDirectoryOf(int fd, const std::string& path) {
   if (fsync(fd) == 0) return FinishSync(fd, "fsync", path);
   return Status::System("fsync", errno, path);
 }

@@ -41,10 +41,9 @@ Result<FILE_ATTRIBUTE_TAG_INFO> AttributesOf(HANDLE handle, const std::string& p
 }
 
 bool IsSameFile(HANDLE one, HANDLE other) {
-  BY_HANDLE_FILE_INFORMATION a, b;
-  return GetFileInformationByHandle(one, &a) && GetFileInformationByHandle(other, &b) &&
-         a.dwVolumeSerialNumber == b.dwVolumeSerialNumber && a.nFileIndexHigh == b.nFileIndexHigh &&
-         a.nFileIndexLow == b.nFileIndexLow;
+  const Result<FileId> a = IdOfHandle(one, "");
+  const Result<FileId> b = IdOfHandle(other, "");
+  return a.ok() && b.ok() && *a == *b;
 }
 
 Status LinkError(const std::string& path) {

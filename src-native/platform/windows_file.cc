@@ -6,7 +6,6 @@
 #include "platform/windows_error.h"
 #include "platform/windows_lock.h"
 #include "platform/windows_mapping.h"
-#include "platform/windows_read_only_mapping.h"
 
 namespace durlog {
 namespace {
@@ -26,18 +25,18 @@ OVERLAPPED At(uint64_t offset) {
 
 }  // namespace
 
-Result<std::unique_ptr<ReadOnlyMapping>> WindowsFile::MapForReading(uint64_t offset,
-                                                                    size_t length) {
-  return WindowsReadOnlyMapping::Create(handle_.get(), path_, offset, length);
+Result<ScopedHandle> DuplicateOf(HANDLE file, const std::string& path) {
+  HANDLE copy = nullptr;
+  const HANDLE process = GetCurrentProcess();
+  if (!DuplicateHandle(process, file, process, &copy, 0, FALSE, DUPLICATE_SAME_ACCESS)) {
+    return WindowsError("DuplicateHandle", GetLastError(), path);
+  }
+  return ScopedHandle(copy);
 }
 
 Result<std::unique_ptr<FileLock>> WindowsFile::TryLock() {
-  HANDLE copy = nullptr;
-  const HANDLE process = GetCurrentProcess();
-  if (!DuplicateHandle(process, handle_.get(), process, &copy, 0, FALSE, DUPLICATE_SAME_ACCESS)) {
-    return WindowsError("DuplicateHandle", GetLastError(), path_);
-  }
-  return TryLockFile(ScopedHandle(copy), path_);
+  DURLOG_ASSIGN_OR_RETURN(ScopedHandle copy, DuplicateOf(handle_.get(), path_));
+  return TryLockFile(std::move(copy), path_);
 }
 
 Result<bool> WindowsFile::IsLocked() { return IsHandleLocked(handle_.get(), path_); }
@@ -161,7 +160,11 @@ Status WindowsFile::ZeroRange(uint64_t, uint64_t) {
 }
 
 Result<std::unique_ptr<Mapping>> WindowsFile::Map(uint64_t offset, size_t length) {
-  return WindowsMapping::Create(handle_.get(), path_, offset, length);
+  return WindowsMapping::Create(handle_.get(), path_, offset, length, PAGE_READWRITE);
+}
+
+Result<std::unique_ptr<Mapping>> WindowsFile::MapForReading(uint64_t offset, size_t length) {
+  return WindowsMapping::Create(handle_.get(), path_, offset, length, PAGE_READONLY);
 }
 
 Status WindowsFile::Close() {

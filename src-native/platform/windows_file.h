@@ -11,6 +11,8 @@
 namespace durlog {
 
 Result<FileId> IdOfHandle(HANDLE handle, const std::string& path);
+// Another handle of an open file.
+Result<ScopedHandle> DuplicateOf(HANDLE file, const std::string& path);
 
 class WindowsFile final : public File {
  public:
@@ -33,7 +35,7 @@ class WindowsFile final : public File {
   Status Allocate(uint64_t offset, uint64_t length) override;
   Status ZeroRange(uint64_t offset, uint64_t length) override;
   Result<std::unique_ptr<Mapping>> Map(uint64_t offset, size_t length) override;
-  Result<std::unique_ptr<ReadOnlyMapping>> MapForReading(uint64_t offset, size_t length) override;
+  Result<std::unique_ptr<Mapping>> MapForReading(uint64_t offset, size_t length) override;
   Result<std::unique_ptr<FileLock>> TryLock() override;
   Result<bool> IsLocked() override;
   Result<FileId> Id() override;

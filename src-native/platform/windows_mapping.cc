@@ -2,6 +2,7 @@
 
 #include "base/bytes.h"
 #include "platform/windows_error.h"
+#include "platform/windows_file.h"
 
 namespace durlog {
 namespace {
@@ -20,31 +21,27 @@ uint32_t MapAlignment() {
   return system.dwAllocationGranularity;
 }
 
-Result<ScopedHandle> Duplicate(HANDLE file, const std::string& path) {
-  HANDLE copy = nullptr;
-  const HANDLE process = GetCurrentProcess();
-  if (!DuplicateHandle(process, file, process, &copy, 0, FALSE, DUPLICATE_SAME_ACCESS)) {
-    return WindowsError("DuplicateHandle", GetLastError(), path);
-  }
-  return ScopedHandle(copy);
-}
-
 }  // namespace
 
 Result<std::unique_ptr<Mapping>> WindowsMapping::Create(HANDLE file, const std::string& path,
-                                                        uint64_t offset, size_t length) {
+                                                        uint64_t offset, size_t length,
+                                                        DWORD protection) {
   if (length == 0 || offset % MapAlignment() != 0) {
     return Status::Error(Code::kInvalidArgument, "a map needs a length and an aligned offset")
         .WithPath(path)
         .WithOffset(offset);
   }
-  DURLOG_ASSIGN_OR_RETURN(ScopedHandle copy, Duplicate(file, path));
+  const bool writable = protection == PAGE_READWRITE;
+  ScopedHandle copy;
+  if (writable) {
+    DURLOG_ASSIGN_OR_RETURN(copy, DuplicateOf(file, path));
+  }
   // Size 0 is the file's own size: a larger one would make the file grow.
-  const ScopedHandle section(CreateFileMappingW(file, nullptr, PAGE_READWRITE, 0, 0, nullptr));
+  const ScopedHandle section(CreateFileMappingW(file, nullptr, protection, 0, 0, nullptr));
   if (!section.valid()) return WindowsError("CreateFileMappingW", GetLastError(), path);
   // The view keeps the section alive.
-  void* view = MapViewOfFile(section.get(), FILE_MAP_READ | FILE_MAP_WRITE, High(offset),
-                             Low(offset), length);
+  const DWORD access = writable ? FILE_MAP_READ | FILE_MAP_WRITE : FILE_MAP_READ;
+  void* view = MapViewOfFile(section.get(), access, High(offset), Low(offset), length);
   if (view == nullptr) {
     return WindowsError("MapViewOfFile", GetLastError(), path).WithOffset(offset);
   }

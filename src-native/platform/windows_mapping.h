@@ -20,8 +20,9 @@ namespace durlog {
 
 class WindowsMapping final : public Mapping {
  public:
+  // `protection` is PAGE_READONLY or PAGE_READWRITE.
   static Result<std::unique_ptr<Mapping>> Create(HANDLE file, const std::string& path,
-                                                 uint64_t offset, size_t length);
+                                                 uint64_t offset, size_t length, DWORD protection);
   WindowsMapping(const WindowsMapping&) = delete;
   WindowsMapping& operator=(const WindowsMapping&) = delete;
   ~WindowsMapping() override;
@@ -42,7 +43,8 @@ class WindowsMapping final : public Mapping {
 
   Status CheckRange(size_t offset, size_t length) const;
 
-  const ScopedHandle file_;  // a duplicate: flushing a view does not flush the device
+  // A duplicate, as flushing a view does not flush the device; invalid if the map is for reading.
+  const ScopedHandle file_;
   uint8_t* const data_;
   const size_t size_;
   const uint64_t file_offset_;

@@ -116,7 +116,7 @@ class ObservedFile final : public File {
     if (!map.ok()) return map.TakeStatus();
     return std::unique_ptr<Mapping>(new ObservedMapping(std::move(*map), name_, observer_));
   }
-  Result<std::unique_ptr<ReadOnlyMapping>> MapForReading(uint64_t offset, size_t length) override {
+  Result<std::unique_ptr<Mapping>> MapForReading(uint64_t offset, size_t length) override {
     return inner_->MapForReading(offset, length);
   }
   Result<std::unique_ptr<FileLock>> TryLock() override { return inner_->TryLock(); }

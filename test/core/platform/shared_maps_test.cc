@@ -33,8 +33,7 @@ TEST_F(PlatformSharedTest, AnotherProcessSeesStoresIntoAMap) {
   ASSERT_EQ(pipe(ready), 0);
   const pid_t child = fork();
   if (child == 0) {
-    const Result<std::unique_ptr<ReadOnlyMapping>> seen =
-        Reopen(OpenMode::kRead)->MapForReading(0, 4096);
+    const Result<std::unique_ptr<Mapping>> seen = Reopen(OpenMode::kRead)->MapForReading(0, 4096);
     if (!seen.ok() || std::memcmp((*seen)->data() + 8, "before", 6) != 0) _exit(1);
     (void)!write(ready[1], "y", 1);
     const volatile uint8_t* const byte = (*seen)->data();
@@ -52,8 +51,7 @@ TEST_F(PlatformSharedTest, AnotherProcessSeesStoresIntoAMap) {
 }
 
 TEST_F(PlatformSharedTest, ALoadPastACutFindsFlaggedZeros) {
-  const Result<std::unique_ptr<ReadOnlyMapping>> seen =
-      Reopen(OpenMode::kRead)->MapForReading(0, 4096);
+  const Result<std::unique_ptr<Mapping>> seen = Reopen(OpenMode::kRead)->MapForReading(0, 4096);
   ASSERT_TRUE(seen.ok());
   EXPECT_FALSE((*seen)->faulted());
   ASSERT_TRUE(file_->Truncate(0).ok());

@@ -51,16 +51,6 @@ class ModelMapping final : public Mapping {
   const std::shared_ptr<ModelInode> inode_;
 };
 
-class ModelReading final : public ReadOnlyMapping {
- public:
-  explicit ModelReading(std::shared_ptr<ModelInode> inode) : inode_(std::move(inode)) {}
-  const uint8_t* data() const override { return inode_->bytes.data(); }
-  bool faulted() const override { return false; }
-
- private:
-  const std::shared_ptr<ModelInode> inode_;
-};
-
 class ModelFile final : public File {
  public:
   ModelFile(ModelFiles* files, std::shared_ptr<ModelInode> inode)
@@ -98,9 +88,8 @@ class ModelFile final : public File {
     inode_->is_mapped = true;
     return std::unique_ptr<Mapping>(new ModelMapping(inode_));
   }
-  Result<std::unique_ptr<ReadOnlyMapping>> MapForReading(uint64_t, size_t) override {
-    inode_->is_mapped = true;
-    return std::unique_ptr<ReadOnlyMapping>(new ModelReading(inode_));
+  Result<std::unique_ptr<Mapping>> MapForReading(uint64_t offset, size_t length) override {
+    return Map(offset, length);
   }
   Result<bool> IsLocked() override {
     const Result<std::optional<LockKind>> kind = RangeLockOfOthers(0, 0);
