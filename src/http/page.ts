@@ -117,7 +117,6 @@ const open = async (name, offset) => {
   history.replaceState(null, '', '#' + enc(name))
   held = []
   marks = []
-  $('view').hidden = false
   $('name').textContent = name
   $('records').replaceChildren()
   for (const button of $('streams').querySelectorAll('button')) {
@@ -200,10 +199,8 @@ export const PAGE: string = `<!doctype html>
 </nav>
 <main>
 <p id="error" class="error" role="alert"></p>
-<section id="view" hidden aria-labelledby="name">
-<h2 id="name"></h2>
-</section>
-<form id="jump"><div><label for="target">Seq, &quot;now&quot; or 2026-01-31 14:00</label><input id="target" autocomplete="off"></div><button>Go</button><button id="pause" type="button" aria-pressed="false">Pause</button></form>
+<h2 id="name">Choose a stream</h2>
+<form id="jump"><div><label for="target">Go to a seq, &quot;now&quot; or 2026-01-31 14:00</label><input id="target" autocomplete="off"></div><button>Go</button><button id="pause" type="button" aria-pressed="false">Pause</button></form>
 <dl id="status"><div><dt>State</dt><dd id="state" role="status">no stream</dd></div><div><dt>Next seq</dt><dd id="offset">0</dd></div><div><dt>Lag</dt><dd id="lag">0</dd></div><div><dt>Rate</dt><dd id="rate">0.0 records/s</dd></div></dl>
 <ol id="records" tabindex="0" aria-label="Records"></ol>
 </main>
