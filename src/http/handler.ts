@@ -14,6 +14,7 @@ import { create } from './create.js'
 import { EVENT_BYTES } from './events.js'
 import type { ClientLimits, Exchange, HeaderList } from './exchange.js'
 import { HttpError, toHttpError } from './http-error.js'
+import { inOrder } from './in-order.js'
 import { list } from './list.js'
 import { Live } from './live.js'
 import { Metrics } from './metrics.js'
@@ -81,7 +82,7 @@ export function streamsHandler(streams: Streams<never> | Streams<unknown>, optio
 export function handlerOf(access: StreamsAccess, options?: HandlerOptions): StreamsHandler {
   const server = new Server(access, options)
   const handler = (request: IncomingMessage, response: ServerResponse): void =>
-    server.handle(new NodeExchange(request, response, server.limits))
+    inOrder(request, response, () => server.handle(new NodeExchange(request, response, server.limits)))
   return Object.assign(handler, {
     fetch: (request: Request): Promise<Response> => {
       const exchange = new WebExchange(request, server.limits)

@@ -1,6 +1,5 @@
 /** An Exchange for a request of `node:http`. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { Socket } from 'node:net'
 import { clearTimeout, setTimeout } from 'node:timers'
 import type { TLSSocket } from 'node:tls'
 import { type ClientLimits, EMPTY, type Exchange, type HeaderList, type Sink } from './exchange.js'
@@ -12,31 +11,6 @@ const DISCARD_BYTES = 32 << 20
 const DISCARD_MS = 5000
 /** The approximate memory of a part of a body without its bytes. */
 const PART_BYTES = 256
-
-/**
- * For each connection, the responses that wait for an earlier one. If the connection is closed meanwhile, node:http
- * does not emit their `close`.
- */
-const queuedOn = new WeakMap<Socket, Set<ServerResponse>>()
-
-function closeQueued(this: Socket): void {
-  for (const response of queuedOn.get(this) ?? []) {
-    if (response.socket !== null) continue
-    response.destroy()
-    response.emit('close')
-  }
-}
-
-function watchQueued(socket: Socket, response: ServerResponse): void {
-  let queued = queuedOn.get(socket)
-  if (queued === undefined) {
-    queued = new Set()
-    queuedOn.set(socket, queued)
-    socket.once('close', closeQueued)
-  }
-  queued.add(response)
-  response.once('close', () => queued.delete(response))
-}
 
 export class NodeExchange implements Exchange, Sink {
   readonly method: string
@@ -129,8 +103,7 @@ export class NodeExchange implements Exchange, Sink {
     if (body !== undefined) headers.push('content-length', String(Buffer.byteLength(body)))
     response.writeHead(status, headers)
     response.end(this.method === 'HEAD' ? undefined : body)
-    // A response without a socket waits for earlier ones of its connection.
-    if (response.socket === null || response.socket.writableLength > 0) this.#awaitReader(body?.length ?? 0)
+    if ((response.socket?.writableLength ?? 0) > 0) this.#awaitReader(body?.length ?? 0)
   }
 
   /**
@@ -183,9 +156,7 @@ export class NodeExchange implements Exchange, Sink {
   }
 
   onEnd(ended: () => void): void {
-    const response = this.#response
-    response.on('close', ended)
-    if (response.socket === null) watchQueued(this.#request.socket, response)
+    this.#response.on('close', ended)
   }
 
   write(chunk: string | Buffer): void {

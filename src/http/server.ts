@@ -7,6 +7,7 @@ import { invalidArgument } from '../errors.js'
 import { accessOf, type StreamsAccess } from '../streams/access.js'
 import type { Streams } from '../streams/types.js'
 import { CLOSE_MS, handlerOf } from './handler.js'
+import { refuseMalformed } from './in-order.js'
 import { operationsOf } from './operations.js'
 import { resolveServerOptions } from './options.js'
 import { checkTls } from './tls.js'
@@ -50,6 +51,7 @@ export async function serve(access: StreamsAccess, options?: ServerOptions): Pro
       ? createServer(limits, respond)
       : createTlsServer({ ...limits, ...tls, handshakeTimeout: HEADERS_MS }, respond)
   server.maxConnections = maxConnections
+  server.on('clientError', refuseMalformed)
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject)
     server.listen(port, host, resolve)
