@@ -69,7 +69,7 @@ std::optional<StreamBody> ReadCachedBody(Directory& records_folder, Directory& i
   return std::move(*body);
 }
 
-// Leaves `file` empty, with a problem, if the file does not exist.
+// Leaves `file` empty, with a problem, if there is no such regular file.
 Status BodyReader::OpenIn(Directory& folder, const std::string& name, std::unique_ptr<File>* file) {
   if (*file != nullptr) return Status::Ok();
   if (cached_only_) {
@@ -77,8 +77,10 @@ Status BodyReader::OpenIn(Directory& folder, const std::string& name, std::uniqu
     return *file != nullptr ? Status::Ok() : NotCached();
   }
   Result<std::unique_ptr<File>> opened = folder.Open(name, OpenMode::kRead);
-  if (opened.status().code() == Code::kNotFound) {
-    body_.problem = folder.PathOf(name) + " is missing";
+  const Code code = opened.status().code();
+  if (code == Code::kNotFound || code == Code::kNotALog) {
+    body_.problem =
+        folder.PathOf(name) + (code == Code::kNotFound ? " is missing" : " is not a regular file");
     return Status::Ok();
   }
   if (!opened.ok()) return opened.TakeStatus();

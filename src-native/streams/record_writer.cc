@@ -30,6 +30,7 @@ Result<bool> RecordWriter::Open(uint64_t size) {
     if (!steps_->Take()) return StoppedError();
     opened = directory_.Open(name_, OpenMode::kCreatePrivate);
   }
+  if (opened.status().code() == Code::kNotALog) return false;
   if (!opened.ok()) return opened.TakeStatus();
   file_ = std::move(*opened);
   DURLOG_ASSIGN_OR_RETURN(const uint64_t found, file_->Size());

@@ -18,6 +18,8 @@ Status WriteIndex(Directory& folder, bool sync, StepLimit* steps, StreamChange* 
   if (file.status().code() == Code::kNotFound) {
     file = folder.Open(change->name, OpenMode::kCreatePrivate);
   }
+  change->stored = file.status().code() != Code::kNotALog;
+  if (!change->stored) return Status::Ok();
   if (!file.ok()) return file.TakeStatus();
   const uint64_t offset = change->index_entries * kIndexEntryBytes;
   DURLOG_RETURN_IF_ERROR((*file)->WriteAt(offset, change->index.data(), full));
@@ -30,9 +32,11 @@ Status WriteIndex(Directory& folder, bool sync, StepLimit* steps, StreamChange* 
   return Status::Ok();
 }
 
+// A folder with the name of a file is not durlog's, and stays.
 Status RemoveIfThere(Directory& folder, const std::string& name) {
   Status removed = folder.Remove(name);
-  return removed.code() == Code::kNotFound ? Status::Ok() : std::move(removed);
+  const bool none = removed.code() == Code::kNotFound || removed.code() == Code::kNotALog;
+  return none ? Status::Ok() : std::move(removed);
 }
 
 Status RemoveFiles(Directory& records_folder, Directory& index_folder, StepLimit* steps,

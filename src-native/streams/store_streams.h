@@ -29,7 +29,9 @@ struct StreamChange {
   size_t record_count = 0;
 
   // Set by StoreStreams().
-  bool stored = false;  // false: the file's length is not `size`, so it was not changed
+  // False if the file's length is not `size`, so it was not changed, or if the file or the index is
+  // not a regular file.
+  bool stored = false;
 };
 
 // Adds `records` to the files of `changes` and to their indexes. Afterwards, `size` and `crc`

@@ -1,5 +1,5 @@
 /** Reads and copies files. */
-import { close, closeSync, open, read } from 'node:fs'
+import { close, closeSync, constants, open, read } from 'node:fs'
 import { copyFile, open as openHandle } from 'node:fs/promises'
 import { promisify } from 'node:util'
 
@@ -8,6 +8,18 @@ const [openFile, readFile, closeFile] = [promisify(open), promisify(read), promi
  * A descriptor, because an abandoned FileHandle would print a warning and, in later versions of Node, end the process.
  */
 const abandoned = new FinalizationRegistry<number>(closeSync)
+
+/** Symbolic links are not followed, and a FIFO is not waited for. 0 on Windows, which has no such flags. */
+export const SAFE_FLAGS: number = (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0)
+/** The errors of opening and reading a symbolic link, a folder, a FIFO and a socket with SAFE_FLAGS. */
+const NOT_A_FILE = ['ELOOP', 'EISDIR', 'ESPIPE', 'ENXIO']
+
+/** The reason why the file at `path` cannot be read, if it is missing or is not a regular file. */
+export function problemOf(error: unknown, path: string): string | undefined {
+  const { code = '' } = error as NodeJS.ErrnoException
+  if (code === 'ENOENT') return `${path} is missing`
+  return NOT_A_FILE.includes(code) ? `${path} is not a regular file` : undefined
+}
 
 /** Copies a file and syncs the bytes of the copy. The name of the copy is durable after the next sync of its folder. */
 export async function copyDurably(from: string, to: string): Promise<void> {
@@ -34,15 +46,17 @@ export async function readRange(file: Pick<ReadFile, 'read'>, from: number, to: 
 
 /** A file that is open for reading. If its reader is abandoned without `close`, the garbage collector closes it. */
 export class ReadFile {
+  readonly path: string
   readonly #descriptor: number
 
-  private constructor(descriptor: number) {
+  private constructor(path: string, descriptor: number) {
+    this.path = path
     this.#descriptor = descriptor
     abandoned.register(this, descriptor, this)
   }
 
   static async open(path: string): Promise<ReadFile> {
-    return new ReadFile(await openFile(path, 'r'))
+    return new ReadFile(path, await openFile(path, constants.O_RDONLY | SAFE_FLAGS))
   }
 
   read(bytes: Buffer, offset: number, length: number, position: number): Promise<{ bytesRead: number }> {

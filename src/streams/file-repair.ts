@@ -2,13 +2,14 @@
  * Repairs the file of a stream for a checkpoint if the file is not as the last checkpoint left it: after a crash, after
  * a failed checkpoint, or if another program has changed it.
  */
-import { constants, type FileHandle, open, rename, rm } from 'node:fs/promises'
+import type { Stats } from 'node:fs'
+import { constants, type FileHandle, lstat, open, rename, rm } from 'node:fs/promises'
 import { native } from '../native/native.js'
 import { type AlignedMemory, PAGE_BYTES } from './aligned-memory.js'
 import { codecOf, type StreamCodec } from './encoding.js'
 import { EMPTY } from './entry.js'
 import { completeLines, withoutSpaces } from './file-format.js'
-import { copyDurably, readRange } from './file-io.js'
+import { copyDurably, readRange, SAFE_FLAGS } from './file-io.js'
 import type { FolderFiles } from './folder-files.js'
 import { areOwnFrames, areOwnLines } from './leftover.js'
 import type { MemTableRecord } from './mem-table.js'
@@ -36,6 +37,8 @@ interface Found {
   /** The kept bytes: the records, and the spaces after them. */
   kept: Buffer
 }
+
+const NONE_LOST = { lostFirst: -1, lostLast: -1 }
 
 const NOTHING: Found = { ends: [], kept: EMPTY }
 
@@ -89,32 +92,45 @@ export class FileRepair {
   async #openFile(records: readonly MemTableRecord[]): Promise<Found> {
     const { bytes } = this.#disk
     this.#context.onStep('open file')
-    let size = -1
-    try {
-      this.#file = await open(this.#path, constants.O_RDWR)
-      size = (await this.#file.stat()).size
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
-    }
-    if (size < bytes) {
-      await this.#beginAgain(size !== -1)
+    await this.#moveStrangeIndex()
+    const found = await existing(this.#path)
+    const size = found?.isFile() === true ? found.size : -1
+    if (size < bytes || (found !== undefined && size === -1)) {
+      await this.#beginAgain(found !== undefined)
       return NOTHING
     }
-    return size <= bytes ? NOTHING : this.#examine(records, size)
+    if (size <= bytes) return NOTHING
+    this.#file = await open(this.#path, constants.O_RDWR | SAFE_FLAGS)
+    return this.#examine(records, size)
   }
 
-  /** The file is missing or too short: moves it to `changed/`. The stream continues in a new file. */
+  /** The file is missing, too short or no regular file: moves it to `changed/`. The stream continues in a new file. */
   async #beginAgain(exists: boolean): Promise<void> {
-    await this.#file?.close()
-    this.#file = undefined
-    const { name } = this.#state
     const { first, next } = this.#disk
-    const original = exists ? this.#context.files.aside(name, this.#codec) : ''
-    this.#context.onStep('move aside')
-    if (exists) await rename(this.#path, original)
-    await rm(this.#context.files.index(this.#state.fileName(first)), { force: true })
-    this.#context.onChanged({ stream: name, original, lostFirst: first, lostLast: next - 1 })
+    const original = exists ? await this.#moveAside(this.#path) : ''
+    await rm(this.#index, { force: true })
+    const lost = next > first ? { lostFirst: first, lostLast: next - 1 } : NONE_LOST
+    this.#context.onChanged({ stream: this.#state.name, original, ...lost })
     this.#disk = { first: next, next, bytes: 0, crc: 0, index: EMPTY }
+  }
+
+  /** Makes room for the index. Readers report that the entries that were in it are missing. */
+  async #moveStrangeIndex(): Promise<void> {
+    const found = await existing(this.#index)
+    if (found === undefined || found.isFile()) return
+    const original = await this.#moveAside(this.#index)
+    this.#context.onChanged({ stream: this.#state.name, original, ...NONE_LOST })
+  }
+
+  get #index(): string {
+    return this.#context.files.index(this.#state.fileName(this.#disk.first))
+  }
+
+  async #moveAside(path: string): Promise<string> {
+    const original = this.#context.files.aside(this.#state.name, this.#codec)
+    this.#context.onStep('move aside')
+    await rename(path, original)
+    return original
   }
 
   /** Keeps complete lines after the last checkpoint if they equal `records`, and cuts off all other bytes. */
@@ -131,7 +147,7 @@ export class FileRepair {
       const { name } = this.#state
       const original = this.#context.files.aside(name, this.#codec)
       await copyDurably(this.#path, original)
-      this.#context.onChanged({ stream: name, original, lostFirst: -1, lostLast: -1 })
+      this.#context.onChanged({ stream: name, original, ...NONE_LOST })
     }
     this.#context.onStep('cut')
     await (this.#file as FileHandle).truncate(end)
@@ -160,12 +176,22 @@ export class FileRepair {
   async #openDirect(): Promise<FileHandle | null> {
     if (this.#direct !== undefined) return this.#direct
     try {
-      this.#direct = O_DIRECT === 0 ? null : await open(this.#path, constants.O_RDWR | O_DIRECT)
+      this.#direct = O_DIRECT === 0 ? null : await open(this.#path, constants.O_RDWR | SAFE_FLAGS | O_DIRECT)
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== 'EINVAL') throw error
       this.#direct = null
     }
     return this.#direct
+  }
+}
+
+/** Describes the file or folder at `path`; undefined if there is none. A symbolic link is not followed. */
+async function existing(path: string): Promise<Stats | undefined> {
+  try {
+    return await lstat(path)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
+    throw error
   }
 }
 

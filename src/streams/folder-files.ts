@@ -1,6 +1,6 @@
 /** The paths in a folder of streams, and the syncs of its folders. */
 import { randomBytes } from 'node:crypto'
-import { mkdir, open } from 'node:fs/promises'
+import { constants, mkdir, open } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { StreamCodec } from './encoding.js'
 import { fileNameOf } from './file-name.js'
@@ -59,7 +59,7 @@ export class FolderFiles {
 /** Does nothing on Windows, which cannot open a folder to sync it; NTFS logs its changes in order. */
 async function syncFolder(path: string): Promise<void> {
   if (process.platform === 'win32') return
-  const folder = await open(path, 'r')
+  const folder = await open(path, constants.O_RDONLY | constants.O_DIRECTORY)
   try {
     await folder.sync()
   } finally {

@@ -7,7 +7,7 @@ import { native } from '../native/native.js'
 import { decodeLines, type StreamCodec } from './encoding.js'
 import { EMPTY } from './entry.js'
 import { frameData } from './file-format.js'
-import { ReadFile, readRange } from './file-io.js'
+import { problemOf, ReadFile, readRange } from './file-io.js'
 import type { FolderFiles } from './folder-files.js'
 import { INDEX_ENTRY_BYTES, IndexPart } from './record-index.js'
 import type { FileDisk, StreamState } from './state.js'
@@ -193,18 +193,18 @@ export class StreamFile {
   }
 
   async #open(path: string, seq: number): Promise<ReadFile> {
-    try {
-      return await ReadFile.open(path)
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code === 'ENOENT') throw this.#changed(seq, `${path} is missing`)
-      throw error
-    }
+    return ReadFile.open(path).catch((error) => this.#fail(error, path, seq))
   }
 
   async #range(file: ReadFile, start: number, end: number, seq: number): Promise<Buffer> {
-    const bytes = await readRange(file, start, end)
+    const bytes = await readRange(file, start, end).catch((error) => this.#fail(error, file.path, seq))
     if (bytes.length < end - start) throw this.#changed(seq, 'the file is too short')
     return bytes
+  }
+
+  #fail(error: unknown, path: string, seq: number): never {
+    const problem = problemOf(error, path)
+    throw problem === undefined ? error : this.#changed(seq, problem)
   }
 
   #changed(seq: number, reason: string): DurlogError {
