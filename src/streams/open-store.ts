@@ -86,10 +86,10 @@ async function openOwned(
 ): Promise<StreamStore<unknown>> {
   const { onStep = () => {}, stepLimit = () => Number.POSITIVE_INFINITY, forClients = false } = internals
   const made = files.make()
-  // Prevents an unhandled rejection: `made` is awaited below.
-  made.catch(() => {})
-  const catalogLog = await openFraming(files.catalog, { segmentBytes: CATALOG_SEGMENT_BYTES }, FIRST_SEGMENT_BYTES)
+  const ended = made.catch(() => {})
+  let catalogLog: Log | undefined
   try {
+    catalogLog = await openFraming(files.catalog, { segmentBytes: CATALOG_SEGMENT_BYTES }, FIRST_SEGMENT_BYTES)
     const catalog = new Catalog(catalogLog)
     const { head = await begin(log, catalog, options.encoding), table } = await load(log, catalog)
     await made
@@ -114,7 +114,8 @@ async function openOwned(
     else if (table.dirty.size > 0) await store.checkpoint().catch(() => {})
     return store
   } catch (error) {
-    await catalogLog.close()
+    await ended
+    await catalogLog?.close()
     throw error
   }
 }

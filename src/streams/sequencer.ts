@@ -4,7 +4,7 @@
  * room for an append, all later ones wait too.
  */
 import { setImmediate } from 'node:timers'
-import type { DurlogError } from '../errors.js'
+import { type DurlogError, withOutcome } from '../errors.js'
 import type { Durability } from '../index.js'
 import type { FramingLog } from '../open.js'
 import { Arena } from './arena.js'
@@ -71,11 +71,6 @@ export class Sequencer {
     this.#framing = { log, durability, memory: new Arena(), onSettled: this.#onSettled }
   }
 
-  /** Whether the table is being replaced, because it may contain records that the log does not have. */
-  get isLoading(): boolean {
-    return this.#reloading !== undefined
-  }
-
   append(item: Item, request?: RequestId): Promise<StreamAppendResult> {
     const promise = new Promise<StreamAppendResult>(capture)
     this.#submit(new SingleCall(item, request, lastResolve as Settle<StreamAppendResult>))
@@ -101,6 +96,15 @@ export class Sequencer {
           settle(outcome instanceof Promise ? outcome : (outcome[0] as StreamAppendResult)),
         ),
       )
+  }
+
+  /**
+   * Returns whether the log has all records of the table. If a failed write has removed some of them, begins to load the
+   * table again.
+   */
+  refresh(): boolean {
+    if (this.#reloading === undefined && this.#log.nextSeq !== this.position) void this.#reload()
+    return this.#reloading === undefined
   }
 
   /** Starts waiting calls. Must be called when a checkpoint has made room. */
@@ -152,14 +156,10 @@ export class Sequencer {
   #start(call: Call): boolean {
     const failed = this.#isFull() ? this.#context.checkpointError() : undefined
     if (failed !== undefined) {
-      call.resolve(Promise.reject(failed))
+      call.resolve(notWritten(failed))
       return true
     }
-    // A failed write has removed records from the log, but the table still contains them.
-    if (this.#log.nextSeq !== this.position) {
-      void this.#reload()
-      return false
-    }
+    if (!this.refresh()) return false
     try {
       if (call.decide(this.table)) {
         void this.#repeat(call)
@@ -251,8 +251,8 @@ export class Sequencer {
       this.position = this.#log.nextSeq
       old.wakeAll()
     } catch (error) {
-      this.#closed ??= error as DurlogError
-      for (const call of this.#waiting.splice(0)) call.resolve(Promise.reject(error))
+      // The next call tries again.
+      for (const call of this.#waiting.splice(0)) call.resolve(notWritten(error as DurlogError))
     }
   }
 
@@ -265,4 +265,9 @@ export class Sequencer {
     this.#onIdle()
     this.#onIdle = undefined
   }
+}
+
+/** The rejection of a call that has stored nothing because of `error`. */
+function notWritten(error: DurlogError): Promise<never> {
+  return Promise.reject(withOutcome(error, 'not-written'))
 }

@@ -265,10 +265,8 @@ export class StreamStore<V> extends EventEmitter<StreamsEvents> implements Strea
     this.#timer = undefined
     const sequencer = this.#sequencer
     const { rollbacks } = sequencer
-    const { log } = this.#folder
     const checkCurrent = (): void => {
-      const isCurrent = !sequencer.isLoading && sequencer.rollbacks === rollbacks
-      if (!isCurrent || log.nextSeq < sequencer.position) throw logChangedError(sequencer.writeFailure)
+      if (!sequencer.refresh() || sequencer.rollbacks !== rollbacks) throw logChangedError(sequencer.writeFailure)
     }
     try {
       checkCurrent()

@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,6 +33,10 @@ enum Call {
   kPopulate,
   kConfirm,  // of a sync: see platform/sync_linux.cc
   kFolderConfirm,
+  kOpen,
+  kRead,
+  kSyncfs,
+  kWriteback,
   kCalls
 };
 
@@ -84,6 +89,11 @@ static int IsSpare(int fd) {
   path[length] = '\0';
   const char* const name = strrchr(path, '/');
   return name != NULL && strncmp(name, "/spare-", strlen("/spare-")) == 0;
+}
+
+static int IsPathBelow(int folder_fd, const char* path) {
+  if (path[0] != '/') return IsBelow(folder_fd);
+  return control != NULL && strncmp(path, folder, folder_length) == 0;
 }
 
 static int IsFolder(int fd) {
@@ -174,11 +184,60 @@ int ftruncate64(int fd, off64_t length) {
 int ftruncate(int fd, off_t length) { return ftruncate64(fd, length); }
 
 int renameat(int from_fd, const char* from, int to_fd, const char* to) {
-  if (IsBelow(from_fd) && Fails(kRename)) return -1;
+  if (IsPathBelow(from_fd, from) && Fails(kRename)) return -1;
   return REAL("renameat", int (*)(int, const char*, int, const char*))(from_fd, from, to_fd, to);
 }
 
+int rename(const char* from, const char* to) { return renameat(AT_FDCWD, from, AT_FDCWD, to); }
+
 int unlinkat(int fd, const char* name, int flags) {
-  if (IsBelow(fd) && Fails(kUnlink)) return -1;
+  if (IsPathBelow(fd, name) && Fails(kUnlink)) return -1;
   return REAL("unlinkat", int (*)(int, const char*, int))(fd, name, flags);
+}
+
+int unlink(const char* path) { return unlinkat(AT_FDCWD, path, 0); }
+
+int openat64(int fd, const char* name, int flags, ...) {
+  va_list rest;
+  va_start(rest, flags);
+  const mode_t mode = (flags & (O_CREAT | O_TMPFILE)) != 0 ? va_arg(rest, mode_t) : 0;
+  va_end(rest);
+  if (IsPathBelow(fd, name) && Fails(kOpen)) return -1;
+  return REAL("openat64", int (*)(int, const char*, int, ...))(fd, name, flags, mode);
+}
+
+int openat(int fd, const char* name, int flags, ...) {
+  va_list rest;
+  va_start(rest, flags);
+  const mode_t mode = (flags & (O_CREAT | O_TMPFILE)) != 0 ? va_arg(rest, mode_t) : 0;
+  va_end(rest);
+  return openat64(fd, name, flags, mode);
+}
+
+int open64(const char* path, int flags, ...) {
+  va_list rest;
+  va_start(rest, flags);
+  const mode_t mode = (flags & (O_CREAT | O_TMPFILE)) != 0 ? va_arg(rest, mode_t) : 0;
+  va_end(rest);
+  return openat64(AT_FDCWD, path, flags, mode);
+}
+
+ssize_t pread64(int fd, void* to, size_t length, off64_t offset) {
+  if (IsBelow(fd) && Fails(kRead)) return -1;
+  return REAL("pread64", ssize_t (*)(int, void*, size_t, off64_t))(fd, to, length, offset);
+}
+
+ssize_t pread(int fd, void* to, size_t length, off_t offset) {
+  return pread64(fd, to, length, offset);
+}
+
+int syncfs(int fd) {
+  if (IsBelow(fd) && Fails(kSyncfs)) return -1;
+  return DieIfFailed(REAL("syncfs", int (*)(int))(fd));
+}
+
+int sync_file_range(int fd, off64_t offset, off64_t length, unsigned flags) {
+  if (IsBelow(fd) && Fails(kWriteback)) return -1;
+  return REAL("sync_file_range", int (*)(int, off64_t, off64_t, unsigned))(fd, offset, length,
+                                                                           flags);
 }

@@ -17,6 +17,10 @@ export const CALLS = [
   'populate',
   'confirmation',
   'folder confirmation',
+  'open',
+  'read',
+  'syncfs',
+  'writeback',
 ]
 const WORDS = 6 + CALLS.length
 
