@@ -14,12 +14,31 @@ export interface DataEvent {
   next: number
 }
 
-/** Reads visible records from seq `from` on as an event. */
+/** The number of records that can complete the character in which a record ends: each adds at least one of its 4 bytes. */
+const COMPLETING_RECORDS = 3
+
+/** Reads visible records from seq `from` on as an event. A text does not end inside a character that later records complete. */
 export async function readEvent(service: Service, state: StreamView, from: number): Promise<DataEvent> {
-  const { body, next } = await readChunk(service, state, from, EVENT_BYTES)
+  let { body, next } = await readChunk(service, state, from, EVENT_BYTES)
   if (next === from) return { data: '', next }
-  const text = isText(state) ? body.toString() : body.toString('base64')
+  const hasText = isText(state)
+  for (let more = 0; more < COMPLETING_RECORDS && hasText && endsInCharacter(body) && next < state.visible; more++) {
+    const following = await readChunk(service, state, next, 1)
+    body = Buffer.concat([body, following.body])
+    next = following.next
+  }
+  const text = hasText ? body.toString() : body.toString('base64')
   return { data: `event: data\n${linesOf(text)}\n\n`, next }
+}
+
+/** Whether the last character of `text` in UTF-8 lacks bytes. */
+function endsInCharacter(text: Buffer): boolean {
+  for (let bytes = 1; bytes <= Math.min(3, text.length); bytes++) {
+    const byte = text[text.length - bytes] as number
+    if (byte >= 0xc0) return bytes < (byte >= 0xf0 ? 4 : byte >= 0xe0 ? 3 : 2)
+    if (byte < 0x80) return false
+  }
+  return false
 }
 
 /** Returns the event with the offset after a chunk that ends at `next`. Its cursor is at least `leastCursor`. */

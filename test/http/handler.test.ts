@@ -4,6 +4,7 @@ import { connect } from 'node:net'
 import { Readable } from 'node:stream'
 import { expect, onTestFinished, test } from 'vitest'
 import { DurlogError, type DurlogErrorCode } from '../../src/errors.js'
+import { EVENT_BYTES } from '../../src/http/events.js'
 import { toHttpError } from '../../src/http/http-error.js'
 import type { HandlerOptions } from '../../src/http/index.js'
 import { streamsHandler } from '../../src/http/index.js'
@@ -332,6 +333,22 @@ test('a body with 100,001 messages is refused with 413, and a body with 100,000 
     (await fetch(`${url}/s`, { method: 'POST', headers: JSON_TYPE, body: `[${'1,'.repeat(messages - 1)}1]` })).status
   expect([await post(100_001), await post(100_000)]).toEqual([413, 204])
   expect(await streams.stream('s').info()).toMatchObject({ nextSeq: 100_000 })
+})
+
+test('a character whose bytes are in several records is not divided between two events', async () => {
+  const { url } = await serveUntilDone()
+  const headers = { 'content-type': 'text/plain' }
+  await fetch(`${url}/s`, { method: 'PUT', headers })
+  const [first = 0, second = 0, third = 0] = Buffer.from('€')
+  // The first record alone fills an event.
+  const text = 'x'.repeat(EVENT_BYTES - 1)
+  // After the whole character, the stream ends inside another one.
+  const parts = [[...Buffer.from(text), first], [second], [third, 0x21], [first]]
+  for (const bytes of parts) await fetch(`${url}/s`, { method: 'POST', headers, body: Buffer.from(bytes) })
+  await fetch(`${url}/s`, { method: 'POST', headers: { 'stream-closed': 'true' } })
+  const events = await (await fetch(`${url}/s?offset=-1&live=sse`)).text()
+  const data = [...events.matchAll(/^event: data\ndata:(.*)$/gm)].map(([, line]) => line)
+  expect(data).toEqual([`${text}€!`, '\ufffd'])
 })
 
 test('the event of a text keeps its lines and their spaces', async () => {
