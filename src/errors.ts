@@ -123,20 +123,23 @@ export function withOutcome(error: DurlogError, outcome: FailureOutcome): Durlog
     error.code === 'ERR_DURLOG_STALLED'
       ? 'the record is stored and not acknowledged'
       : 'the record may or may not be stored'
-  const { errno, syscall, path, offset, ownerPid } = error
-  return new DurlogError(
-    error.code,
-    `${error.message}; ${outcome === 'unknown' ? unknown : 'the record was not written'}`,
-    {
-      ...(errno !== undefined && { errno }),
-      ...(syscall !== undefined && { syscall }),
-      ...(path !== undefined && { path }),
-      ...(offset !== undefined && { offset }),
-      ...(ownerPid !== undefined && { ownerPid }),
-      outcome,
-      cause: error,
-    },
-  )
+  return becauseOf(error, `${error.message}; ${outcome === 'unknown' ? unknown : 'the record was not written'}`, {
+    outcome,
+  })
+}
+
+/** An error with the code and the details of `cause`, and another message. */
+export function becauseOf(cause: DurlogError, message: string, more: DurlogErrorDetails = {}): DurlogError {
+  const { errno, syscall, path, offset, ownerPid } = cause
+  return new DurlogError(cause.code, message, {
+    ...(errno !== undefined && { errno }),
+    ...(syscall !== undefined && { syscall }),
+    ...(path !== undefined && { path }),
+    ...(offset !== undefined && { offset }),
+    ...(ownerPid !== undefined && { ownerPid }),
+    ...more,
+    cause,
+  })
 }
 
 /** Codes that report a lack of resources. The append has written nothing, and the caller may repeat it. */

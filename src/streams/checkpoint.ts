@@ -2,7 +2,7 @@
  * Makes checkpoints, which move records from the main log to the streams' files. See docs/STREAMS.md, "Checkpoints".
  */
 import { setImmediate } from 'node:timers'
-import { DurlogError, ofFileSystem } from '../errors.js'
+import { DurlogError, isCode, ofFileSystem } from '../errors.js'
 import { AlignedMemory } from './aligned-memory.js'
 import type { CatalogChange, CatalogHead } from './catalog-records.js'
 import { FileRepair, type StepHook } from './file-repair.js'
@@ -47,8 +47,8 @@ export interface CheckpointContext extends Pick<OpenFolder, 'log' | 'catalog' | 
 /** Makes checkpoints, one at a time. */
 export class Checkpointer {
   /**
-   * Set by a failed sync of a file. The system may have discarded the pages that it could not write, and a later sync
-   * would not report that.
+   * Set by a failed sync of a file or of a log. The system may have discarded the pages that it could not write, and a
+   * later sync would not report that.
    */
   latched: DurlogError | undefined
   readonly #context: CheckpointContext
@@ -97,7 +97,10 @@ export class Checkpointer {
       }
       table.memTable.releaseBefore(position)
     } catch (error) {
-      throw ofFileSystem(error)
+      const failure = ofFileSystem(error)
+      // The main log and the catalog stay latched, so the next checkpoint would write the files in vain.
+      if (isCode(failure, 'ERR_DURLOG_SYNC_FAILED') || isCode(failure, 'ERR_DURLOG_LATCHED')) this.latched ??= failure
+      throw failure
     } finally {
       table.endCheckpoint()
     }

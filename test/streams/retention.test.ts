@@ -1,7 +1,7 @@
 /** Streams with retention: limits, reading, forks, restarts, and files. */
 import { existsSync, readdirSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import type { Stream, Streams } from '../../src/streams/index.js'
 import { MemTable } from '../../src/streams/mem-table.js'
 import { defaultMeta } from '../../src/streams/meta.js'
@@ -103,6 +103,26 @@ test('with maxAgeMs, older records are removed, also if all records are older', 
   expect(await old.append(100)).toMatchObject({ seq: 100 })
   await streams.checkpoint()
   expect(await values(old.read())).toEqual([100])
+})
+
+test('if the clock is set back or forward and back, timestamps do not decrease, and no record is removed too early', async () => {
+  vi.useFakeTimers({ toFake: ['Date'] })
+  onTestFinished(() => void vi.useRealTimers())
+  const { streams, reopen } = await scratchStreams()
+  await streams.stream('s').create({ retention: { maxAgeMs: '7d' } })
+  const nowMs = Date.now()
+  const yearMs = 365 * 86_400_000
+  let again = streams
+  for (const [round, clockMs] of [nowMs, nowMs - yearMs, nowMs, nowMs + yearMs, nowMs, nowMs + 86_400_000].entries()) {
+    vi.setSystemTime(clockMs)
+    again = await reopen()
+    await append(again.stream('s'), round * 20, round * 20 + 20)
+    await settle(again)
+    const records = await all(again.stream('s').read())
+    // The clock is a year later in round 3, so the earlier records are too old from then on.
+    expect(records.map(({ value }) => value)).toEqual(numbers(round < 3 ? 0 : 60, round * 20 + 20))
+    expect(records.map(({ timestamp }) => timestamp)).toEqual(records.map(() => (round < 3 ? nowMs : nowMs + yearMs)))
+  }
 })
 
 test('with maxAgeMs, records of a stream without appends are removed', async () => {
