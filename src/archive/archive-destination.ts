@@ -283,7 +283,7 @@ export class ArchiveDestination implements Destination {
 function tooLateError(dir: string, next: number): DurlogError {
   return new DurlogError(
     'ERR_DURLOG_DESTINATION_GAP',
-    `the archive would lack the records before ${next}, which the log in ${dir} has trimmed: archive a folder of streams from its first record on`,
+    `the archive would lack the records before ${next}, which a checkpoint has removed from the log in ${dir}: copy the streams into a new folder, and archive it from its first record on`,
     { lostFirst: 0, lostLast: next - 1 },
   )
 }

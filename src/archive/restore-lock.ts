@@ -1,4 +1,5 @@
 /** Prevents two restores from writing to one folder: each must open a small log in the folder, whose lock is exclusive. */
+import { existsSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { DurlogError, isCode } from '../errors.js'
@@ -28,6 +29,15 @@ export class RestoreLock {
         { path: folder, ...(ownerPid !== undefined && { ownerPid }) },
       )
     }
+  }
+
+  /** Removes the lock of a restore that was killed after it had finished. */
+  static async removeLeft(folder: string): Promise<void> {
+    const path = join(folder, LOCK_FOLDER)
+    if (!existsSync(path)) return
+    // Without a log, the folder is not the lock of a restore. If it is locked, the restore still runs.
+    const log = await open(path, { create: false }).catch(() => undefined)
+    if (log !== undefined) await new RestoreLock(path, log).release()
   }
 
   async release(): Promise<void> {

@@ -62,7 +62,12 @@ export class ArchiveRestore {
   }
 
   async run(): Promise<RestoreArchiveReport> {
-    enterFolder(this.#folder)
+    try {
+      enterFolder(this.#folder)
+    } catch (error) {
+      await RestoreLock.removeLeft(this.#folder)
+      throw error
+    }
     const lock = await RestoreLock.take(this.#folder)
     try {
       // Checked again with the lock: another restore may have finished meanwhile.

@@ -1,11 +1,11 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { readdirSync, statSync, truncateSync, writeFileSync } from 'node:fs'
+import { existsSync, readdirSync, statSync, truncateSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
 import { restoreArchive } from '../../src/archive/index.js'
-import { type Log, verify } from '../../src/index.js'
+import { type Log, open, verify } from '../../src/index.js'
 import { archiveAll, plainRecords, plainRecordsIn, store } from '../fixtures/archive.js'
 import { codeOf, openUntilDone, scratchDir, scratchLog } from '../fixtures/scratch.js'
 
@@ -230,6 +230,24 @@ test('a second restore into a folder is refused while the first one runs, and le
   for (const code of refused) expect(['ERR_DURLOG_LOCKED', 'ERR_DURLOG_NOT_EMPTY']).toContain(code)
   expect(await plainRecordsIn(dir)).toEqual(await plainRecords(log))
   expect(readdirSync(dir).filter((name) => name.startsWith('restoring'))).toEqual([])
+})
+
+test('the lock of a restore that was killed after it had finished is removed by the next one, which leaves the log alone', async () => {
+  const s3 = await store()
+  const log = await scratchLog(SMALL)
+  await append(log, 10)
+  await archiveAll(log, s3)
+  const dir = join(scratchDir(), 'restored')
+  await restoreArchive(dir, s3.access)
+  const lock = join(dir, 'restoring.lock')
+  await (await open(lock)).close()
+  const held = await open(lock)
+  expect(await codeOf(restoreArchive(dir, s3.access))).toBe('ERR_DURLOG_NOT_EMPTY')
+  expect(existsSync(lock)).toBe(true)
+  await held.close()
+  expect(await codeOf(restoreArchive(dir, s3.access))).toBe('ERR_DURLOG_NOT_EMPTY')
+  expect(existsSync(lock)).toBe(false)
+  expect(await plainRecordsIn(dir)).toEqual(await plainRecords(log))
 })
 
 test('a file in place of the folder is refused', async () => {

@@ -74,7 +74,7 @@ test('a stream with retention is restored with its newest records', async () => 
   expect(found).toEqual(Array.from({ length: 101 - firstSeq }, (_, at) => firstSeq + at))
 })
 
-test('streams whose first records were removed from the log are refused', async () => {
+test('streams whose first records were removed from the log are refused, and their copy in a new folder is archived', async () => {
   const s3 = await store()
   const dir = join(scratchDir(), 'streams')
   const { openStore } = await import('../../src/streams/open-store.js')
@@ -86,4 +86,22 @@ test('streams whose first records were removed from the log are refused', async 
   const log = await openUntilDone(join(dir, 'log'), { readOnly: true })
   expect(log.firstSeq).toBeGreaterThan(0)
   expect(await codeOf(archiveAll(log, s3))).toBe('ERR_DURLOG_DESTINATION_GAP')
+  const copied = join(scratchDir(), 'copied')
+  const copy = await openStreams(copied)
+  onTestFinished(() => copy.close())
+  const copiedLog = await openUntilDone(join(copied, 'log'), { readOnly: true })
+  const made = archiver(copiedLog, s3)
+  const values: unknown[] = []
+  for await (const { value } of streams.stream('long').read()) {
+    values.push(value)
+    await copy.stream('long').append(value)
+  }
+  await copy.checkpoint()
+  await made.idle()
+  const restoredStreams = await openStreams(await restored(s3))
+  onTestFinished(() => restoredStreams.close())
+  const found: unknown[] = []
+  for await (const { value } of restoredStreams.stream('long').read()) found.push(value)
+  expect(found).toEqual(values)
+  expect(found).toHaveLength(301)
 })
