@@ -39,6 +39,8 @@ interface Call {
   sha256?: string
   /** The expected length of the response's body, for the timeout. */
   bytes?: number
+  /** The memory for the response's body. */
+  into?: Buffer | undefined
 }
 
 export class Bucket {
@@ -80,11 +82,23 @@ export class Bucket {
       : new StoreFailure(message, 404)
   }
 
-  /** Reads an object, or `length` bytes of it from `offset`. Undefined if there is no such object. */
-  async get(key: string, range?: { offset: number; length: number }): Promise<StoredObject | undefined> {
+  /**
+   * Reads an object, or `length` bytes of it from `offset`, into the memory `into` if that is given. Undefined if there is no
+   * such object.
+   */
+  async get(
+    key: string,
+    range?: { offset: number; length: number; into?: Buffer | undefined },
+  ): Promise<StoredObject | undefined> {
     const headers: Record<string, string> =
       range === undefined ? {} : { range: `bytes=${range.offset}-${range.offset + range.length - 1}` }
-    const response = await this.#call({ method: 'GET', key, headers, bytes: range?.length ?? 2 ** 26 })
+    const response = await this.#call({
+      method: 'GET',
+      key,
+      headers,
+      bytes: range?.length ?? 2 ** 26,
+      into: range?.into,
+    })
     if (response.status === 404) return undefined
     const { length } = response.body
     if (range !== undefined && length !== range.length)
@@ -148,7 +162,7 @@ export class Bucket {
 
   /** Sends a request. Returns the response if it is a success, or 404 for a key; throws otherwise. */
   async #call(call: Call): Promise<WireAnswer> {
-    const { method, key, body, bytes = 0 } = call
+    const { method, key, body, bytes = 0, into } = call
     const request = `${method} ${this.urlOf(key)}`
     const ms = this.#options.timeoutMs + ((bytes + (body?.length ?? 0)) * 1000) / SLOWEST_BYTES_PER_SECOND
     const timeout = AbortSignal.timeout(Math.ceil(ms))
@@ -156,7 +170,7 @@ export class Bucket {
     const signed = await this.#sign(call)
     let response: WireAnswer
     try {
-      response = await (body instanceof PieceThread ? body.send(signed, signal) : send(signed, body, signal))
+      response = await (body instanceof PieceThread ? body.send(signed, signal) : send(signed, body, signal, into))
     } catch (error) {
       this.#signal?.throwIfAborted()
       // If Node fails to connect to any of several addresses, its error has a code but no message.

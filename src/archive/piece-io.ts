@@ -59,23 +59,31 @@ export function hashNow(bytes: Uint8Array): string {
 }
 
 /**
- * Sends `request` and returns the response. Does not follow redirects, because another location needs another signature. Uses
+ * Sends `request` and returns the response, whose body is in the memory `into` if that is given. Does not follow redirects, because another location needs another signature. Uses
  * `http.request`, because `fetch` copies the body several times, which costs seven times as much processor time.
  */
 export function send(
   { method, url, headers }: WireRequest,
   body: Uint8Array | undefined,
   signal: AbortSignal,
+  into?: Buffer,
 ): Promise<WireAnswer> {
   const { request } = url.startsWith('https:') ? https : http
   return new Promise((resolve, reject) => {
     const sent = request(url, { method, headers, signal }, (response) => {
       const chunks: Buffer[] = []
-      response.on('data', (chunk: Buffer) => chunks.push(chunk))
+      let length = 0
+      response.on('data', (chunk: Buffer) => {
+        if (into === undefined) chunks.push(chunk)
+        else chunk.copy(into, length)
+        length += chunk.length
+      })
       response.on('error', reject)
       response.on('end', () => {
         const { statusCode = 0, headers: given } = response
-        resolve({ status: statusCode, headers: given, body: Buffer.concat(chunks) })
+        if (into !== undefined && length > into.length) return reject(new Error(`the response has ${length} bytes`))
+        const found = into === undefined ? Buffer.concat(chunks) : into.subarray(0, length)
+        resolve({ status: statusCode, headers: given, body: found })
       })
     })
     sent.on('error', (error) => reject(signal.aborted ? signal.reason : error))

@@ -1,4 +1,5 @@
 /** Reads objects in order, with several range requests in flight. */
+import { AlignedMemory } from '../streams/aligned-memory.js'
 import type { Bucket, StoredObject } from './bucket.js'
 import type { PieceEntry } from './manifest.js'
 
@@ -28,19 +29,33 @@ function* requestsFor(entries: readonly PieceEntry[]): Generator<Request> {
   }
 }
 
-/** Yields the ranges of `entries` in order. */
+/** Memory for the ranges, which is used again, because the garbage collector would work as long as the requests. */
+function memoryFor(entries: readonly PieceEntry[]): Buffer[] {
+  const ranges = entries.reduce((sum, { bytes }) => sum + Math.ceil(bytes / RANGE_BYTES), 0)
+  const count = Math.min(ranges, IN_FLIGHT + 1)
+  const aligned = new AlignedMemory().take(count * RANGE_BYTES)
+  const memory = aligned ?? Buffer.allocUnsafeSlow(count * RANGE_BYTES)
+  return Array.from({ length: count }, (_, at) => memory.subarray(at * RANGE_BYTES, (at + 1) * RANGE_BYTES))
+}
+
+/**
+ * Yields the ranges of `entries` in order. The body of a range is valid until the next range is requested; it is
+ * page-aligned if the runtime can provide such memory.
+ */
 export async function* readRanges(bucket: Bucket, entries: readonly PieceEntry[]): AsyncGenerator<PieceRange> {
-  const waiting: { request: Request; answer: Promise<StoredObject | undefined> }[] = []
+  const waiting: { request: Request; into: Buffer; answer: Promise<StoredObject | undefined> }[] = []
+  const free = memoryFor(entries)
   const requests = requestsFor(entries)
   const fill = (): void => {
     while (waiting.length < IN_FLIGHT) {
       const next = requests.next()
       if (next.done === true) return
       const { entry, offset, length } = next.value
-      const answer = bucket.get(entry.key, { offset, length })
+      const into = free.pop() as Buffer
+      const answer = bucket.get(entry.key, { offset, length, into })
       // Awaited later: a rejection before that must not count as unhandled.
       answer.catch(() => {})
-      waiting.push({ request: next.value, answer })
+      waiting.push({ request: next.value, into, answer })
     }
   }
   fill()
@@ -48,5 +63,6 @@ export async function* readRanges(bucket: Bucket, entries: readonly PieceEntry[]
     fill()
     const { entry, offset, length } = first.request
     yield { entry, offset, object: await first.answer, isLast: offset + length === entry.bytes }
+    free.push(first.into)
   }
 }
