@@ -11,11 +11,6 @@ const MOST_FILES = 8
 const SEPARATE = new Set([
   // In one file with the sources that it calls, gcc takes minutes to optimize it.
   'src-native/log/commit_cycle.cc',
-  // Each of these defines a name in an unnamed namespace that another file of the same folder defines too.
-  'src-native/cursor/cut_list.cc',
-  'src-native/segment/segment.cc',
-  'src-native/shared/members_lock.cc',
-  'src-native/shared/shared_trim_job.cc',
   // It defines a macro that must precede the first system header.
   'src-native/platform/windows_random.cc',
 ])

@@ -53,8 +53,9 @@ function includesOf(file) {
 
 /**
  * Returns `sources` with their compiler flags, for a program that enables the test steps and, if `standIns` names a
- * folder, uses its headers in place of the headers of src-native with the same names. Sources that include none of these
- * headers get exactly `flags`, so that programs share their objects.
+ * folder, uses its headers in place of the headers of src-native with the same names. All sources of a folder get the same
+ * flags, so that they can be compiled in the same batches. Folders that include none of these headers get exactly `flags`,
+ * so that programs share their objects.
  */
 export function withTestHooks(sources, flags, standIns = undefined) {
   const replaced =
@@ -63,8 +64,13 @@ export function withTestHooks(sources, flags, standIns = undefined) {
       : readdirSync(standIns, { recursive: true })
           .filter((name) => name.endsWith('.h'))
           .map((name) => join('src-native', name))
+  const included = new Map()
+  for (const source of sources) {
+    const folder = dirname(source)
+    included.set(folder, new Set([...(included.get(folder) ?? []), ...includesOf(source)]))
+  }
   return sources.map((source) => {
-    const includes = includesOf(source)
+    const includes = included.get(dirname(source))
     const own = [
       ...(replaced.some((header) => includes.has(header)) ? [`-I${standIns}`] : []),
       ...(includes.has(STEPS.header) ? [STEPS.flag] : []),

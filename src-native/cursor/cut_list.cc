@@ -13,57 +13,57 @@
 namespace durlog {
 namespace {
 
-constexpr size_t kVersionAt = 8;
-constexpr size_t kCountAt = 12;
-constexpr size_t kUuidAt = 16;
-constexpr size_t kGenerationAt = 32;
-constexpr size_t kEntriesAt = 40;
+constexpr size_t kCutsVersionAt = 8;
+constexpr size_t kCutsCountAt = 12;
+constexpr size_t kCutsUuidAt = 16;
+constexpr size_t kCutsGenerationAt = 32;
+constexpr size_t kCutsEntriesAt = 40;
 constexpr size_t kEntryBytes = 16;
-constexpr size_t kCrcAt = kCutsSlotBytes - 4;
-constexpr size_t kPendingAt = kCrcAt - 4;
-static_assert(kEntriesAt + kMaxCuts * kEntryBytes <= kPendingAt, "a slot holds every cut");
+constexpr size_t kCutsCrcAt = kCutsSlotBytes - 4;
+constexpr size_t kCutsPendingAt = kCutsCrcAt - 4;
+static_assert(kCutsEntriesAt + kMaxCuts * kEntryBytes <= kCutsPendingAt, "a slot holds every cut");
 
 using CutsFile = std::array<uint8_t, kCutsFileBytes>;
 
 void EncodeCuts(const LogUuid& uuid, const CutList& list, uint8_t* to) {
   std::memset(to, 0, kCutsSlotBytes);
   Store64(to, kCutsMagic);
-  Store32(to + kVersionAt, kCutsVersion);
-  Store32(to + kCountAt, static_cast<uint32_t>(list.entries.size()));
-  std::memcpy(to + kUuidAt, uuid.data(), uuid.size());
-  Store64(to + kGenerationAt, list.generation);
-  uint8_t* at = to + kEntriesAt;
+  Store32(to + kCutsVersionAt, kCutsVersion);
+  Store32(to + kCutsCountAt, static_cast<uint32_t>(list.entries.size()));
+  std::memcpy(to + kCutsUuidAt, uuid.data(), uuid.size());
+  Store64(to + kCutsGenerationAt, list.generation);
+  uint8_t* at = to + kCutsEntriesAt;
   for (const CutList::Entry& entry : list.entries) {
     Store64(at, entry.generation);
     Store64(at + 8, entry.next_seq);
     at += kEntryBytes;
   }
-  Store32(to + kPendingAt, list.pending);
-  Store32(to + kCrcAt, Crc32c(0, to, kCrcAt));
+  Store32(to + kCutsPendingAt, list.pending);
+  Store32(to + kCutsCrcAt, Crc32c(0, to, kCutsCrcAt));
 }
 
 bool IsWhole(const uint8_t* slot) {
-  return Load64(slot) == kCutsMagic && Load32(slot + kCrcAt) == Crc32c(0, slot, kCrcAt) &&
-         Load32(slot + kCountAt) <= kMaxCuts &&
-         Load32(slot + kPendingAt) <= Load64(slot + kGenerationAt);
+  return Load64(slot) == kCutsMagic && Load32(slot + kCutsCrcAt) == Crc32c(0, slot, kCutsCrcAt) &&
+         Load32(slot + kCutsCountAt) <= kMaxCuts &&
+         Load32(slot + kCutsPendingAt) <= Load64(slot + kCutsGenerationAt);
 }
 
 CutList DecodeCuts(const uint8_t* from) {
   CutList list;
-  list.generation = Load64(from + kGenerationAt);
-  list.pending = Load32(from + kPendingAt);
-  const uint8_t* at = from + kEntriesAt;
-  for (uint32_t i = 0; i < Load32(from + kCountAt); ++i, at += kEntryBytes) {
+  list.generation = Load64(from + kCutsGenerationAt);
+  list.pending = Load32(from + kCutsPendingAt);
+  const uint8_t* at = from + kCutsEntriesAt;
+  for (uint32_t i = 0; i < Load32(from + kCutsCountAt); ++i, at += kEntryBytes) {
     list.entries.push_back({Load64(at), Load64(at + 8)});
   }
   return list;
 }
 
 bool IsNewer(const uint8_t* slot, const uint8_t* other) {
-  const uint64_t generation = Load64(slot + kGenerationAt);
-  const uint64_t other_generation = Load64(other + kGenerationAt);
+  const uint64_t generation = Load64(slot + kCutsGenerationAt);
+  const uint64_t other_generation = Load64(other + kCutsGenerationAt);
   if (generation != other_generation) return generation > other_generation;
-  return Load32(slot + kPendingAt) < Load32(other + kPendingAt);
+  return Load32(slot + kCutsPendingAt) < Load32(other + kCutsPendingAt);
 }
 
 // The slot with the newer list; null if neither is whole.
@@ -97,8 +97,8 @@ Status Damaged(const Directory& directory) {
 Result<CutList> ListIn(const CutsFile& bytes, const Directory& directory, const LogUuid& uuid) {
   const uint8_t* const slot = NewestSlot(bytes);
   if (slot == nullptr) return Damaged(directory);
-  if (std::memcmp(slot + kUuidAt, uuid.data(), uuid.size()) != 0) return CutList{};
-  if (Load32(slot + kVersionAt) > kCutsVersion) {
+  if (std::memcmp(slot + kCutsUuidAt, uuid.data(), uuid.size()) != 0) return CutList{};
+  if (Load32(slot + kCutsVersionAt) > kCutsVersion) {
     return Status::Error(Code::kVersion, "was written by a newer version of durlog")
         .WithPath(directory.PathOf(kCutsName));
   }
@@ -206,12 +206,12 @@ Status FinishCuts(File& file) {
   CutsFile bytes;
   DURLOG_ASSIGN_OR_RETURN(const size_t read, file.ReadAt(0, bytes.data(), bytes.size()));
   const uint8_t* const slot = read == bytes.size() ? NewestSlot(bytes) : nullptr;
-  if (slot == nullptr || Load32(slot + kVersionAt) > kCutsVersion) return Status::Ok();
+  if (slot == nullptr || Load32(slot + kCutsVersionAt) > kCutsVersion) return Status::Ok();
   CutList list = DecodeCuts(slot);
   if (list.pending == 0) return Status::Ok();
   list.pending = 0;
   LogUuid uuid;
-  std::memcpy(uuid.data(), slot + kUuidAt, uuid.size());
+  std::memcpy(uuid.data(), slot + kCutsUuidAt, uuid.size());
   return StoreCuts(file, uuid, list, &bytes);
 }
 

@@ -9,7 +9,7 @@
 namespace durlog {
 namespace {
 
-constexpr size_t kZeroStepBytes = 4u << 20;
+constexpr size_t kZeroWriteBytes = 4u << 20;
 
 // kNone if the file system cannot allocate.
 Result<Preallocation> AllocateBlocks(File& file, uint64_t bytes) {
@@ -19,10 +19,10 @@ Result<Preallocation> AllocateBlocks(File& file, uint64_t bytes) {
   return Preallocation::kFallocate;
 }
 
-Status WriteZeros(File& file, const AlignedBuffer& zeros, uint64_t begin, uint64_t end) {
+Status WriteZeros(File& file, const AlignedBuffer& block, uint64_t begin, uint64_t end) {
   while (begin < end) {
-    const size_t step = static_cast<size_t>(std::min<uint64_t>(kZeroStepBytes, end - begin));
-    DURLOG_RETURN_IF_ERROR(file.WriteAt(begin, zeros.data(), step));
+    const size_t step = static_cast<size_t>(std::min<uint64_t>(kZeroWriteBytes, end - begin));
+    DURLOG_RETURN_IF_ERROR(file.WriteAt(begin, block.data(), step));
     begin += step;
   }
   return Status::Ok();
@@ -33,22 +33,22 @@ Status WriteZeros(File& file, const AlignedBuffer& zeros, uint64_t begin, uint64
 // folios, and a store of one byte would write a whole folio back.
 Status ZeroSegment(Directory& directory, File& file, const std::string& name, uint64_t bytes,
                    uint32_t direct_alignment) {
-  AlignedBuffer zeros;
-  if (!zeros.Reserve(kZeroStepBytes, 0)) {
+  AlignedBuffer block;
+  if (!block.Reserve(kZeroWriteBytes, 0)) {
     return Status::Error(Code::kOutOfMemory, "no memory for a block of zeros");
   }
-  std::memset(zeros.data(), 0, kZeroStepBytes);
+  std::memset(block.data(), 0, kZeroWriteBytes);
   std::unique_ptr<File> direct;
   if (direct_alignment != 0) {
     Result<std::unique_ptr<File>> opened = directory.Open(name, OpenMode::kDirect);
     if (opened.ok()) direct = std::move(*opened);
   }
-  if (!direct) return WriteZeros(file, zeros, kSegmentHeaderBytes, bytes);
+  if (!direct) return WriteZeros(file, block, kSegmentHeaderBytes, bytes);
   const uint64_t begin = std::min(AlignUp(kSegmentHeaderBytes, direct_alignment), bytes);
   const uint64_t end = std::max(AlignDown(bytes, direct_alignment), begin);
-  DURLOG_RETURN_IF_ERROR(WriteZeros(file, zeros, kSegmentHeaderBytes, begin));
-  DURLOG_RETURN_IF_ERROR(WriteZeros(*direct, zeros, begin, end));
-  DURLOG_RETURN_IF_ERROR(WriteZeros(file, zeros, end, bytes));
+  DURLOG_RETURN_IF_ERROR(WriteZeros(file, block, kSegmentHeaderBytes, begin));
+  DURLOG_RETURN_IF_ERROR(WriteZeros(*direct, block, begin, end));
+  DURLOG_RETURN_IF_ERROR(WriteZeros(file, block, end, bytes));
   return direct->Close();
 }
 

@@ -12,7 +12,7 @@ namespace {
 
 // How often to try again if an exclusive lock may be released soon.
 constexpr int kLastMemberPauses = 20;
-constexpr uint64_t kPauseMicros = 1000;
+constexpr uint64_t kJoinPauseMicros = 1000;
 
 }  // namespace
 
@@ -22,7 +22,7 @@ Status JoinLock::Take(uint64_t wait_ms) {
     DURLOG_ASSIGN_OR_RETURN(held_, member_.page().TryLock(PageLock::kJoin));
     if (held_) return Status::Ok();
     if (member_.file_system().MonotonicMicros() - begin >= wait_ms * 1000) break;
-    SleepMicros(kPauseMicros);
+    SleepMicros(kJoinPauseMicros);
   }
   const int64_t pid = member_.page().OtherOwnerOf(PageLock::kJoin).value_or(0);
   return Status::Error(Code::kLocked,
@@ -42,7 +42,7 @@ Result<bool> TakeAsFirst(File& lock) {
     if (first || pauses == kLastMemberPauses) return first;
     DURLOG_ASSIGN_OR_RETURN(const std::optional<LockKind> others, lock.RangeLockOfOthers(0, 0));
     if (others == LockKind::kShared) return false;
-    SleepMicros(kPauseMicros);
+    SleepMicros(kJoinPauseMicros);
   }
 }
 

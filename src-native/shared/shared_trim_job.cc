@@ -14,7 +14,7 @@
 namespace durlog {
 namespace {
 
-constexpr uint64_t kPauseMicros = 1000;
+constexpr uint64_t kTrimPauseMicros = 1000;
 // The time to wait for a member that trims, in stalls: removing files takes longer than storing a
 // record.
 constexpr uint64_t kTrimStalls = 5;
@@ -73,7 +73,7 @@ Status SharedTrimJob::Trim() {
     if (cancelled()) return Status::Ok();
     const uint64_t waited = member_->file_system().MonotonicMicros() - begin;
     if (waited >= uint64_t{stall_ms_} * 1000 * kTrimStalls) break;
-    SleepMicros(kPauseMicros);
+    SleepMicros(kTrimPauseMicros);
   }
   stall_ = Stall{page.OtherOwnerOf(PageLock::kTrim).value_or(0), page.Load(PageWord::kFirstSeq)};
   return Status::Error(Code::kStalled,

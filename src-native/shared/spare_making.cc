@@ -8,7 +8,7 @@
 namespace durlog {
 namespace {
 
-constexpr uint64_t kPauseMicros = 1000;
+constexpr uint64_t kSparePauseMicros = 1000;
 
 }  // namespace
 
@@ -64,7 +64,7 @@ Status SharedSpareJob::Make() {
       stalled_pid_ = member_->page().OtherOwnerOf(PageLock::kRotate);
       return Status::Ok();
     }
-    SleepMicros(kPauseMicros);
+    SleepMicros(kSparePauseMicros);
   }
 }
 

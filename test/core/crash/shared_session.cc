@@ -14,8 +14,8 @@ namespace durlog::crash {
 namespace {
 
 // How many ends of a session are tried, by the number of sessions that it continues.
-constexpr uint32_t kPointsAtDepth[] = {16, 2, 1, 0};
-constexpr int kMaxDepth = 3;
+constexpr uint32_t kSharedPointsAtDepth[] = {16, 2, 1, 0};
+constexpr int kSharedMaxDepth = 3;
 // A session whose workers need more turns than this hangs.
 constexpr int kMaxTurnsOfAll = 200'000;
 // The creation of a log is much the same each time, so few ends are tried in it.
@@ -26,7 +26,7 @@ constexpr uint64_t kRarityInRecovery = 25;
 SharedSession* g_session = nullptr;
 
 // Calls that change nothing, and calls during which this thread may hold a lock.
-bool OnlyReads(Call call) { return ChangesNothing(call) || call == Call::kNow; }
+bool OnlyReadsShared(Call call) { return ChangesNothing(call) || call == Call::kNow; }
 
 class MemberJob final : public Job {
  public:
@@ -83,7 +83,7 @@ SharedSession::SharedSession(Explorer* explorer, SimulatedDisk* disk, const Scen
       trail_(parent == nullptr ? nullptr : &parent->trail_),
       random_(seed),
       crashes_(Mix(seed)),
-      points_left_(kPointsAtDepth[std::min(trail_.depth(), kMaxDepth)]),
+      points_left_(kSharedPointsAtDepth[std::min(trail_.depth(), kSharedMaxDepth)]),
       rarity_(crashes_.Between(8, 100)),
       ledger_(ledger),
       workers_(Mix(seed + 1), scenario.percent_jobs_at_once, scenario.percent_switch,
@@ -240,7 +240,7 @@ std::string SharedSession::LookAtCopy(Survived survived, bool* exists, Listing* 
 }
 
 void SharedSession::OnCall(Call call) {
-  if (OnlyReads(call)) return;
+  if (OnlyReadsShared(call)) return;
   TryEnd(crash::NameOf(call));
   workers_.AtCall();
 }
