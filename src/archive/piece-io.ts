@@ -59,8 +59,9 @@ export function hashNow(bytes: Uint8Array): string {
 }
 
 /**
- * Sends `request` and returns the response, whose body is in the memory `into` if that is given. Does not follow redirects, because another location needs another signature. Uses
- * `http.request`, because `fetch` copies the body several times, which costs seven times as much processor time.
+ * Sends `request` and returns the response, whose body is in the memory `into` if that is given. Does not follow redirects,
+ * because another location needs another signature. Uses `http.request`, because `fetch` copies the body several times,
+ * which costs seven times as much processor time.
  */
 export function send(
   { method, url, headers }: WireRequest,
