@@ -106,7 +106,9 @@ bool OverflowThreads::WaitForWork(std::unique_lock<std::mutex>* lock) {
   watching_ = true;
   bool needed = true;
   if (!watched_.empty()) {
-    watcher_wakes_.wait_until(*lock, watched_.front().due);
+    // A copy: other threads may remove the entry during the wait.
+    const auto due = watched_.front().due;
+    watcher_wakes_.wait_until(*lock, due);
   } else if (quiet_ < kQuietRounds) {
     ++quiet_;
     watcher_wakes_.wait_for(*lock, kGrace);
