@@ -155,8 +155,12 @@ export class Bucket {
           status,
         )
       yield xml
+      if (textOf(xml, 'IsTruncated') !== 'true') return
       token = textOf(xml, 'NextContinuationToken')
-      if (textOf(xml, 'IsTruncated') !== 'true' || token === undefined) return
+      if (token === undefined)
+        throw new StoreFailure(
+          `listing ${this.urlOf(prefix)}: the response is truncated, but does not name the next page`,
+        )
     }
   }
 

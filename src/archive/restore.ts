@@ -130,6 +130,9 @@ export class ArchiveRestore {
     const entries = await wantedPieces(manifest, files.next, this.#options)
     const [first] = entries
     if (first === undefined) return
+    // A piece without a byte has no range that would be checked.
+    const empty = entries.find(({ bytes }) => !(bytes > 0))
+    if (empty !== undefined) throw damaged(this.#bucket.urlOf(empty.key))
     const total = this.#bytes + entries.reduce((sum, { bytes }) => sum + bytes, 0)
     const report = (): void => this.#options.onProgress(this.#bytes, total)
     // Other processes may read a replica, so its pieces are checked before they are written. A piece whose beginning is already

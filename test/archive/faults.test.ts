@@ -217,3 +217,32 @@ test('an object that was changed or removed is noticed by a restore', async () =
   s3.objects.delete(key)
   expect(await codeOf(restored(s3))).toBe('ERR_DURLOG_DESTINATION_GAP')
 })
+
+test.each(['first', 'last'])(
+  'the %s object without a byte is noticed by a restore, and no shorter log is restored',
+  async (which) => {
+    const s3 = await store()
+    const log = await scratchLog(SMALL)
+    await append(log, 800)
+    await archiveAll(log, s3)
+    const key = s3
+      .keys()
+      .filter((name) => SEGMENTS.test(name))
+      .at(which === 'first' ? 0 : -1) as string
+    const intact = s3.objects.get(key) as NonNullable<ReturnType<typeof s3.objects.get>>
+    s3.objects.set(key, { ...intact, body: Buffer.alloc(0) })
+    expect(await codeOf(restored(s3))).toBe('ERR_DURLOG_CORRUPT')
+  },
+)
+
+test('a list that ends without its continuation is not taken for the whole archive', async () => {
+  const s3 = await store()
+  const log = await scratchLog(SMALL)
+  for (let round = 0; round < 3; round++) {
+    await append(log, 10)
+    await archiveAll(log, s3)
+  }
+  s3.pageSize = 2
+  s3.withoutTokens = true
+  expect(await codeOf(restored(s3, { retryForMs: 1 }))).toBe('ERR_DURLOG_DESTINATION_UNREACHABLE')
+})
