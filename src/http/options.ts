@@ -116,7 +116,7 @@ export function resolveServerOptions(options: unknown): ResolvedServerOptions {
   if (typeof host !== 'string') throw invalidArgument(`host must be an address or a name; got ${shown(host)}`)
   return {
     host,
-    port: whole('port', port, { min: 0, max: 65_535, unit: 'ports' }, DEFAULT_PORT),
+    port: whole('port', port, { min: 0, max: 65_535 }, DEFAULT_PORT),
     tls: tls === undefined ? undefined : checkTls(tls),
     maxConnections: whole('maxConnections', maxConnections, { min: 1, max: 2 ** 20, unit: 'connections' }, 25_000),
     ui: flag('ui', ui, false),

@@ -36,8 +36,8 @@ export function levelCode(durability: Durability): number {
 
 /** Checks a seq. Throws ERR_DURLOG_INVALID_ARGUMENT. */
 export function checkSeq(name: string, seq: unknown, min = 0): void {
-  whole(name, seq, { min, max: Number.MAX_SAFE_INTEGER - 1, unit: 'records' }, 0)
-  if (seq === undefined) throw invalidArgument(`${name} must be a seq; got undefined`)
+  whole(name, seq, { min, max: Number.MAX_SAFE_INTEGER - 1 }, 0)
+  if (seq === undefined) throw invalidArgument(`${name} must be a whole number; got undefined`)
 }
 
 /** Checks the position of a snapshot. Allows further properties, so that a caller can pass an object that also holds its state. */

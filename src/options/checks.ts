@@ -6,7 +6,8 @@ import { parseBytes, parseMicros, parseMillis } from './amounts.js'
 export function shown(value: unknown): string {
   if (typeof value === 'string') return JSON.stringify(value.length > 40 ? `${value.slice(0, 40)}…` : value)
   if (typeof value === 'function') return 'a function'
-  if (Array.isArray(value)) return 'an array'
+  if (typeof value === 'bigint') return `${value}n`
+  if (Array.isArray(value)) return value.length === 0 ? 'an empty array' : `an array of ${value.length}`
   if (typeof value === 'object' && value !== null) return 'an object'
   return String(value)
 }
@@ -20,7 +21,8 @@ export function choice<T extends string>(name: string, value: unknown, allowed: 
 export interface Range {
   min: number
   max: number
-  unit: string
+  /** The name of what the number counts. Omitted if the number is a seq or another name of a thing. */
+  unit?: string
   multipleOf?: number
 }
 
@@ -35,7 +37,7 @@ const TEXTS: Readonly<Record<string, { parse: (text: string) => number | undefin
 export function whole(name: string, value: unknown, range: Range, preset: number): number {
   if (value === undefined) return preset
   const { min, max, unit, multipleOf = 1 } = range
-  const texts = TEXTS[unit]
+  const texts = unit === undefined ? undefined : TEXTS[unit]
   const amount = typeof value === 'string' ? texts?.parse(value) : value
   if (
     typeof amount === 'number' &&
@@ -46,9 +48,10 @@ export function whole(name: string, value: unknown, range: Range, preset: number
   )
     return amount
   const multiple = multipleOf === 1 ? '' : `, a multiple of ${multipleOf}`
+  const counted = unit === undefined ? '' : ` of ${unit}`
   const text = texts === undefined ? '' : `, or text such as ${texts.examples}`
   throw invalidArgument(
-    `${name} must be a whole number of ${unit} from ${min} to ${max}${multiple}${text}; got ${shown(value)}`,
+    `${name} must be a whole number${counted} from ${min} to ${max}${multiple}${text}; got ${shown(value)}`,
   )
 }
 

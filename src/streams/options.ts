@@ -53,9 +53,8 @@ const CREATE_NAMES: readonly string[] = [
 const READ_NAMES: readonly string[] = ['from', 'follow', 'signal']
 const CURSOR_READ_NAMES: readonly string[] = ['follow', 'signal']
 const BATCH_MAX = 65_536
-/** Positions and seqs have 6 bytes in the files. */
-const SEQ_RANGE = { min: 0, max: 2 ** 48 - 1, unit: 'records' }
-const EPOCH_RANGE = { ...SEQ_RANGE, unit: 'epochs' }
+/** Positions, seqs and epochs have 6 bytes in the files. */
+const SEQ_RANGE = { min: 0, max: 2 ** 48 - 1 }
 const PRODUCER_ID_MAX_BYTES = 128
 const WRITER_SEQ_MAX_BYTES = 1024
 const CONTENT_TYPE_MAX_BYTES = 256
@@ -204,7 +203,7 @@ function resolveProducer(producer: unknown): Producer {
     throw invalidArgument(`producer must have an epoch and a seq; got ${shown(epoch)} and ${shown(seq)}`)
   return {
     id: checkedId,
-    epoch: whole('producer.epoch', epoch, EPOCH_RANGE, 0),
+    epoch: whole('producer.epoch', epoch, SEQ_RANGE, 0),
     seq: whole('producer.seq', seq, SEQ_RANGE, 0),
   }
 }
