@@ -57,7 +57,9 @@ export function toStoreError(response: ErrorResponse, renewable: boolean): Error
   if (status === 412) return new ConditionFailed(text)
   if (renewable && EXPIRED.includes(code)) return new StoreFailure(text, status)
   const final = finalCode(response)
-  return final === undefined ? new StoreFailure(text, status) : new DurlogError(final, `${text}${remedyOf(response)}`)
+  return final === undefined
+    ? new StoreFailure(text, status)
+    : new DurlogError(final, withRemedy(text, remedyOf(response)))
 }
 
 function finalCode({ status, code }: ErrorResponse): DurlogErrorCode | undefined {
@@ -70,11 +72,16 @@ function finalCode({ status, code }: ErrorResponse): DurlogErrorCode | undefined
   return undefined
 }
 
+/** The texts of most stores end with a full stop. */
+function withRemedy(text: string, remedy: string): string {
+  return remedy === '' ? text : `${text.replace(/\.$/, '')}. ${remedy}`
+}
+
 function remedyOf({ status, code, region }: ErrorResponse): string {
-  if (code === 'NoSuchBucket') return '. Create the bucket, or correct its name'
-  if (region !== undefined && (status === 301 || status === 307 || status === 400)) return `. Use the region ${region}`
-  if (status === 403) return '. Check the credentials, their permissions and the clock'
+  if (code === 'NoSuchBucket') return 'Create the bucket, or correct its name'
+  if (region !== undefined && (status === 301 || status === 307 || status === 400)) return `Use the region ${region}`
+  if (status === 403) return 'Check the credentials, their permissions and the clock'
   if (status === 501)
-    return '. The store does not support a request that the archive needs; run "durlog doctor" with its URL'
+    return 'The store does not support a request that the archive needs; run "durlog doctor" with its URL'
   return ''
 }

@@ -76,9 +76,11 @@ const ADVICE: Partial<Record<DurlogErrorCode, Advice>> = {
   ERR_DURLOG_NOT_FOUND: (has, { path }) =>
     path !== undefined && logFolder(path).hasStreams
       ? 'the folder contains streams, and their log is DIR/log; "durlog streams DIR ls" lists them'
-      : isOfStreams(has)
-        ? 'check the names; "durlog streams DIR append NAME" creates a folder of streams, and a stream'
-        : 'check the name of the folder; "durlog append DIR" creates a log',
+      : has('--uuid')
+        ? '' // The message of a restore names the source.
+        : isOfStreams(has)
+          ? 'check the names; "durlog streams DIR append NAME" creates a folder of streams, and a stream'
+          : 'check the name of the folder; "durlog append DIR" creates a log',
   ERR_DURLOG_NOT_A_LOG: (has) =>
     has('--log')
       ? 'name a new or empty folder, or a folder of streams; --log DIR serves a log'
@@ -86,6 +88,7 @@ const ADVICE: Partial<Record<DurlogErrorCode, Advice>> = {
         ? 'name a new or empty folder, or a folder of streams; "durlog stat DIR" describes a log'
         : 'name a new or empty folder, or the folder of a log',
   ERR_DURLOG_LOCKED: (has) => {
+    if (has('--max-streams')) return 'stop that process; or, if it shares the folder, serve with --shared too'
     if (isOfStreams(has))
       return 'that process has opened the folder with "exclusive", or as "durlog serve" without --shared: wait until it closes it, or stop it'
     const ways = [

@@ -117,7 +117,7 @@ function reportEvents(replication: Replication, report: Report): void {
     ),
   )
   replication.on('lagging', (lag) =>
-    report('lagging', { lag }, `${lag.records} records wait, the oldest for ${lag.ms} ms`),
+    report('lagging', { lag }, `${lag.records} records wait, the oldest for ${Math.round(lag.ms / 1000)} s`),
   )
 }
 

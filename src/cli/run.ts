@@ -53,7 +53,7 @@ export async function run(args: readonly string[]): Promise<number> {
         (failed) => reportFailure(failed, json),
       )
     // Commander has already printed the message.
-    if (json) reportFailure(new InputError(error.message, ExitCode.usage), json)
+    if (json) reportFailure(new InputError(error.message.replace(/^error: /, ''), ExitCode.usage), json)
     return ExitCode.usage
   }
 }

@@ -40,12 +40,14 @@ export async function findServer(servers: readonly ServerAddress[], options: Gre
   try {
     return await firstSuccess(tries, NEXT_SERVER_MS, options.signal)
   } catch (errors) {
-    throw firstRefusal((errors as unknown[]).map((error) => fromClientError(error, 'connecting')))
+    throw firstRefusal(errors as Error[])
   }
 }
 
 function firstRefusal(errors: readonly Error[]): Error {
-  const refusal = errors.find((error) => error instanceof DurlogError)
+  const refusal = errors
+    .map((error) => fromClientError(error, 'connecting'))
+    .find((error) => error instanceof DurlogError)
   return refusal ?? new Error([...new Set(errors.map(({ message }) => message))].join('; '), { cause: errors[0] })
 }
 

@@ -3,6 +3,7 @@ import { mkdirSync, readdirSync } from 'node:fs'
 import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
+import { toStoreError } from '../../src/archive/store-errors.js'
 import { judgeFlush } from '../../src/cli/doctor/flush.js'
 import { toFailure } from '../../src/cli/failure.js'
 import { DurlogError } from '../../src/errors.js'
@@ -42,6 +43,46 @@ test('a locked log: the advice names --shared and --wait only if the command has
   expect([append.code, append.stderr]).toEqual([75, expect.stringMatching(/--wait.*--shared/)])
   const repair = await durlogProcess(['repair', dir, '--apply'])
   expect([repair.code, repair.stderr]).toEqual([75, expect.not.stringMatching(/--wait|--shared/)])
+})
+
+test('a locked folder of streams: serve names no commands for logs', () => {
+  expect(advice('ERR_DURLOG_LOCKED', '--shared', '--max-streams')).toMatch(/^stop that process.*--shared too$/)
+})
+
+test('an archive that does not exist: restore does not advise to create a log', () => {
+  expect(advice('ERR_DURLOG_NOT_FOUND', '--uuid')).toBe('')
+})
+
+test('wrong usage with --json: the message has no prefix', async () => {
+  const { stderr } = await durlog(['cat', '--json'])
+  expect(JSON.parse(stderr.toString()).error).toMatchObject({
+    code: 'USAGE',
+    message: "missing required argument 'dir'",
+  })
+})
+
+test("the message of a store's error has one full stop before the remedy", () => {
+  const message = 'The bucket does not exist.'
+  const response = { status: 404, code: 'NoSuchBucket', message, request: 'GET s3://b/', region: undefined }
+  expect(toStoreError(response, false).message).toMatch(/does not exist\. Create the bucket/)
+})
+
+test('ship to no server: the message names the attempt once', async () => {
+  const dir = join(scratchDir(), 'log')
+  await durlog(['append', dir], 'x\n')
+  const to = ['nats://127.0.0.1:1', '--stream', 's', '--subject', 's', '--retry-for', '1']
+  const { code, stderr } = await durlog(['ship', dir, '--once', ...to])
+  expect([code, stderr]).toEqual([69, expect.stringMatching(/: connecting: connect ECONNREFUSED/)])
+  expect(stderr).not.toMatch(/connecting: connecting/)
+})
+
+test('streams ls: the table is sorted by name', async () => {
+  const dir = join(scratchDir(), 'streams')
+  const streams = await openStreams(dir)
+  for (const name of ['b', 'c', 'a']) await streams.stream(name).append(1)
+  await streams.close()
+  const { stdout } = await durlog(['streams', dir, 'ls'])
+  expect(stdout.toString().match(/^│ \w(?= )/gm)).toEqual(['│ a', '│ b', '│ c'])
 })
 
 test('no space: the advice names --segment-bytes if the command has it', () => {

@@ -78,7 +78,7 @@ async function run(dir: string, { before, maxBytes, maxAge, keepFor, dryRun, wai
 }
 
 function lines({ by, firstSeq, before, segments, bytes, overruns }: TrimReport, dryRun: boolean): string[] {
-  if (segments === 0) return [`nothing to remove; the oldest seq is ${firstSeq}`]
+  if (segments === 0) return [`no whole segment to remove; the oldest seq is ${firstSeq}`]
   const what = `${formatCounted(segments, 'segment')}, ${formatBytes(bytes)}`
   const lost = overruns.map(
     ({ cursor, lostFirst, lostLast }) => `the cursor ${cursor} had not read ${formatSeqs(lostFirst, lostLast + 1)}`,

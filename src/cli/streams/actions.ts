@@ -40,6 +40,7 @@ async function ls(streams: Streams, _: Names, { prefix, json }: StreamsFlags): P
   }
   if (json) return
   if (infos.length === 0) return writeOut('no streams\n')
+  infos.sort((a, b) => (a.name < b.name ? -1 : 1))
   const rows = infos.map(({ name, firstSeq, nextSeq, fileBytes, encoding, ended }) => [
     name,
     String(nextSeq - firstSeq),
