@@ -57,8 +57,9 @@ export interface OpenOptions {
    */
   segmentBytes?: ByteSize | undefined
   /**
-   * The limit, in bytes, for records that wait for the device: 64 KiB to 2 GiB. Default 32 MiB. Above it appends wait for room,
-   * and `write` throws ERR_DURLOG_BACKPRESSURE.
+   * The limit, in bytes, for records that wait in this process's memory for the device: 64 KiB to 2 GiB. Default 32 MiB. Above it
+   * appends wait for room, and `write` throws ERR_DURLOG_BACKPRESSURE. Records in a memory map are in the page cache and do not
+   * count; there the limit is 256 MiB of segments that are not synced.
    */
   maxPendingBytes?: ByteSize | undefined
   /**
@@ -474,7 +475,7 @@ export interface LogStats {
   commitRecords: Distribution
   /** The cursors that are open in this log object, sorted by name. `cursors()` also lists those of other processes. */
   cursors: OpenCursor[]
-  /** The bytes that wait for the device. */
+  /** The bytes that wait in memory for the device, limited by `maxPendingBytes`; 0 while a memory map is in use. */
   pendingBytes: number
   /** The calls of `append` and `appendBatch` whose promise has not settled, including those that wait for room. */
   pendingAppends: number
