@@ -1,14 +1,14 @@
 /** Group commit in a few lines of JavaScript: a baseline itself, and a fair way to use alternatives with synchronous commits. */
 
-interface Waiting {
-  data: Buffer
+interface Waiting<T> {
+  data: T
   resolve: () => void
   reject: (error: unknown) => void
 }
 
 /** Returns an `append` that calls `commit` for groups: appends that arrive during a commit form the next group. */
-export function groupCommit(commit: (group: readonly Buffer[]) => Promise<unknown>): (data: Buffer) => Promise<void> {
-  let waiting: Waiting[] = []
+export function groupCommit<T>(commit: (group: readonly T[]) => Promise<unknown>): (data: T) => Promise<void> {
+  let waiting: Waiting<T>[] = []
   let committing = false
   const run = async (): Promise<void> => {
     committing = true

@@ -27,7 +27,7 @@ export interface Peer {
 const PLACES = [`${join(PACKAGE_ROOT, 'bench/peers')}/`, `${process.cwd()}/`]
 
 /** Loads a peer; undefined if it is not installed. */
-function load(name: string): unknown {
+export function load(name: string): unknown {
   for (const place of PLACES) {
     try {
       return createRequire(place)(name)
@@ -38,12 +38,12 @@ function load(name: string): unknown {
   return undefined
 }
 
-export function isInstalled(peer: Peer): boolean {
+export function isInstalled(peer: Pick<Peer, 'module'>): boolean {
   return peer.module === undefined || load(peer.module) !== undefined
 }
 
-interface Lmdb {
-  open(options: object): { put(key: number, value: Buffer): Promise<boolean>; close(): Promise<void> }
+export interface Lmdb {
+  open(options: object): { put(key: number | Buffer, value: Buffer): Promise<boolean>; close(): Promise<void> }
 }
 
 const lmdb: Peer = {
@@ -71,11 +71,11 @@ const lmdb: Peer = {
   },
 }
 
-interface Sqlite {
+export interface Sqlite {
   pragma(text: string): unknown
   exec(text: string): unknown
-  prepare(text: string): { run(data: Buffer): unknown }
-  transaction(body: (group: readonly Buffer[]) => void): (group: readonly Buffer[]) => void
+  prepare(text: string): { run(...values: unknown[]): unknown }
+  transaction<T>(body: (group: readonly T[]) => void): (group: readonly T[]) => void
   close(): void
 }
 
@@ -91,14 +91,17 @@ const sqlite: Peer = {
     database.pragma(`synchronous = ${durable ? 'FULL' : 'OFF'}`)
     database.exec('CREATE TABLE log (seq INTEGER PRIMARY KEY, data BLOB NOT NULL)')
     const insert = database.prepare('INSERT INTO log (data) VALUES (?)')
-    const commit = database.transaction((group) => {
+    const commit = database.transaction((group: readonly Buffer[]) => {
       for (const data of group) insert.run(data)
     })
-    return { append: groupCommit(async (group) => commit(group)), close: async () => database.close() }
+    return {
+      append: groupCommit(async (group: readonly Buffer[]) => commit(group)),
+      close: async () => database.close(),
+    }
   },
 }
 
-interface ClassicLevel {
+export interface ClassicLevel {
   open(): Promise<void>
   batch(list: object[], options: { sync: boolean }): Promise<void>
   close(): Promise<void>

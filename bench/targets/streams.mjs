@@ -1,14 +1,13 @@
 // Appends to many streams of one folder while checkpoints run, compared with one plain log and with alternatives.
 import { closeSync, openSync } from 'node:fs'
-import { open as openFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { open } from 'durlog'
 import { openStreams } from 'durlog/streams'
-import { groupCommit } from '../dist/harness/group-commit.js'
 import { keepInFlight } from '../dist/harness/load.js'
-import { isInstalled, peers } from '../dist/harness/peers.js'
+import { isInstalled } from '../dist/harness/peers.js'
 import { withScratch } from '../dist/harness/scratch.js'
 import { median } from '../dist/harness/stats.js'
+import { streamPeers } from '../dist/harness/stream-peers.js'
 
 const DEPTH = 1024
 const ROUNDS = 8
@@ -114,30 +113,7 @@ const appends = {
   },
 }
 
-/** An alternative with a file for each stream. Appends to a stream that arrive during a sync are written and synced together. */
-const filePerStream = {
-  name: 'a file per stream',
-  async open(folder) {
-    const files = []
-    for (let i = 0; i < PEER_STREAMS; i += 1) {
-      const file = await openFile(join(folder, `${i}.jsonl`), 'a')
-      const commit = async (lines) => {
-        await file.write(Buffer.concat(lines))
-        await file.datasync()
-      }
-      files.push({ append: groupCommit(commit), close: () => file.close() })
-    }
-    let next = 0
-    const append = (data) => {
-      next = next + 1 === PEER_STREAMS ? 0 : next + 1
-      return files[next].append(data)
-    }
-    return { append, close: () => Promise.all(files.map(({ close }) => close())) }
-  },
-}
-
-/** The alternatives append to a single sequence, which costs them no more than many sequences would. */
-const rivals = [...peers.filter((peer) => peer.module !== undefined && isInstalled(peer)), filePerStream]
+const rivals = streamPeers.filter(isInstalled)
 
 /** Whether the process may open a file for each stream. */
 function canOpen(path, count) {
@@ -182,8 +158,13 @@ const versus = {
     const figures = {}
     for (const rival of rivals) {
       const theirs = await withScratch(dir, async (folder) => {
-        const peer = await rival.open(folder, true)
-        return rate(peer, () => peer.append(Buffer.from(`${JSON.stringify(VALUE)}\n`)))
+        const peer = await rival.open(folder, PEER_STREAMS)
+        let next = 0
+        return rate(peer, () => {
+          const stream = next
+          next = next + 1 === PEER_STREAMS ? 0 : next + 1
+          return peer.append(stream, Buffer.from(`${JSON.stringify(VALUE)}\n`))
+        })
       })
       figures[`streams-versus-${rival.name}`] = { value: own, baseline: theirs }
     }
