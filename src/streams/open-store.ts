@@ -44,6 +44,8 @@ export interface Internals {
   forClients?: boolean
   /** Called and awaited when this process has taken the folder's lock. */
   onLocked?: () => void | Promise<void>
+  /** Called and awaited after `onLocked` if the folder cannot be opened, before its lock is released. */
+  onFailed?: () => Promise<void>
 }
 
 /** Like `openStreams` with `exclusive: true`. */
@@ -73,6 +75,7 @@ export async function openStore(
     await onLocked()
     return await openOwned(files, log, resolved, internals)
   } catch (error) {
+    await internals.onFailed?.()
     await log.close()
     throw ofFileSystem(error)
   }

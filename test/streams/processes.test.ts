@@ -1,6 +1,16 @@
 /** Several processes that share a folder of streams: docs/STREAMS.md, "Several processes". */
 import { execFileSync } from 'node:child_process'
-import { chmodSync, copyFileSync, linkSync, mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  copyFileSync,
+  linkSync,
+  mkdirSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
 import { connect } from 'node:net'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -15,6 +25,12 @@ const folder = (): string => join(scratchDir(), 'streams')
 const onPosix = process.platform === 'win32' ? test.skip : test
 // biome-ignore lint/suspicious/noExplicitAny: the answers of peers
 const valuesOf = (records: any[]): unknown[] => records.map(({ value }) => value)
+
+const codeAndOutcome = (call: Promise<unknown>): Promise<string> =>
+  call.then(
+    () => 'none',
+    ({ code, outcome }) => `${code} ${outcome}`,
+  )
 
 test('processes append to the same streams, and each reads the records of all', async () => {
   const dir = folder()
@@ -155,6 +171,29 @@ onPosix('a client that was idle for more than 30 s repeats a later unanswered re
   const { appended } = await appendUnanswered(folder(), 'before')
   expect(await appended).toEqual({ seq: 1, duplicate: false })
 })
+
+onPosix(
+  'processes that cannot open the folder when its owner is killed fail, and do not keep others from opening it',
+  async () => {
+    const dir = folder()
+    const [owner, ...others] = (await openPeers(dir, 3)) as [Peer, Peer, Peer]
+    await owner.do('append', { stream: 's', value: 'before' })
+    const catalog = join(dir, 'catalog')
+    renameSync(catalog, `${catalog}-hidden`)
+    writeFileSync(catalog, '')
+    const stalled = others.map((other) => other.event('stalled'))
+    stopProcess(owner.child)
+    const appended = others.map((other) => codeAndOutcome(other.do('append', { stream: 's', value: 'meanwhile' })))
+    await Promise.all(stalled)
+    await owner.kill()
+    expect(await Promise.all(appended)).toEqual(Array(2).fill('ERR_DURLOG_NOT_A_LOG unknown'))
+    rmSync(catalog)
+    renameSync(`${catalog}-hidden`, catalog)
+    const [next] = (await openPeers(dir, 1)) as [Peer]
+    await next.do('append', { stream: 's', value: 'after' })
+    expect(valuesOf(await next.do('read', { stream: 's' }))).toEqual(['before', 'after'])
+  },
+)
 
 test('after the owner closes the folder, another process becomes the owner', async () => {
   const dir = folder()

@@ -24,7 +24,14 @@ interface Connected {
 
 /** A client that has been welcomed by a session. */
 async function connected(): Promise<Connected> {
-  const context = { store: Promise.resolve(STORE), durability: 'sync', folder: '1:1', onClient() {}, onClosed() {} }
+  const context = {
+    store: Promise.resolve(STORE),
+    durability: 'sync',
+    own: '',
+    folder: '1:1',
+    onClient() {},
+    onClosed() {},
+  }
   const server = createServer()
   const accepted = once(server, 'connection') as Promise<[Socket]>
   server.listen(0, '127.0.0.1')

@@ -7,7 +7,7 @@ import { openStreams } from '../../src/streams/index.js'
 import { newAddress } from '../../src/streams/processes/address.js'
 import { FrameMaker, FrameReader, FrameType, FrameWriter } from '../../src/streams/processes/frames.js'
 import { storedFrame } from '../../src/streams/processes/messages.js'
-import { scratchDir } from '../fixtures/scratch.js'
+import { codeOf, scratchDir } from '../fixtures/scratch.js'
 
 interface Connected {
   socket: Socket
@@ -71,3 +71,13 @@ onPosix(
     await streams.close()
   },
 )
+
+onPosix('an owner that closes each new connection, as without a free descriptor, is reported as stalled', async () => {
+  const dir = join(scratchDir(), 'streams')
+  mkdirSync(dir)
+  const { path } = await newAddress(dir)
+  const server = createServer((socket) => void socket.destroy())
+  await new Promise<void>((resolve) => server.listen(path, resolve))
+  onTestFinished(() => void server.close())
+  expect(await codeOf(openStreams(dir))).toBe('ERR_DURLOG_STALLED')
+})

@@ -1,7 +1,7 @@
 /** A client's link to the owner. Finds the owner, or becomes it; repeats unanswered requests with the next owner. */
 import { randomBytes } from 'node:crypto'
 import { clearTimeout, setTimeout } from 'node:timers'
-import { closedError, DurlogError } from '../../errors.js'
+import { closedError, DurlogError, withOutcome } from '../../errors.js'
 import type { StreamAppendResult } from '../types.js'
 import { Connection } from './connection.js'
 import { type Frame, FrameMaker, FrameType, jsonOf, type MadeFrame } from './frames.js'
@@ -175,9 +175,12 @@ export class Link {
     try {
       for (;;) {
         if (this.#failure !== undefined) throw this.#failure
+        // An owner that lacks descriptors closes each new connection: this is also silence.
+        if (this.ownerPid === 0 && this.#greeting !== undefined && this.#watch.stalledTicks >= FAILED_TICKS)
+          throw this.#stalled()
         const connection = await Connection.dial(dir, this.#maker)
+        if (connection !== undefined && this.#greeting === undefined) this.#watch.restart()
         this.#greeting = connection
-        if (connection !== undefined) this.#watch.restart()
         const answer = await connection?.greet(hello, {
           onData: () => this.#onData(),
           onFrame: (frame) => this.#onFrame(frame),
@@ -186,7 +189,8 @@ export class Link {
         if (answer !== undefined && !(answer instanceof DurlogError))
           return this.#onWelcome(connection as Connection, answer)
         const mayOwn = connection === undefined || answer !== undefined
-        const isOwner = mayOwn && dials++ % DIALS_PER_ATTEMPT === 0 && (await host.becomeOwner(startMs, waitMs, answer))
+        const isOwner =
+          mayOwn && dials++ % DIALS_PER_ATTEMPT === 0 && (await host.becomeOwner(this.client, startMs, waitMs, answer))
         if (!isOwner) await new Promise((resolve) => setTimeout(resolve, RETRY_MS))
       }
     } finally {
@@ -231,7 +235,9 @@ export class Link {
 
   #fail(error: DurlogError): void {
     this.#failure ??= error
-    for (const requests of [this.#submits, this.#calls]) requests.rejectAll(() => error)
+    // An owner that has died may have stored them.
+    this.#submits.rejectAll(() => (error.outcome === undefined ? withOutcome(error, 'unknown') : error))
+    this.#calls.rejectAll(() => error)
     for (const read of this.#reads.values()) read.fail(error)
     this.#keepAlive()
   }

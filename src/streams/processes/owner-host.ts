@@ -59,11 +59,12 @@ export class OwnerHost {
 
   /**
    * Tries to become the owner. Returns false while another owner may still begin to listen, and throws afterwards.
-   * `other` is the answer of the owner of another folder: if that owner has the lock, it will not listen here.
+   * `other` is the answer of the owner of another folder: if that owner has the lock, it will not listen here. `client`
+   * is the client of this process.
    */
-  async becomeOwner(startMs: number, waitMs: number, other: DurlogError | undefined): Promise<boolean> {
+  async becomeOwner(client: string, startMs: number, waitMs: number, other: DurlogError | undefined): Promise<boolean> {
     try {
-      await this.#own()
+      await this.#own(client)
       return true
     } catch (error) {
       if (!isCode(error, 'ERR_DURLOG_LOCKED')) throw error
@@ -74,10 +75,12 @@ export class OwnerHost {
     }
   }
 
-  async #own(): Promise<void> {
+  async #own(client: string): Promise<void> {
+    // If the owner of this process could not open the folder, it has stopped listening. Rejects with the reason.
+    if (this.#owns) await this.close(client)
     this.prepare()
-    if (this.#thread === undefined) this.#owner = await startOwner(this.#dir, this.#options)
-    else await this.#ask({ kind: 'start', dir: this.#dir, options: this.#options })
+    if (this.#thread === undefined) this.#owner = await startOwner(this.#dir, this.#options, client)
+    else await this.#ask({ kind: 'start', dir: this.#dir, options: this.#options, client })
     this.#owns = true
   }
 

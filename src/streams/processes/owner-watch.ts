@@ -54,6 +54,11 @@ export class OwnerWatch {
     this.#lastDataMs = performance.now()
   }
 
+  /** The number of ticks since the owner counts as stalled; negative before. */
+  get stalledTicks(): number {
+    return this.#silentTicks - STALLED_TICKS
+  }
+
   /** Counts the owner's silence from now on, because it could not be asked before. */
   restart(): void {
     this.#silentTicks = 0
@@ -71,7 +76,7 @@ export class OwnerWatch {
     this.#silentTicks++
     this.#handler.ping()
     if (this.#silentTicks === STALLED_TICKS) this.#handler.onStalled()
-    if (this.#silentTicks >= STALLED_TICKS) this.#handler.onStalledTick(this.#silentTicks - STALLED_TICKS)
+    if (this.stalledTicks >= 0) this.#handler.onStalledTick(this.stalledTicks)
   }
 }
 

@@ -4,7 +4,9 @@ import type { StreamsOptions } from '../types.js'
 import { sentError } from './messages.js'
 import { type Owner, startOwner } from './owner.js'
 
-export type ToOwner = { kind: 'start'; dir: string; options: StreamsOptions } | { kind: 'close'; client: string }
+export type ToOwner =
+  | { kind: 'start'; dir: string; options: StreamsOptions; client: string }
+  | { kind: 'close'; client: string }
 export type FromOwner = { kind: 'started' | 'closed' } | { kind: 'failed'; error: object }
 
 const port = parentPort as NonNullable<typeof parentPort>
@@ -16,7 +18,7 @@ function post(message: FromOwner): void {
 
 async function handle(message: ToOwner): Promise<void> {
   try {
-    if (message.kind === 'start') owner = await startOwner(message.dir, message.options)
+    if (message.kind === 'start') owner = await startOwner(message.dir, message.options, message.client)
     else await owner?.close(message.client)
     post({ kind: message.kind === 'start' ? 'started' : 'closed' })
   } catch (error) {

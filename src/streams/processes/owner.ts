@@ -1,6 +1,7 @@
 /** The owner of a folder of streams: opens the folder and serves its clients, which are processes of the same user. */
 import { createServer, type Server } from 'node:net'
 import { clearInterval, setInterval } from 'node:timers'
+import { ofFileSystem } from '../../errors.js'
 import type { Durability } from '../../index.js'
 import type { EncodedValue } from '../encoding.js'
 import { openStore } from '../open-store.js'
@@ -25,14 +26,17 @@ export class Owner {
   #address: Address | undefined
   #folder = ''
 
-  /** `store` may still be opening, but this process must have the folder's lock. */
-  constructor(store: Promise<StreamStore<EncodedValue>>, durability: Durability) {
+  /**
+   * `store` may still be opening, but this process must have the folder's lock. `own` is the client of this process.
+   */
+  constructor(store: Promise<StreamStore<EncodedValue>>, durability: Durability, own: string) {
     this.#store = store
     this.#server = createServer((socket) => {
       this.#sessions.add(
         new Session(socket, {
           store: this.#store,
           durability,
+          own,
           folder: this.#folder,
           onClient: ({ client }) => this.#missing.delete(client),
           onClosed: (session) => this.#sessions.delete(session),
@@ -52,6 +56,12 @@ export class Owner {
       this.#server.once('error', reject)
       this.#server.listen({ path: this.#address?.path as string, backlog: 1024 }, resolve)
     })
+  }
+
+  /** Accepts no more clients, and leaves the address to the next owner. */
+  stop(): void {
+    this.#server.close()
+    this.#address?.release()
   }
 
   /**
@@ -96,21 +106,25 @@ export class Owner {
 
 /**
  * Takes the folder's lock and opens the folder. Resolves when clients can connect; they are welcomed when the folder is
- * open. Rejects with ERR_DURLOG_LOCKED if another process has the lock.
+ * open. If it cannot be opened, only the client `own` gets the error: another process may be able to open it. Rejects
+ * with ERR_DURLOG_LOCKED if another process has the lock.
  */
-export async function startOwner(dir: string, options: StreamsOptions): Promise<Owner> {
+export async function startOwner(dir: string, options: StreamsOptions, own: string): Promise<Owner> {
   let onLocked: () => void = () => {}
   const locked = new Promise<void>((resolve) => {
     onLocked = resolve
   })
-  const store = openStore(dir, options, { forClients: true, onLocked }) as Promise<StreamStore<EncodedValue>>
+  let listening: Promise<Owner> | undefined
+  // Before the lock is released: the next owner listens on the same path.
+  const onFailed = async (): Promise<void> => (await listening?.catch(() => undefined))?.stop()
+  const store = openStore(dir, options, { forClients: true, onLocked, onFailed }) as Promise<StreamStore<EncodedValue>>
   await Promise.race([locked, store])
-  const owner = new Owner(store, options.durability ?? 'sync')
+  const owner = new Owner(store, options.durability ?? 'sync', own)
   try {
-    await owner.listen(dir)
+    listening = owner.listen(dir).then(() => owner)
+    return await listening
   } catch (error) {
     await store.then((opened) => opened.close()).catch(() => {})
-    throw error
+    throw ofFileSystem(error)
   }
-  return owner
 }

@@ -36,6 +36,8 @@ export interface OwnerContext {
   /** Settles when the folder is open. */
   store: Promise<StreamStore<EncodedValue>>
   durability: Durability
+  /** The id of the client of the owner's process. */
+  own: string
   /** The id of the owner's folder, see `folderIdOf`. */
   folder: string
   /** The client has sent its id. */
@@ -134,7 +136,12 @@ export class Session {
           'ERR_DURLOG_INVALID_ARGUMENT',
           `process ${process.pid} has the folder open with the durability ${durability}; got ${hello.durability}: use the same durability in all processes`,
         )
-      const store = await this.#context.store
+      const store = await this.#context.store.catch((error) => {
+        if (hello.client === this.#context.own) throw error
+        // The client tries to open the folder itself.
+        this.end()
+      })
+      if (store === undefined) return
       if (hello.encoding !== undefined && hello.encoding !== store.encoding)
         throw new DurlogError(
           'ERR_DURLOG_INVALID_ARGUMENT',
