@@ -22,9 +22,9 @@ async function startCluster(): Promise<number> {
     stdio: ['ignore', 'pipe', 'inherit'],
   })
   onTestFinished(async () => {
-    // The workers end with the primary process.
+    // The workers end after the primary process, and close their end of its standard output.
     child.kill('SIGKILL')
-    await once(child, 'exit')
+    await once(child, 'close')
   })
   const [line] = await once(createInterface({ input: child.stdout }), 'line')
   return Number(line)
