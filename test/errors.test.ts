@@ -2,6 +2,7 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { DurlogError, withOutcome } from '../src/errors.js'
 import { open } from '../src/index.js'
+import { openStreams } from '../src/streams/index.js'
 import { scratchDir } from './fixtures/scratch.js'
 
 test('a detail that does not apply is not a property of the error', () => {
@@ -45,3 +46,26 @@ test.each([{ create: false }, { readOnly: true } as const])(
     expect(error.stack).toContain('opensMissingLog')
   },
 )
+
+test('the stack of an error that the owner of a folder of streams reports names the caller', async () => {
+  await using streams = await openStreams(join(scratchDir(), 'streams'))
+  const missing = streams.stream('missing')
+  const calls: (() => Promise<unknown>)[] = [
+    () => missing.append(1, { expectedSeq: 5 }),
+    () => streams.appendBatch([{ stream: 'missing', value: 1, expectedSeq: 5 }]),
+    () => missing.end(),
+    () => missing.create({ fork: { stream: 'none' } }),
+    () => missing.read().next(),
+    () => streams.removeCursor('missing'),
+  ]
+  for (const call of calls) {
+    async function callsStreams(): Promise<void> {
+      await call()
+    }
+    const error = (await callsStreams().catch((reason: unknown) => reason)) as DurlogError
+    expect([error.code, error.stack]).toEqual([
+      expect.stringMatching('ERR_DURLOG_'),
+      expect.stringContaining('callsStreams'),
+    ])
+  }
+})

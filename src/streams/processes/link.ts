@@ -1,6 +1,7 @@
 /** A client's link to the owner. Finds the owner, or becomes it; repeats unanswered requests with the next owner. */
 import { randomBytes } from 'node:crypto'
 import { clearTimeout, setTimeout } from 'node:timers'
+import { GroupRejection } from '../../caller-stack.js'
 import { closedError, DurlogError, withOutcome } from '../../errors.js'
 import type { StreamAppendResult } from '../types.js'
 import { Connection } from './connection.js'
@@ -22,6 +23,8 @@ import { LISTEN_WITHIN_MS, type OwnerHost } from './owner-host.js'
 import { FAILED_TICKS, OwnerWatch, stalledOwner } from './owner-watch.js'
 import { PendingRequests, type Request } from './pending-requests.js'
 import { RemoteRead } from './remote-read.js'
+
+type MakeFrame = (maker: FrameMaker, number: number) => MadeFrame
 
 /** After a longer silence, requests are not repeated: the owner forgets a disconnected client after twice this time. */
 const REPEAT_WITHIN_MS = 30_000
@@ -62,6 +65,8 @@ export class Link {
   /** Set if no request can be served any more: the reason. */
   #failure: DurlogError | undefined
   #onIdle: (() => void) | undefined
+  /** Gives the errors of answers, whose stack is that of the socket's event, the stacks of the calls. */
+  readonly #rejections = new GroupRejection()
 
   constructor(context: LinkContext) {
     this.#context = context
@@ -73,12 +78,11 @@ export class Link {
   }
 
   submit(op: SubmitOp, stream: string, values: readonly SentValue[], options?: unknown): Promise<StreamAppendResult[]> {
-    return new Promise((resolve, reject) => {
+    return new Promise((resolve) => {
       // Reads the caller's options before the request gets its number, because a getter of them may make another call.
       const json = options === undefined ? '' : JSON.stringify(options)
-      const makeFrame = (maker: FrameMaker, number: number): MadeFrame =>
-        submitFrame(maker, number, { op, stream, values, json })
-      this.submitThen(makeFrame, resolve, reject)
+      const makeFrame: MakeFrame = (maker, number) => submitFrame(maker, number, { op, stream, values, json })
+      this.submitThen(makeFrame, resolve, (error) => resolve(this.#rejections.rejection(error)))
     })
   }
 
@@ -86,31 +90,27 @@ export class Link {
    * Submits the frame that `makeFrame` returns or throws. `makeFrame` must not make another request. `resolve` and `reject`
    * must not throw.
    */
-  submitThen(
-    makeFrame: (maker: FrameMaker, number: number) => MadeFrame,
-    resolve: (results: StreamAppendResult[]) => void,
-    reject: (error: unknown) => void,
-  ): void {
+  submitThen(makeFrame: MakeFrame, resolve: (results: StreamAppendResult[]) => void, reject: Request['reject']): void {
     let frame: MadeFrame
     try {
       this.checkOpen()
       frame = makeFrame(this.#maker, this.#submits.next)
     } catch (error) {
-      reject(error)
+      reject(error as DurlogError)
       return
     }
     const { bytes, start, end } = frame
-    const onAnswer = (answer: Frame): void => resolve(resultsOf(answer))
-    this.#add(this.#submits, { bytes, start, end, onAnswer, reject })
+    this.#add(this.#submits, { bytes, start, end, onAnswer: (answer) => resolve(resultsOf(answer)), reject })
   }
 
   /** Settles with the value of the answer, or with the payload if the answer is a body. */
   call(call: Call): Promise<unknown> {
-    if (this.#failure !== undefined) return Promise.reject(this.#failure)
+    if (this.#failure !== undefined) return this.#rejections.rejection(this.#failure)
     // As in `submit`, the number comes last.
     const json = JSON.stringify(call)
     const { bytes, start, end } = this.#maker.text(FrameType.call, this.#calls.next, json)
-    return new Promise((resolve, reject) => {
+    return new Promise((resolve) => {
+      const reject = (error: unknown): void => resolve(this.#rejections.rejection(error as DurlogError))
       const onAnswer = (answer: Frame): void => {
         try {
           resolve(answeredValue(answer))

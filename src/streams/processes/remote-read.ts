@@ -1,4 +1,5 @@
 /** A read from the owner. After a change of the owner it continues with the next one. */
+import { atCaller } from '../../caller-stack.js'
 import { onAbort } from '../../options/abort-signal.js'
 import { type Frame, FrameType, payloadOf } from './frames.js'
 import { type ReadRequest, recordsHeader, recordsIn, type SentRecord } from './messages.js'
@@ -81,7 +82,7 @@ export class RemoteRead {
           }
           this.#context.send(FrameType.more)
         } else if (this.#ended) {
-          if (this.#error !== undefined) throw this.#error
+          if (this.#error !== undefined) return await atCaller(Promise.reject(this.#error))
           return
         } else await this.#change()
       }
