@@ -3,6 +3,7 @@ import { execFileSync } from 'node:child_process'
 import {
   chmodSync,
   copyFileSync,
+  existsSync,
   linkSync,
   mkdirSync,
   readdirSync,
@@ -194,6 +195,18 @@ onPosix(
     expect(valuesOf(await next.do('read', { stream: 's' }))).toEqual(['before', 'after'])
   },
 )
+
+onPosix('if the folder was moved away when its owner is killed, no process replaces it by an empty one', async () => {
+  const dir = folder()
+  const [owner, other] = (await openPeers(dir, 2)) as [Peer, Peer]
+  await other.do('append', { stream: 's', value: 'before' })
+  renameSync(dir, `${dir}-moved`)
+  await owner.kill()
+  expect(await codeOf(other.do('append', { stream: 's', value: 'after' }))).toBe('ERR_DURLOG_NOT_FOUND')
+  expect(existsSync(dir)).toBe(false)
+  const [next] = (await openPeers(`${dir}-moved`, 1)) as [Peer]
+  expect(valuesOf(await next.do('read', { stream: 's' }))).toEqual(['before'])
+})
 
 test('after the owner closes the folder, another process becomes the owner', async () => {
   const dir = folder()

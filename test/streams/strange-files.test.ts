@@ -6,6 +6,7 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { accessOf } from '../../src/streams/access.js'
 import { Body } from '../../src/streams/body.js'
 import type { Streams } from '../../src/streams/index.js'
+import { isExclusive } from '../../src/streams/processes/address.js'
 import { codeOf, scratchDir } from '../fixtures/scratch.js'
 import { all, scratchStreams, values } from '../fixtures/streams.js'
 
@@ -105,3 +106,16 @@ describe.skipIf(process.platform === 'win32').each(STRANGE)('%s in the place of'
     expect(await values(streams.stream('s').read())).toEqual(numbers)
   })
 })
+
+test.skipIf(process.platform === 'win32').each(STRANGE.filter(([kind]) => kind !== 'a folder'))(
+  '%s in the place of the mark of an exclusive owner: it is replaced, and other processes do not wait for it',
+  async (_, make) => {
+    const { dir, reopen } = await scratchStreams()
+    const path = join(dir, 'owner', 'exclusive')
+    rmSync(path)
+    make(path)
+    expect(await isExclusive(dir, process.pid)).toBe(false)
+    await reopen()
+    expect(await isExclusive(dir, process.pid)).toBe(true)
+  },
+)

@@ -1,6 +1,6 @@
 /** The address at which the owner of a folder of streams listens. */
 import { createHash, randomBytes } from 'node:crypto'
-import { closeSync, openSync } from 'node:fs'
+import { closeSync, constants, openSync } from 'node:fs'
 import { lstat, mkdir, readFile, realpath, rm, stat, unlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -57,7 +57,10 @@ export async function newAddress(dir: string): Promise<Address> {
  */
 export async function markExclusive(dir: string): Promise<void> {
   await mkdir(join(dir, 'owner'), { recursive: true, mode: 0o700 })
-  await writeFile(join(dir, 'owner', 'exclusive'), String(process.pid), { mode: 0o600 })
+  const path = join(dir, 'owner', 'exclusive')
+  // Writing would wait for the reader of a FIFO, and follow a symbolic link.
+  await rm(path, { force: true })
+  await writeFile(path, String(process.pid), { mode: 0o600, flag: 'wx' })
 }
 
 /**
@@ -65,7 +68,9 @@ export async function markExclusive(dir: string): Promise<void> {
  * process, so the pid is compared.
  */
 export async function isExclusive(dir: string, pid: number | undefined): Promise<boolean> {
-  const marked = await readFile(join(dir, 'owner', 'exclusive'), 'utf8').catch(() => '')
+  // Without O_NONBLOCK the read would wait for the writer of a FIFO. Windows has neither.
+  const flag = constants.O_RDONLY | (constants.O_NONBLOCK ?? 0)
+  const marked = await readFile(join(dir, 'owner', 'exclusive'), { encoding: 'utf8', flag }).catch(() => '')
   return marked !== '' && Number(marked) === pid
 }
 

@@ -35,9 +35,12 @@ export class OwnerHost {
     return this.#owns
   }
 
-  /** The durability that the processes use, which an owner in this process must use too. */
-  set durability(durability: Durability) {
-    this.#options = { ...this.#options, durability }
+  /**
+   * Notes that the folder exists, and the durability that the processes use, which an owner in this process must use
+   * too. If the folder is moved away, this process does not replace it by an empty one.
+   */
+  joined(durability: Durability): void {
+    this.#options = { ...this.#options, durability, create: false }
   }
 
   /** Starts the thread, so that it can take the folder without delay. */

@@ -53,7 +53,7 @@ export class RemoteStreams<V> extends EventEmitter<StreamsEvents> implements Str
       encoding,
       onWelcome: (welcome) => {
         this.#encoding = welcome.encoding
-        this.#host.durability = welcome.durability
+        this.#host.joined(welcome.durability)
         this.#cursors.reopen()
         this.changes.splice(0, this.changes.length, ...(welcome.changes as StreamChange[]))
       },
