@@ -457,6 +457,8 @@ describe('close', () => {
       () => log.drain(),
       () => log.get(0),
       () => log.read(),
+      () => log.readable(),
+      () => log.writable(),
       () => log.trimBefore(0),
       () => log.truncateAfter(0),
     ]

@@ -30,6 +30,7 @@ export function makeWritable(
   log: ResolvedOptions,
   options: WritableOptions | undefined,
 ): LogWritable {
+  pipeline.checkOpen()
   // For the encodings `utf8` and `buffer`, the stream itself accepts text and bytes.
   const codec = log.codec?.objects ? log.codec : undefined
   const { level, ...chunks } = resolveWritableOptions(options, log.level, codec !== undefined)

@@ -58,6 +58,10 @@ export class WritePipeline {
       this.#commitDelay = new CommitDelay(options.commitDelayMicros, () => this.#startCommit())
   }
 
+  checkOpen(): void {
+    if (this.#gate.isClosed) throw this.#refusal()
+  }
+
   listen(listener: PipelineListener): void {
     this.#listener = listener
   }
