@@ -11,6 +11,7 @@ import { fileURLToPath } from 'node:url'
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
 const COPY = join(ROOT, 'build', 'asan')
 const COPIED = [
+  'bench',
   'src',
   'src-native',
   'test',
@@ -20,6 +21,7 @@ const COPIED = [
   'package.json',
   'tsconfig.json',
   'tsconfig.commonjs.json',
+  'vitest.config.ts',
 ]
 const FLAGS = '-fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer -O1 -g -Wno-error'
 /** The tests that use the addon most. The sanitizers cannot find anything in tests that use only TypeScript. */
@@ -60,18 +62,16 @@ function build() {
   for (const name of COPIED) {
     // Timestamps are preserved, so that only changed files are compiled again.
     if (name !== 'src-native') rmSync(join(COPY, name), { recursive: true, force: true })
-    cpSync(join(ROOT, name), join(COPY, name), { recursive: true, preserveTimestamps: true })
+    const filter = (path) => !path.endsWith('node_modules')
+    cpSync(join(ROOT, name), join(COPY, name), { recursive: true, preserveTimestamps: true, filter })
   }
-  cpSync(join(ROOT, 'vitest.config.ts'), join(COPY, 'vitest.config.ts'))
   if (!existsSync(join(COPY, 'node_modules'))) symlinkSync(join(ROOT, 'node_modules'), join(COPY, 'node_modules'))
   const flags = { CC: 'gcc', CXX: 'g++', CXXFLAGS: FLAGS, LDFLAGS: '-fsanitize=address,undefined' }
   run(join('node_modules', '.bin', 'node-gyp'), ['configure', '--loglevel=warn'], flags)
   run('make', ['-C', 'build', 'BUILDTYPE=Release', '-s', `-j${availableParallelism()}`, 'durlog'], flags)
   // Otherwise, vitest's setup might find the addon older than its sources and build it again without these flags.
   utimesSync(join(COPY, 'build', 'Release', 'durlog.node'), new Date(), new Date())
-  for (const config of ['tsconfig.json', 'tsconfig.commonjs.json'])
-    run(execPath, [join('node_modules', 'typescript', 'bin', 'tsc'), '-p', config])
-  run(execPath, [join('scripts', 'finish-dist.mjs')])
+  run('npm', ['run', '-s', 'build:ts'])
 }
 
 const library = platform === 'linux' ? runtime() : ''
