@@ -1,8 +1,10 @@
 // Appends until the parent breaks the disk under the log, and reports the outcome as JSON.
+import { once } from 'node:events'
+import process from 'node:process'
 import { open } from '../../dist/index.js'
 import { say } from '../fixtures/say.mjs'
 
-const { dir, options, payloadBytes = 3000 } = JSON.parse(process.argv[2])
+const { dir, options, payloadBytes = 3000, pauses = false } = JSON.parse(process.argv[2])
 const codeOf = async (call) => {
   try {
     await call()
@@ -25,6 +27,7 @@ for (let count = 0; failures.length === 0 && count < 1_000_000; count += 4) {
     else failures.push({ code: outcome.reason.code, outcome: outcome.reason.outcome, errno: outcome.reason.errno })
   }
   if (failures.length === 0 && count >= 40) say(`acked ${acked.length}`)
+  if (pauses && count === 40) await once(process.stdin, 'data')
   if (count >= 40) await new Promise((resolve) => setImmediate(resolve))
 }
 const later = await codeOf(() => log.append('later'))

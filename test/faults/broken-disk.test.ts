@@ -26,10 +26,18 @@ interface Told {
   ackedBefore: number
 }
 
-/** A child appends until `fault` is injected, and reports the result. It must end by itself. */
-async function breakUnder(dir: string, options: OpenOptions, fault: (child: ChildProcess) => void): Promise<Told> {
-  const request = JSON.stringify({ dir, options: { segmentBytes: SEGMENT_BYTES, ...options } })
-  const child = spawn(process.execPath, [CHILD, request], { stdio: ['ignore', 'pipe', 'inherit'] })
+/**
+ * A child appends until `fault` is injected, and reports the result. It must end by itself. If `pauses` is true, it
+ * appends nothing during `fault`.
+ */
+async function breakUnder(
+  dir: string,
+  options: OpenOptions,
+  fault: (child: ChildProcess) => void,
+  pauses = false,
+): Promise<Told> {
+  const request = JSON.stringify({ dir, options: { segmentBytes: SEGMENT_BYTES, ...options }, pauses })
+  const child = spawn(process.execPath, [CHILD, request], { stdio: ['pipe', 'pipe', 'inherit'] })
   onTestFinished(() => void child.kill('SIGKILL'))
   const ended = new Promise<unknown>((resolve) => child.on('close', (code, signal) => resolve(signal ?? code)))
   let told: Omit<Told, 'ackedBefore'> | undefined
@@ -39,6 +47,7 @@ async function breakUnder(dir: string, options: OpenOptions, fault: (child: Chil
     else if (ackedBefore === 0) {
       ackedBefore = Number(line.slice(6))
       fault(child)
+      child.stdin.end('go on')
     }
   }
   expect(await ended).toBe(0)
@@ -78,12 +87,9 @@ describe('a segment that another process truncates under the map', () => {
     'ends in an error and a latched log, never in SIGBUS (%s)',
     async (durability) => {
       const dir = join(scratchDir(), 'log')
-      const told = await breakUnder(dir, { strategy: 'mmap', durability }, (child) => {
-        // Otherwise the child could seal the newest segment before it is truncated, and would not store into it again.
-        stopProcess(child)
-        truncateSync(newestSegmentOf(dir), 65_536)
-        child.kill('SIGCONT')
-      })
+      // During an append, the newest segment could be full, or named and not yet in use.
+      const truncate = () => truncateSync(newestSegmentOf(dir), 65_536)
+      const told = await breakUnder(dir, { strategy: 'mmap', durability }, truncate, true)
       expectLatched(told)
       expect(told.readable).toBe('none')
       expect(told.close).toBe('none')
