@@ -37,7 +37,7 @@ async function breakUnder(
   pauses = false,
 ): Promise<Told> {
   const request = JSON.stringify({ dir, options: { segmentBytes: SEGMENT_BYTES, ...options }, pauses })
-  const child = spawn(process.execPath, [CHILD, request], { stdio: [pauses ? 'pipe' : 'ignore', 'pipe', 'inherit'] })
+  const child = spawn(process.execPath, [CHILD, request], { stdio: ['pipe', 'pipe', 'inherit'] })
   onTestFinished(() => void child.kill('SIGKILL'))
   const ended = new Promise<unknown>((resolve) => child.on('close', (code, signal) => resolve(signal ?? code)))
   let told: Omit<Told, 'ackedBefore'> | undefined
@@ -47,7 +47,7 @@ async function breakUnder(
     else if (ackedBefore === 0) {
       ackedBefore = Number(line.slice(6))
       fault(child)
-      child.stdin?.end('go on')
+      if (pauses) child.stdin.end('go on')
     }
   }
   expect(await ended).toBe(0)
