@@ -26,6 +26,7 @@ export function openStreams(
   dir: string | URL,
   options: StreamsOptions & { encoding: 'bytes' },
 ): Promise<Streams<Uint8Array>>
+export function openStreams(dir: string | URL, options?: StreamsOptions): Promise<Streams<unknown>>
 export async function openStreams(dir: string | URL, options?: StreamsOptions): Promise<unknown> {
   const resolved = resolveStreamsOptions(options)
   const path = resolve(resolveDir(dir))

@@ -12,7 +12,7 @@ import {
 } from 'durlog'
 import { serveStreams } from 'durlog/http'
 import { destination, type LogDestination, type PinoLogOptions, transport } from 'durlog/pino'
-import { openStreams, type Stream, type Streams } from 'durlog/streams'
+import { openStreams, type Stream, type Streams, type StreamsOptions } from 'durlog/streams'
 
 const durability: Durability = 'full'
 const log: Log = await open('dir', { durability, segmentBytes: undefined, waitMs: 10 })
@@ -97,6 +97,8 @@ const bytesOf: Streams<Uint8Array> = await openStreams('dir', { encoding: 'bytes
 await bytesOf.stream('a').append(new Uint8Array(1))
 // @ts-expect-error: the value is of another type
 await streams.stream('a').append({ name: 'x' })
+const chosen: StreamsOptions = { exclusive: true }
+const unknownOf: Streams<unknown> = await openStreams('dir', chosen)
 // @ts-expect-error: there is no such encoding
 await openStreams('dir', { encoding: 'xml' })
 
@@ -111,4 +113,4 @@ for await (const { value } of chat.read()) value.text.trim()
 await chat.append({ role: 'user' })
 // @ts-expect-error: a folder of bytes has no streams of strings
 bytesOf.stream<string>('a')
-for (const each of [streams, bytesOf, mixed]) await serveStreams(each)
+for (const each of [streams, bytesOf, mixed, unknownOf]) await serveStreams(each)
