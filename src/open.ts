@@ -9,7 +9,7 @@ import { waitForLock } from './native/lock-wait.js'
 import { native } from './native/native.js'
 import { resolveDir } from './options/call-options.js'
 import { type ResolvedOptions, resolveOptions } from './options/open-options.js'
-import { refuseStreamsLog } from './streams-log.js'
+import { refuseStreams } from './streams-log.js'
 import type { DecodedRecord, Encoding, Log, OpenOptions, ReadOnlyLog, ReadOnlyOptions } from './types.js'
 
 export type { FramingLog, OrderedLog, RestoringLog, WriterLog }
@@ -22,7 +22,7 @@ type ReaderOf<V> = ReadOnlyLog<DecodedRecord<V>>
  * Opens the log in folder `dir` for writing, and recovers it after a crash: see `log.recovery`. Creates the log if there is
  * none, unless `create` is false.
  *
- * Rejects with ERR_DURLOG_INVALID_ARGUMENT, ERR_DURLOG_NOT_FOUND, ERR_DURLOG_NOT_A_LOG (also for a log of a folder of streams),
+ * Rejects with ERR_DURLOG_INVALID_ARGUMENT, ERR_DURLOG_NOT_FOUND, ERR_DURLOG_NOT_A_LOG (also for a folder of streams and its logs),
  * ERR_DURLOG_LOCKED (by process `ownerPid`), ERR_DURLOG_CORRUPT (`path`, `offset`, `lostFirst`, `lostLast`),
  * ERR_DURLOG_VERSION, ERR_DURLOG_OUT_OF_RANGE (the seqs are used up), ERR_DURLOG_NO_SPACE,
  * ERR_DURLOG_OUT_OF_MEMORY or ERR_DURLOG_IO. If the file system does not support the `strategy` or `preallocate`, a weaker
@@ -85,7 +85,7 @@ async function openReader(dir: string, options: ResolvedOptions): Promise<Reader
 }
 
 async function openPlain(dir: string, options: ResolvedOptions): Promise<WriterLog> {
-  refuseStreamsLog(dir)
+  refuseStreams(dir)
   return openWriter(dir, options, WriterLog)
 }
 

@@ -7,8 +7,14 @@ import { DurlogError } from './errors.js'
 export const STREAMS_CURSOR = 'durlog-streams'
 const MARK = `${STREAMS_CURSOR}.cursor`
 
-/** Throws ERR_DURLOG_NOT_A_LOG if `dir` is the main log or the catalog of a folder of streams. */
-export function refuseStreamsLog(dir: string): void {
+/** Throws ERR_DURLOG_NOT_A_LOG if `dir` is a folder of streams, or its main log or catalog. */
+export function refuseStreams(dir: string): void {
+  if (existsSync(join(dir, 'log', MARK)))
+    throw new DurlogError(
+      'ERR_DURLOG_NOT_A_LOG',
+      `${dir} contains streams, not a log: open it with openStreams() of durlog/streams, or choose another folder`,
+      { path: dir },
+    )
   const isCatalog = basename(dir) === 'catalog' && existsSync(join(dirname(dir), 'log', MARK))
   if (!isCatalog && !existsSync(join(dir, MARK))) return
   throw new DurlogError(

@@ -14,7 +14,7 @@ import { native } from './native/native.js'
 import { open, openFraming } from './open.js'
 import { resolveDir } from './options/call-options.js'
 import { type ResolvedTrim, resolveTrimOptions } from './options/trim-options.js'
-import { refuseStreamsLog } from './streams-log.js'
+import { refuseStreams } from './streams-log.js'
 import type { TrimOptions, TrimReport } from './types.js'
 
 const POLL_MS = 20
@@ -29,7 +29,7 @@ export async function trim(dir: string | URL, options: TrimOptions): Promise<Tri
 }
 
 async function trimFolder(path: string, resolved: ResolvedTrim): Promise<TrimReport> {
-  refuseStreamsLog(path)
+  refuseStreams(path)
   // Read before the plan is made: no record that is appended later is in a segment that is removed.
   const { firstSeq, nextSeq, uuid, generation } = await native.bounds(path)
   const plan = await planTrim(path, resolved)

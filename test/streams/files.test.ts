@@ -1,6 +1,7 @@
 /** The files of streams: lines, names, changes by other programs, and disk space. */
 import {
   appendFileSync,
+  cpSync,
   existsSync,
   readdirSync,
   readFileSync,
@@ -11,7 +12,6 @@ import {
 } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { open } from '../../src/index.js'
 import { fileNameOf } from '../../src/streams/file-name.js'
 import { openStreams, type StreamsCheckpoint } from '../../src/streams/index.js'
 import { codeOf, scratchDir, scratchLog } from '../fixtures/scratch.js'
@@ -233,11 +233,13 @@ test.each([false, true])(
   },
 )
 
-test('a folder of streams opens even if a log was made in it', async () => {
+test('a folder of streams opens even if it has the files of a log', async () => {
   const { streams, dir } = await scratchStreams()
   await streams.stream('s').append(1)
   await streams.close()
-  await (await open(dir)).close()
+  const log = await scratchLog()
+  await log.close()
+  cpSync(log.dir, dir, { recursive: true })
   const again = await openStreams(dir, { exclusive: true })
   expect(await values(again.stream('s').read())).toEqual([1])
   await again.close()
