@@ -159,35 +159,6 @@ export function outcomeOfCall(error: unknown): unknown {
   return UNKNOWN.includes(error.code) ? withOutcome(error, 'unknown') : error
 }
 
-/** The code for each system error that reports a lack of resources. */
-const CODES_OF_LACKS: ReadonlyMap<string, DurlogErrorCode> = new Map([
-  ['ENOSPC', 'ERR_DURLOG_NO_SPACE'],
-  ['EDQUOT', 'ERR_DURLOG_NO_SPACE'],
-  ['EFBIG', 'ERR_DURLOG_NO_SPACE'],
-  ['EMFILE', 'ERR_DURLOG_TOO_MANY_FILES'],
-  ['ENFILE', 'ERR_DURLOG_TOO_MANY_FILES'],
-  ['ENOMEM', 'ERR_DURLOG_OUT_OF_MEMORY'],
-])
-
-/**
- * Converts an error of Node's `fs` module, or an ERR_DURLOG_IO of the core for a file outside a log, to a DurlogError with the
- * code for its errno. Returns any other error unchanged.
- */
-export function ofFileSystem(error: unknown): unknown {
-  const { errno, code, syscall, path, message } = error as NodeJS.ErrnoException
-  if (errno === undefined || code === undefined) return error
-  const errnoName = error instanceof DurlogError ? error.errnoName : code
-  const lack = CODES_OF_LACKS.get(errnoName ?? '')
-  if (error instanceof DurlogError && (error.code !== 'ERR_DURLOG_IO' || lack === undefined)) return error
-  return new DurlogError(lack ?? 'ERR_DURLOG_IO', message, {
-    errno: Math.abs(errno),
-    ...(errnoName !== undefined && { errnoName }),
-    ...(syscall !== undefined && { syscall }),
-    ...(path !== undefined && { path }),
-    cause: error,
-  })
-}
-
 export function invalidArgument(message: string): DurlogError {
   return new DurlogError('ERR_DURLOG_INVALID_ARGUMENT', message)
 }
@@ -223,4 +194,8 @@ export function terminatedError(dir: string): DurlogError {
 
 export function closedError(dir: string): DurlogError {
   return new DurlogError('ERR_DURLOG_CLOSED', `the log in ${dir} has been closed; open it again`)
+}
+
+export function closedStreamsError(dir: string): DurlogError {
+  return new DurlogError('ERR_DURLOG_CLOSED', `the folder of streams ${dir} has been closed; open it again`)
 }

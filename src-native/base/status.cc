@@ -20,6 +20,21 @@ Code CodeOf(int sys_errno) {
   }
 }
 
+std::string Explain(int sys_errno) {
+  const std::string reason = std::generic_category().message(sys_errno);
+  switch (sys_errno) {
+    case EACCES:
+    case EPERM:
+      return "permission denied: the user of this process needs the right to read the log's folder "
+             "and files, and to write if it is to write";
+    case EROFS: return reason + ": choose a folder on another file system";
+    case ENOSPC: return reason + ": free some space";
+    case EMFILE:
+    case ENFILE: return reason + ": close files, or raise the limit (ulimit -n)";
+    default: return reason;
+  }
+}
+
 const std::string& EmptyString() {
   static const std::string empty;
   return empty;
@@ -44,11 +59,7 @@ Status Status::Error(Code code, std::string message) {
 }
 
 Status Status::System(const char* operation, int sys_errno, const std::string& path) {
-  const std::string reason = sys_errno == EACCES || sys_errno == EPERM
-                                 ? "permission denied: the user of this process needs the right to "
-                                   "read the log's folder and files, and to write if it is to write"
-                                 : std::generic_category().message(sys_errno);
-  Status status = Error(CodeOf(sys_errno), std::string(operation) + ": " + reason);
+  Status status = Error(CodeOf(sys_errno), std::string(operation) + ": " + Explain(sys_errno));
   status.detail_->sys_errno = sys_errno;
   status.detail_->operation = operation;
   status.detail_->path = path;
@@ -63,8 +74,9 @@ Status Status::Locked(int64_t owner_pid, int64_t own_pid, bool shared) {
   }
   return Error(Code::kLocked,
                owner_pid == own_pid
-                   ? "this process has the log open already, maybe in a worker thread"
-                   : "another writer has the log open")
+                   ? "this process has the log open already, maybe in a worker thread: close it "
+                     "there first"
+                   : "another writer has the log open: wait until it closes the log, or end it")
       .WithOwner(owner_pid);
 }
 

@@ -35,7 +35,8 @@ Result<OwnedCursorFile> TakeCursorFile(Directory& directory, const std::string& 
     Result<std::unique_ptr<FileLock>> lock = directory.Lock(file_name);
     if (lock.status().code() == Code::kLocked) {
       return std::move(lock.TakeStatus())
-          .WithMessage("the cursor is open already, elsewhere or in this process")
+          .WithMessage(
+              "the cursor is open already, elsewhere or in this process: close it there first")
           .WithPath(path);
     }
     if (!lock.ok()) return lock.TakeStatus();

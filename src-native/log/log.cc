@@ -70,8 +70,12 @@ Result<std::shared_ptr<TruncateJob>> Log::BeginTruncate(uint64_t next_seq) {
   DURLOG_RETURN_IF_ERROR(state_.CheckFree());
   const uint64_t end = point_.next_seq();
   if (next_seq < first_seq() || next_seq > end) {
-    return Status::Error(Code::kOutOfRange, "the log holds seq " + std::to_string(first_seq()) +
-                                                " to " + std::to_string(end) + " (exclusive)");
+    const auto seq_before = [](uint64_t seq) {
+      return std::to_string(static_cast<int64_t>(seq) - 1);
+    };
+    return Status::Error(Code::kOutOfRange, "the log can be cut after seq " +
+                                                seq_before(first_seq()) + " to " + seq_before(end) +
+                                                "; got " + seq_before(next_seq));
   }
   // The remaining records must be durable when the cut is durable.
   DURLOG_RETURN_IF_ERROR(commits_.AwaitLevel(end, Level::kSync));

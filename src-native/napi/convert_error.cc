@@ -56,7 +56,7 @@ Napi::Object Details(Napi::Env env, const Status& status) {
 Napi::Value ToError(Napi::Env env, const Status& status) {
   const auto* data = env.GetInstanceData<EnvironmentData>();
   std::string message = status.message();
-  if (status.owner_pid() != 0) message += ": process " + std::to_string(status.owner_pid());
+  if (status.owner_pid() != 0) message += " (process " + std::to_string(status.owner_pid()) + ")";
   if (!status.path().empty()) message += " [" + status.path() + "]";
   if (data == nullptr || data->error_class.IsEmpty()) {
     return Napi::Error::New(env, message).Value();

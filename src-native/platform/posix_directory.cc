@@ -14,6 +14,7 @@
 #include "platform/posix_new_file.h"
 #include "platform/posix_probe.h"
 #include "platform/posix_sync.h"
+#include "platform/wrong_type.h"
 
 namespace durlog {
 namespace {
@@ -67,7 +68,7 @@ Result<ScopedFd> PosixDirectory::OpenRegular(const std::string& name, int flags)
   struct stat info;
   if (fstat(fd.get(), &info) != 0) return Status::System("fstat", errno, path);
   if (S_ISREG(info.st_mode)) return fd;
-  return Status::Error(Code::kNotALog, "is not a regular file").WithPath(path);
+  return Status::Error(Code::kNotALog, kNotRegularMessage).WithPath(path);
 }
 
 Result<std::unique_ptr<File>> PosixDirectory::Open(const std::string& name, OpenMode mode) {

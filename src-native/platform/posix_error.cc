@@ -2,24 +2,19 @@
 
 #include <cerrno>
 
+#include "platform/wrong_type.h"
+
 namespace durlog {
 
 Status NameError(const char* operation, int sys_errno, const std::string& path) {
   Status status = Status::System(operation, sys_errno, path);
   switch (sys_errno) {
     case ENOENT: return std::move(status).WithCode(Code::kNotFound);
-    case ELOOP:
-      return std::move(status)
-          .WithCode(Code::kNotALog)
-          .WithMessage("is a symbolic link, which durlog never follows within a log's folder");
+    case ELOOP: return std::move(status).WithCode(Code::kNotALog).WithMessage(kLinkMessage);
     case EISDIR:
-      return std::move(status)
-          .WithCode(Code::kNotALog)
-          .WithMessage("is a folder where a file of the log is expected");
+      return std::move(status).WithCode(Code::kNotALog).WithMessage(kFolderForFileMessage);
     case ENOTDIR:
-      return std::move(status)
-          .WithCode(Code::kNotALog)
-          .WithMessage("is, or lies below, a file where a folder is expected");
+      return std::move(status).WithCode(Code::kNotALog).WithMessage(kFileForFolderMessage);
     default: return status;
   }
 }

@@ -8,6 +8,7 @@
 #include "platform/windows_probe.h"
 #include "platform/windows_reparse.h"
 #include "platform/windows_retry.h"
+#include "platform/wrong_type.h"
 
 namespace durlog {
 namespace {
@@ -32,7 +33,7 @@ OpenArguments ArgumentsFor(OpenMode mode) {
 Result<FILE_ATTRIBUTE_TAG_INFO> AttributesOf(HANDLE handle, const std::string& path) {
   FILE_ATTRIBUTE_TAG_INFO info;
   if (GetFileType(handle) != FILE_TYPE_DISK) {
-    return Status::Error(Code::kNotALog, "is not a regular file").WithPath(path);
+    return Status::Error(Code::kNotALog, kNotRegularMessage).WithPath(path);
   }
   if (!GetFileInformationByHandleEx(handle, FileAttributeTagInfo, &info, sizeof info)) {
     return WindowsError("FileAttributeTagInfo", GetLastError(), path);
@@ -47,9 +48,7 @@ bool IsSameFile(HANDLE one, HANDLE other) {
 }
 
 Status LinkError(const std::string& path) {
-  return Status::Error(Code::kNotALog,
-                       "is a symbolic link, which durlog never follows within a log's folder")
-      .WithPath(path);
+  return Status::Error(Code::kNotALog, kLinkMessage).WithPath(path);
 }
 
 // Waits for a program that has the file open without sharing it. Does not wait after
@@ -93,9 +92,7 @@ Result<ScopedHandle> WindowsDirectory::OpenRegular(const std::string& name,
   if (error != 0) {
     Status status = WindowsNameError("CreateFileW", error, path);
     if (error != ERROR_ACCESS_DENIED || !IsFolder(wide)) return status;
-    return std::move(status)
-        .WithCode(Code::kNotALog)
-        .WithMessage("is a folder where a file of the log is expected");
+    return std::move(status).WithCode(Code::kNotALog).WithMessage(kFolderForFileMessage);
   }
   DURLOG_ASSIGN_OR_RETURN(const FILE_ATTRIBUTE_TAG_INFO info, AttributesOf(handle.get(), path));
   if (IsLink(info.FileAttributes, info.ReparseTag)) return LinkError(path);

@@ -5,6 +5,7 @@
 #include <cerrno>
 
 #include "platform/windows_path.h"
+#include "platform/wrong_type.h"
 
 namespace durlog {
 namespace {
@@ -73,7 +74,8 @@ Status WindowsNameError(const char* operation, unsigned long error, const std::s
   Status status = WindowsError(operation, error, path);
   switch (status.sys_errno()) {
     case ENOENT: return std::move(status).WithCode(Code::kNotFound);
-    case ENOTDIR: return std::move(status).WithCode(Code::kNotALog);
+    case ENOTDIR:
+      return std::move(status).WithCode(Code::kNotALog).WithMessage(kFileForFolderMessage);
     default: return status;
   }
 }

@@ -3,7 +3,7 @@ import { mkdtempSync } from 'node:fs'
 import { mkdir, mkdtemp, readdir, rename, rm, stat, utimes, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { ofFileSystem } from '../errors.js'
+import { ofFileSystem } from '../file-system-error.js'
 import { segmentFile } from '../segment-name.js'
 import type { PieceFacts } from './piece.js'
 

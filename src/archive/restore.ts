@@ -1,7 +1,8 @@
 /** Restores a log from an archive, byte for byte: up to its end, to a seq or to a time. */
 import { createHash } from 'node:crypto'
 import { setTimeout as wait } from 'node:timers/promises'
-import { DurlogError, ofFileSystem } from '../errors.js'
+import { DurlogError } from '../errors.js'
+import { ofFileSystem } from '../file-system-error.js'
 import type { Log } from '../index.js'
 import { open, openOrdered } from '../open.js'
 import { resolveDir } from '../options/call-options.js'

@@ -1,8 +1,8 @@
 /** Reads pieces of a log's segments, byte for byte. */
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import { ofFileSystem } from '../errors.js'
 import { findExtent } from '../extent.js'
+import { ofFileSystem } from '../file-system-error.js'
 import { segmentFile, segmentSeqs } from '../segment-name.js'
 import { HEADER_BYTES, type PieceFacts } from './piece.js'
 import { PieceThread } from './piece-thread.js'

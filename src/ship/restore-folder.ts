@@ -11,7 +11,8 @@ import {
   writeSync,
 } from 'node:fs'
 import { join } from 'node:path'
-import { DurlogError, ofFileSystem } from '../errors.js'
+import { DurlogError } from '../errors.js'
+import { ofFileSystem } from '../file-system-error.js'
 
 const NAME = 'restoring'
 const MAKING = 'restoring.new'

@@ -1,5 +1,6 @@
 /** Reads records of streams as bodies of answers, from the files and from memory. */
-import { isCode, ofFileSystem } from '../errors.js'
+import { isCode } from '../errors.js'
+import { ofFileSystem } from '../file-system-error.js'
 import type { NativeStreamFiles } from '../native/stream-files.js'
 import type { Body, BodyRead } from './body.js'
 import { codecOf, ENCODING_NUMBERS } from './encoding.js'

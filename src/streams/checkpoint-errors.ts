@@ -1,5 +1,6 @@
 /** The errors of checkpoints. */
-import { becauseOf, DurlogError, ofFileSystem } from '../errors.js'
+import { becauseOf, DurlogError } from '../errors.js'
+import { ofFileSystem } from '../file-system-error.js'
 
 /** The error of a checkpoint whose records are no longer in the main log because a write of the log failed with `cause`. */
 export function logChangedError(cause: DurlogError | undefined): DurlogError {
@@ -18,6 +19,6 @@ export function checkpointError(cause: unknown): DurlogError {
   if (error.code !== 'ERR_DURLOG_NO_SPACE') return error
   return becauseOf(
     error,
-    `the disk is too full for a checkpoint: ${error.message}; free space: no record is lost, and the next checkpoint tries again`,
+    `the disk is too full for a checkpoint: ${error.message}; no record is lost, and the next checkpoint tries again`,
   )
 }

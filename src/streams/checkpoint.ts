@@ -2,7 +2,8 @@
  * Makes checkpoints, which move records from the main log to the streams' files. See docs/STREAMS.md, "Checkpoints".
  */
 import { setImmediate } from 'node:timers'
-import { DurlogError, isCode, ofFileSystem } from '../errors.js'
+import { DurlogError, isCode } from '../errors.js'
+import { ofFileSystem } from '../file-system-error.js'
 import { AlignedMemory } from './aligned-memory.js'
 import type { CatalogChange, CatalogHead } from './catalog-records.js'
 import { FileRepair, type StepHook } from './file-repair.js'

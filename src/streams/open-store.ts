@@ -1,7 +1,8 @@
 /** Opens a folder of streams: opens its two logs and loads the state that they contain. */
 import { readdir } from 'node:fs/promises'
 import { resolve } from 'node:path'
-import { DurlogError, invalidArgument, isCode, ofFileSystem } from '../errors.js'
+import { DurlogError, invalidArgument, isCode } from '../errors.js'
+import { ofFileSystem } from '../file-system-error.js'
 import { native } from '../native/native.js'
 import { type FramingLog as Log, openFraming } from '../open.js'
 import { resolveDir } from '../options/call-options.js'

@@ -1,5 +1,6 @@
 /** Reads the records of a stream from its files, from memory, or from the stream that it was forked from. */
-import { DurlogError, isCode, ofFileSystem, outOfRange } from '../errors.js'
+import { DurlogError, isCode, outOfRange } from '../errors.js'
+import { ofFileSystem } from '../file-system-error.js'
 import type { StreamCodec } from './encoding.js'
 import type { FolderFiles } from './folder-files.js'
 import { holderOf } from './fork-chain.js'

@@ -2,7 +2,7 @@
 
 import { EventEmitter } from 'node:events'
 import { clearTimeout, setTimeout } from 'node:timers'
-import { closedError, type DurlogError } from '../errors.js'
+import { closedStreamsError, type DurlogError } from '../errors.js'
 import type { CursorOptions } from '../index.js'
 import { type AddressedGroup, provideAccess } from './access.js'
 import { readBody } from './body-source.js'
@@ -209,7 +209,7 @@ export class StreamStore<V> extends EventEmitter<StreamsEvents> implements Strea
     const { log, catalog, cursor } = this.#folder
     try {
       // First, because checkpoints must still make room for the appends that wait for it.
-      await this.#sequencer.close(closedError(this.dir))
+      await this.#sequencer.close(closedStreamsError(this.dir))
       this.#isDrained = true
       clearTimeout(this.#timer)
       // When a checkpoint ends, a call of `checkpoint` that has waited for it may begin the next one.
@@ -225,7 +225,7 @@ export class StreamStore<V> extends EventEmitter<StreamsEvents> implements Strea
   }
 
   #checkOpen(): void {
-    if (this.#closing !== undefined) throw closedError(this.dir)
+    if (this.#closing !== undefined) throw closedStreamsError(this.dir)
   }
 
   /** Begins a checkpoint at once if enough bytes wait for it, otherwise after a pause. */

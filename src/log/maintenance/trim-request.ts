@@ -6,7 +6,8 @@
 import { randomBytes } from 'node:crypto'
 import { closeSync, constants, existsSync, fstatSync, openSync, readdirSync, readSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
-import { DurlogError, ofFileSystem } from '../../errors.js'
+import { DurlogError } from '../../errors.js'
+import { ofFileSystem } from '../../file-system-error.js'
 import { native } from '../../native/native.js'
 
 const NAME = /^trim-request-[0-9a-f]{16}$/

@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import process from 'node:process'
 import { DurlogError } from '../../errors.js'
+import { fileForFolder } from '../../file-system-error.js'
 
 /** Every system allows at least this many bytes for the path of a socket. */
 const PATH_MAX_BYTES = 100
@@ -86,7 +87,9 @@ function hashOf(path: string): string {
 
 /** Throws if another user could answer or connect. */
 async function checkPrivate(folder: string): Promise<void> {
-  const { uid, mode } = await lstat(folder)
+  const found = await lstat(folder)
+  if (found.isFile()) throw fileForFolder(folder)
+  const { uid, mode } = found
   const own = uid === process.geteuid?.() || process.geteuid?.() === 0
   if (own && (mode & 0o077) === 0) return
   throw new DurlogError(

@@ -1,6 +1,7 @@
 /** One connection of a client to the owner. */
 import { connect, type Socket } from 'node:net'
-import { type DurlogError, isCode, ofFileSystem } from '../../errors.js'
+import { type DurlogError, isCode } from '../../errors.js'
+import { ofFileSystem } from '../../file-system-error.js'
 import { addressOf, folderIdOf } from './address.js'
 import { type Frame, type FrameMaker, FrameReader, FrameType, FrameWriter, jsonOf, type MadeFrame } from './frames.js'
 import { type Hello, receivedError, type Welcome } from './messages.js'

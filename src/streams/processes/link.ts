@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto'
 import { clearTimeout, setTimeout } from 'node:timers'
 import { GroupRejection } from '../../caller-stack.js'
-import { closedError, DurlogError, withOutcome } from '../../errors.js'
+import { closedStreamsError, DurlogError, withOutcome } from '../../errors.js'
 import type { StreamAppendResult } from '../types.js'
 import { Connection } from './connection.js'
 import { type Frame, FrameMaker, FrameType, jsonOf, type MadeFrame } from './frames.js'
@@ -151,7 +151,7 @@ export class Link {
         this.#onIdle = resolve
       })
     this.#confirm()
-    this.#fail(closedError(this.#context.dir))
+    this.#fail(closedStreamsError(this.#context.dir))
     this.#watch.close()
     clearTimeout(this.#confirmTimer)
     this.#connection?.close()

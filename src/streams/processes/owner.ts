@@ -1,7 +1,7 @@
 /** The owner of a folder of streams: opens the folder and serves its clients, which are processes of the same user. */
 import { createServer, type Server } from 'node:net'
 import { clearInterval, setInterval } from 'node:timers'
-import { ofFileSystem } from '../../errors.js'
+import { ofFileSystem } from '../../file-system-error.js'
 import type { Durability } from '../../index.js'
 import type { EncodedValue } from '../encoding.js'
 import { openStore } from '../open-store.js'

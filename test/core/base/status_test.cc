@@ -46,6 +46,19 @@ TEST(StatusTest, DescriptorsAndMemoryHaveTheirOwnCodes) {
   EXPECT_EQ(Status::System("mmap", ENOMEM, "x").code(), Code::kOutOfMemory);
 }
 
+TEST(StatusTest, ErrorsThatTheUserCanRemedyNameTheRemedy) {
+  const std::pair<int, const char*> remedies[] = {
+      {EACCES, "needs the right to read"},
+      {ENOSPC, "free some space"},
+      {EMFILE, "ulimit -n"},
+      {EROFS, "another file system"},
+  };
+  for (const auto& [error, remedy] : remedies) {
+    const std::string message = Status::System("openat", error, "x").message();
+    EXPECT_NE(message.find(remedy), std::string::npos) << message;
+  }
+}
+
 TEST(StatusTest, DetailsAreAddedWithoutLosingOthers) {
   const Status status = Status::Error(Code::kIo, "first")
                             .WithCode(Code::kCorrupt)
