@@ -64,7 +64,7 @@ test('open and trim refuse a folder of streams, and name openStreams; a log ther
   await expect(open(dir, { readOnly: true })).rejects.toMatchObject({ code: 'ERR_DURLOG_NOT_FOUND' })
 })
 
-test('a second writer is told to close the log, and by which process it is held', async () => {
+test('the error of a second writer names the process that has the log open, and the remedy', async () => {
   const log = await scratchLog()
   const message =
     /^this process has the log open already, maybe in a worker thread: close it there first \(process \d+\) \[/
