@@ -11,7 +11,7 @@ function writeType(folder, type) {
 function writeSubpath({ name }) {
   const lines = [
     `'use strict'`,
-    `require('../native/binary.js').provideAddon(require('../../prebuilds/${name}/durlog.node'))`,
+    `require('../native/binary.js').provideAddon('${name}', () => require('../../prebuilds/${name}/durlog.node'))`,
     `module.exports = require('../index.js')`,
   ]
   writeFileSync(`dist/targets/${name}.js`, `${lines.join('\n')}\n`)

@@ -217,6 +217,20 @@ describe('the binary', () => {
     expect(source).toContain(`require('../../prebuilds/linux-x64/durlog.node')`)
   })
 
+  test('of a subpath that cannot be loaded is reported with the reason and the subpath to import', () => {
+    const { project, installed } = packageWithoutBinaries()
+    const folder = join(installed, 'prebuilds/linux-x64')
+    mkdirSync(folder, { recursive: true })
+    writeFileSync(join(folder, 'durlog.node'), 'no library')
+    const program = (name: string): string =>
+      `try { require('durlog/${name}') } catch (error) { console.log(error.name, error.code, error.message) }`
+    for (const name of ['linux-x64', 'win32-arm64']) {
+      const told = run(program(name), project, { DURLOG_BINARY: '' })
+      expect(told).toMatch(/^DurlogError ERR_DURLOG_NO_BINARY can't load the binary of durlog\/\S+: .*import "durlog"/s)
+    }
+    expect(run(program('win32-arm64'), project, { DURLOG_BINARY: BINARY })).toBe('')
+  })
+
   test('has a subpath for every target that is built', () => {
     const built = readdirSync(path('../dist/targets')).filter((file) => file.endsWith('.js'))
     const names = built.map((file) => file.slice(0, -'.js'.length)).sort()

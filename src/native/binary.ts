@@ -8,11 +8,11 @@ import { DurlogError } from '../errors.js'
 // The package's root: this file is two folders below it, in src/ and in dist/. A bundle of ES modules has no __dirname.
 const root: string | undefined = typeof __dirname === 'string' ? join(__dirname, '../..') : undefined
 
-let provided: unknown
+let provided: { target: string; load: () => unknown } | undefined
 
-/** Sets the addon that `loadAddon` returns. The subpaths for bundlers load it from a literal path, which bundlers can resolve. */
-export function provideAddon(addon: unknown): void {
-  provided ??= addon
+/** Sets how `loadAddon` loads the addon: from the literal path in the subpath for `target`, which bundlers can resolve. */
+export function provideAddon(target: string, load: () => unknown): void {
+  provided ??= { target, load }
 }
 
 /** The name of this system's folder in prebuilds/, such as `linux-x64-musl`. */
@@ -38,12 +38,26 @@ function usesMusl(): boolean {
 export function loadAddon(): unknown {
   const chosen = process.env['DURLOG_BINARY']
   if (chosen) return loadFile(resolve(chosen), 'DURLOG_BINARY names it')
-  if (provided !== undefined) return provided
+  if (provided !== undefined) return loadProvided(provided)
   const target = targetName()
   const files = root === undefined ? [] : ['build/Release/durlog.node', `prebuilds/${target}/durlog.node`]
   const found = files.map((file) => join(root as string, file)).find((path) => existsSync(path))
   if (found === undefined) throw new DurlogError('ERR_DURLOG_NO_BINARY', missingMessage(target))
   return loadFile(found, `it is the one for ${target}`)
+}
+
+function loadProvided({ target, load }: NonNullable<typeof provided>): unknown {
+  try {
+    return load()
+  } catch (cause) {
+    const advice = `this system is ${targetName()}: import "durlog" or "durlog/${targetName()}"`
+    const message = `can't load the binary of durlog/${target}: ${reasonOf(cause)}; ${advice}`
+    throw new DurlogError('ERR_DURLOG_NO_BINARY', message, { cause })
+  }
+}
+
+function reasonOf(cause: unknown): string {
+  return types.isNativeError(cause) ? cause.message : String(cause)
 }
 
 // Uses process.dlopen instead of require, whose path a bundler would try to resolve.
@@ -52,8 +66,8 @@ function loadFile(path: string, why: string): unknown {
   try {
     process.dlopen(module, path)
   } catch (cause) {
-    const reason = types.isNativeError(cause) ? cause.message : String(cause)
-    throw new DurlogError('ERR_DURLOG_NO_BINARY', `can't load ${path} (${why}): ${reason}`, { path, cause })
+    const message = `can't load ${path} (${why}): ${reasonOf(cause)}`
+    throw new DurlogError('ERR_DURLOG_NO_BINARY', message, { path, cause })
   }
   return module.exports
 }
