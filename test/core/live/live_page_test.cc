@@ -1,7 +1,5 @@
 // The page by which readers elsewhere know how far they may read: words, cuts, and when they count.
 #include <gtest/gtest.h>
-#include <signal.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -13,6 +11,11 @@
 #include "live/live_page_reader.h"
 #include "live/live_page_writer.h"
 #include "log_test_folder.h"
+
+#ifndef _WIN32
+#include <signal.h>
+#include <sys/wait.h>
+#endif
 
 namespace durlog {
 namespace {
@@ -62,6 +65,7 @@ TEST_F(LivePageTest, TheWordsCountWhileTheirWriterLives) {
   EXPECT_EQ(early->TakeCut(), kNoCut);
 }
 
+#ifndef _WIN32
 TEST_F(LivePageTest, AKilledWriterLetsGoOfThePage) {
   int ready[2];
   ASSERT_EQ(pipe(ready), 0);
@@ -83,6 +87,7 @@ TEST_F(LivePageTest, AKilledWriterLetsGoOfThePage) {
   close(ready[0]);
   close(ready[1]);
 }
+#endif
 
 TEST_F(LivePageTest, AReaderLearnsOfTheLowestCut) {
   LivePageWriter writer;

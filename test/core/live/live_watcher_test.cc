@@ -3,8 +3,6 @@
 #include "live/live_watcher.h"
 
 #include <gtest/gtest.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <condition_variable>
 #include <memory>
@@ -17,10 +15,15 @@
 #include "log_test_folder.h"
 #include "observed_file_system.h"
 
+#ifdef __linux__
+#include <sys/wait.h>
+#include <unistd.h>
+#endif
+
 namespace durlog {
 namespace {
 
-constexpr uint64_t kHourMicros = uint64_t{3600} * 1000 * 1000;
+[[maybe_unused]] constexpr uint64_t kHourMicros = uint64_t{3600} * 1000 * 1000;
 
 class LiveWatcherTest : public PlatformTest {
  protected:

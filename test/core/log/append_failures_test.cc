@@ -1,8 +1,5 @@
 // Appends that fail for lack of a resource must leave nothing in the log.
-#include <fcntl.h>
 #include <gtest/gtest.h>
-#include <sys/resource.h>
-#include <unistd.h>
 
 #include <atomic>
 #include <filesystem>
@@ -13,6 +10,12 @@
 #include "inspect/verify.h"
 #include "log_test_folder.h"
 #include "memory_file_system.h"
+
+#ifndef _WIN32
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+#endif
 
 namespace durlog {
 namespace {
@@ -101,6 +104,7 @@ TEST_P(AppendFailuresTest, WithoutMemoryAnAppendIsWholeOrAbsent) {
   }
 }
 
+#ifndef _WIN32
 // This process may open no file until the end of the scope.
 class NoMoreDescriptors {
  public:
@@ -161,6 +165,7 @@ TEST_P(AppendFailuresTest, ARefusedTruncationChangesNothing) {
   Close(std::move(log));
   ExpectRecords(0, 310);
 }
+#endif
 
 // Holds every job for good, as a worker's queue may for a while.
 class HoardingExecutor final : public Executor {

@@ -1,7 +1,5 @@
 // What several processes share of a file: its map, its lock, and which file it is.
 #include <gtest/gtest.h>
-#include <signal.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cstring>
@@ -10,6 +8,11 @@
 
 #include "platform/file_system.h"
 #include "platform_test_folder.h"
+
+#ifndef _WIN32
+#include <signal.h>
+#include <sys/wait.h>
+#endif
 
 namespace durlog {
 namespace {
@@ -25,6 +28,7 @@ class PlatformSharedTest : public PlatformTest {
   std::unique_ptr<File> file_;
 };
 
+#ifndef _WIN32
 TEST_F(PlatformSharedTest, AnotherProcessSeesStoresIntoAMap) {
   Result<std::unique_ptr<Mapping>> map = file_->Map(0, 4096);
   ASSERT_TRUE(map.ok());
@@ -49,6 +53,7 @@ TEST_F(PlatformSharedTest, AnotherProcessSeesStoresIntoAMap) {
   close(ready[0]);
   close(ready[1]);
 }
+#endif
 
 TEST_F(PlatformSharedTest, ALoadPastACutFindsFlaggedZeros) {
   const Result<std::unique_ptr<Mapping>> seen = Reopen(OpenMode::kRead)->MapForReading(0, 4096);
@@ -75,6 +80,7 @@ TEST_F(PlatformSharedTest, AskingForALockDoesNotTakeIt) {
   EXPECT_NE(other->TryLock().value(), nullptr);
 }
 
+#ifndef _WIN32
 TEST_F(PlatformSharedTest, AFileLockEndsWithItsOwner) {
   int ready[2];
   ASSERT_EQ(pipe(ready), 0);
@@ -96,6 +102,7 @@ TEST_F(PlatformSharedTest, AFileLockEndsWithItsOwner) {
   close(ready[0]);
   close(ready[1]);
 }
+#endif
 
 TEST_F(PlatformSharedTest, AReplacedFileHasAnotherId) {
   const std::unique_ptr<File> same = Reopen(OpenMode::kRead);
