@@ -9,7 +9,7 @@ interface Explanation {
 
 const FILE_FOR_FOLDER = {
   code: 'ERR_DURLOG_NOT_A_LOG',
-  text: 'a file is in the place of a folder: remove or rename it, or choose another folder',
+  text: 'a file is in the place of this folder or of one above it: remove or rename the file, or choose another folder',
 } as const
 const TOO_MANY_FILES: Explanation = {
   code: 'ERR_DURLOG_TOO_MANY_FILES',

@@ -8,7 +8,8 @@ import { openStreams, type StreamsOptions } from '../src/streams/index.js'
 import { openUntilDone, scratchDir, scratchLog } from './fixtures/scratch.js'
 import { scratchStreams } from './fixtures/streams.js'
 
-const FILE_FOR_FOLDER = /a file is in the place of a folder: remove or rename it, or choose another folder \[/
+const FILE_FOR_FOLDER =
+  /a file is in the place of this folder or of one above it: remove or rename the file, or choose another folder \[/
 const MODES: [name: string, options: StreamsOptions][] = [
   ['shared', {}],
   ['exclusive', { exclusive: true }],

@@ -5,7 +5,8 @@
 namespace durlog {
 
 inline constexpr char kFileForFolderMessage[] =
-    "a file is in the place of a folder: remove or rename it, or choose another folder";
+    "a file is in the place of this folder or of one above it: remove or rename the file, or "
+    "choose another folder";
 inline constexpr char kFolderForFileMessage[] =
     "a folder is in the place of a file of the log: remove or rename it, or choose another folder";
 inline constexpr char kLinkMessage[] =

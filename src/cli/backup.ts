@@ -1,5 +1,5 @@
 /** Copies a log to another folder, with the same seqs, times, bytes, UUID and cursors, for `backup` and `restore`. */
-import { existsSync, readdirSync } from 'node:fs'
+import { readdirSync, statSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { inspect, type LogSummary, open, type ReadOnlyLog, verify } from '../index.js'
 import { openRestored, type RestoringLog } from '../open.js'
@@ -70,7 +70,9 @@ export async function copyLog(
 
 function openCopy(source: LogSummary, firstSeq: number, to: string): Promise<RestoringLog> {
   const { uuid, segments, generation } = source
-  if (existsSync(to) && readdirSync(to).length > 0 && !readdirSync(to).some((name) => name.endsWith('.seg')))
+  const isFolder = statSync(to, { throwIfNoEntry: false })?.isDirectory() === true
+  const names = isFolder ? readdirSync(to) : []
+  if (names.length > 0 && !names.some((name) => name.endsWith('.seg')))
     throw new InputError(`${to} is not empty and holds no log: name an empty or a new folder`)
   const segmentBytes = Math.max(...segments.map(({ bytes }) => bytes), 2 ** 16)
   return openRestored(

@@ -160,6 +160,20 @@ test('seqs without a record have no record in the backup', async () => {
   expect(await contents(copy)).toEqual(await contents(dir))
 })
 
+test('a file in the place of the folder of the copy: the message names the remedy', async () => {
+  const dir = join(scratchDir(), 'log')
+  await durlog(['append', dir], 'a\n')
+  const file = join(dir, '..', 'file')
+  writeFileSync(file, '')
+  for (const args of [
+    ['backup', dir, file],
+    ['restore', file, dir],
+  ]) {
+    const { code, stderr } = await durlog(args)
+    expect([code, stderr]).toEqual([66, expect.stringMatching(/ERR_DURLOG_NOT_A_LOG: .*choose another folder/)])
+  }
+})
+
 test('a folder that holds other files is refused and not changed', async () => {
   const folder = scratchDir()
   const dir = join(folder, 'log')
