@@ -77,6 +77,8 @@ test('the values of a custom encoding are kept unchanged', async () => {
 
 test.each<[OpenOptions['encoding'], unknown]>([
   ['json', undefined],
+  ['json', Buffer.from('x')],
+  ['json', new Uint8Array(1)],
   ['json', () => {}],
   ['json', 5n],
   ['utf8', Buffer.from('a')],

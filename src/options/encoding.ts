@@ -52,6 +52,9 @@ function codecOf(
 }
 
 function encodeJson(value: unknown): string {
+  // JSON.stringify would store its numbers, and a reader would not get bytes.
+  if (types.isUint8Array(value))
+    throw invalidArgument('a Uint8Array has no JSON form (encoding json): open the log without an encoding')
   const text = encoded('json', () => JSON.stringify(value) as string | undefined)
   if (text === undefined) throw invalidArgument(`a value must be one that JSON can represent; got ${shown(value)}`)
   return text
