@@ -119,6 +119,8 @@ const ADVICE: Partial<Record<DurlogErrorCode, Advice>> = {
     isOfStreams(has)
       ? '"durlog streams DIR stat NAME" prints the first seq and the number of records'
       : '"durlog stat DIR" prints the first and the last seq',
+  ERR_DURLOG_DESTINATION_UNREACHABLE: (has) =>
+    `check the address${has('--endpoint') ? ' (--endpoint)' : ''}, the network and the server, then run the command again`,
   ERR_DURLOG_INVALID_ARGUMENT: () => '"durlog COMMAND --help" lists the options',
 }
 

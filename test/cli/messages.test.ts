@@ -160,6 +160,11 @@ test('a missing package: there is no advice about options for the disk', () => {
   expect(advice('ERR_DURLOG_UNSUPPORTED', '--strategy')).toBe('')
 })
 
+test('a destination that cannot be reached: the advice names what to check', () => {
+  expect(advice('ERR_DURLOG_DESTINATION_UNREACHABLE', '--endpoint')).toMatch(/--endpoint.*network/)
+  expect(advice('ERR_DURLOG_DESTINATION_UNREACHABLE')).toMatch(/^check the address.*network/)
+})
+
 test('serve of a folder with a log names --log', async () => {
   const dir = join(scratchDir(), 'log')
   await durlog(['append', dir], 'x\n')
