@@ -44,9 +44,9 @@ function verdictOn(auto: Row, best: Row, criterion: Criterion): string {
   const factor = costOf(auto, criterion) / costOf(best, criterion)
   const keep = 'leave strategy and preallocate at "auto"'
   if (factor <= TOLERANCE) return keep
-  const times = `"auto" is ${formatNumber(factor)}x that here`
+  const times = `"auto" takes ${formatNumber(factor)} times as long`
   if (isSlowerThroughout(auto, best, criterion)) return `${times}: set the best strategy explicitly`
-  return `${times}, but the rounds differ by more than that: measure again on an idle machine, and ${keep} until then`
+  return `${times}, but the rounds of the two overlap, so this may be noise: ${keep}, or measure again on an idle machine`
 }
 
 function judge(table: TableResult, criterion: Criterion): string | undefined {

@@ -44,7 +44,7 @@ describe('tables', () => {
 describe('the recommendation', () => {
   test('names the best measured row, and auto if it is as good', () => {
     expect(recommend([table])[0]).toContain('strategy "direct" with preallocate "zero" is best')
-    expect(recommend([table])[0]).toContain('"auto" is 1.18x that here: set the best strategy explicitly')
+    expect(recommend([table])[0]).toContain('"auto" takes 1.18 times as long: set the best strategy explicitly')
     const close = { ...table, rows: [rowOf(['auto', 'auto'], 112), ...table.rows.slice(1)] }
     expect(recommend([close])[0]).toContain('leave strategy and preallocate at "auto"')
   })

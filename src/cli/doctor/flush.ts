@@ -60,7 +60,10 @@ export function judgeFlush({ writeUs, syncUs, quickSyncUs }: FlushTimes): Findin
       `${figures}: about ${Math.max(1, Math.round(1e6 / syncUs))} commits a second`,
       'the disk is rotating, throttled, shared or busy: let many appends share a commit, or use a faster disk',
     )
-  return ok(CHECK, `${figures}: as long as a device takes, which does not prove that it honours the flush`)
+  return ok(
+    CHECK,
+    `${figures}: the flush reaches a device; whether the data survives a power loss cannot be tested here`,
+  )
 }
 
 function formatMicros(micros: number): string {

@@ -28,7 +28,7 @@ export async function tryMapped(scratch: Scratch): Promise<{ stats: LogStats; co
 }
 
 export function judgeLock(refused: string): Finding {
-  if (refused === 'ERR_DURLOG_LOCKED') return ok('lock', 'another process is refused as a second writer')
+  if (refused === 'ERR_DURLOG_LOCKED') return ok('lock', 'another process cannot open the log for writing')
   const found =
     refused === '' ? 'another process opened the same log for writing' : `another process failed with ${refused}`
   return fail('lock', `${found}: two writers would destroy a log`, 'put the log on a file system with locks (fcntl)')
@@ -41,12 +41,12 @@ export function judgeDirect({ mode, reason }: LogStats, logicalBlockBytes: numbe
       reason,
       'records are equally safe; sync is faster on file systems with O_DIRECT (ext4, XFS)',
     )
-  const blocks = logicalBlockBytes > 0 ? `, to blocks of ${logicalBlockBytes} bytes` : ''
-  return ok('direct I/O', `it works${blocks}; the log writes whole pieces of 4096 bytes`)
+  const blocks = logicalBlockBytes > 0 ? `; the device has blocks of ${logicalBlockBytes} bytes` : ''
+  return ok('direct I/O', `works; durlog writes multiples of 4096 bytes${blocks}`)
 }
 
 export function judgeAllocation({ preallocate }: LogStats): Finding {
-  if (preallocate !== 'none') return ok('allocation', 'the space of a segment is allocated in advance')
+  if (preallocate !== 'none') return ok('allocation', 'space for a segment is allocated in advance')
   return warn(
     'allocation',
     'this file system does not allocate space in advance: a full disk is noticed only when a record is appended',
@@ -56,7 +56,7 @@ export function judgeAllocation({ preallocate }: LogStats): Finding {
 
 export function judgeMap({ mode, reason }: LogStats, coherent: boolean): Finding {
   if (mode !== 'mmap') return notChecked('map', `not used: ${reason}`)
-  if (coherent) return ok('map', 'a read of the file sees bytes that were stored through the memory map')
+  if (coherent) return ok('map', 'a read of the file returns what was stored through the memory map')
   return fail(
     'map',
     'a read of the file does not see bytes that were stored through the memory map',
