@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { DurlogError, withOutcome } from '../src/errors.js'
 import { open } from '../src/index.js'
 import { openStreams } from '../src/streams/index.js'
@@ -48,7 +48,8 @@ test.each([{ create: false }, { readOnly: true } as const])(
 )
 
 test('the stack of an error that the owner of a folder of streams reports names the caller', async () => {
-  await using streams = await openStreams(join(scratchDir(), 'streams'))
+  const streams = await openStreams(join(scratchDir(), 'streams'))
+  onTestFinished(() => streams.close())
   const missing = streams.stream('missing')
   const calls: (() => Promise<unknown>)[] = [
     () => missing.append(1, { expectedSeq: 5 }),

@@ -80,7 +80,7 @@ class Client {
 
 /** The records of each stream, as text; none for a stream that does not exist. */
 async function recordsIn(dir: string, names: readonly string[]): Promise<string[][]> {
-  await using streams = await openStreams(dir, { exclusive: true })
+  const streams = await openStreams(dir, { exclusive: true })
   const found: string[][] = []
   for (const name of names) {
     const records: string[] = []
@@ -88,6 +88,7 @@ async function recordsIn(dir: string, names: readonly string[]): Promise<string[
     if ((await stream.info()) !== undefined) for await (const { value } of stream.read()) records.push(String(value))
     found.push(records)
   }
+  await streams.close()
   return found
 }
 

@@ -125,7 +125,8 @@ test.each([
     const headers = { 'content-type': 'application/json' }
     expect((await fetch(`${url}/s`, { method: 'PUT', headers, body: '1' })).status).toBe(201)
     const append = async (): Promise<string> => {
-      await using streams = await openStreams(dir)
+      const streams = await openStreams(dir)
+      onTestFinished(() => streams.close())
       await streams.stream('s').append(2)
       return (await fetch(`${url}/s`)).text()
     }
