@@ -23,6 +23,11 @@ const FILES = [
     files,
     reason: 'the nats-server that it needs is built for this machine',
   })),
+  ...['test/archive/cache.test.ts', 'test/streams/replaced.test.ts'].map((files) => ({
+    on: () => true,
+    files,
+    reason: 'it replaces modules (vi.mock), which needs vitest itself',
+  })),
   { on: () => true, files: 'test/electron.test.ts', reason: 'Electron is run natively' },
 ]
 
@@ -63,6 +68,12 @@ const TESTS = [
     file: 'test/package.test.ts',
     test: /types/,
     reason: 'the TypeScript compiler is a binary of this machine',
+  },
+  {
+    on: isWindows,
+    file: 'test/package.test.ts',
+    test: /README links to/,
+    reason: 'npm is not installed in Wine',
   },
 ]
 

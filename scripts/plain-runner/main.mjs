@@ -54,6 +54,8 @@ const runner = {
   importFile: (path) => import(pathToFileURL(path).href),
   onAfterRunTask: report,
 }
+// A test may wait for a timer that keeps no process alive. vitest's own process stays alive too.
+setInterval(() => {}, TIMEOUT_MS)
 const files = await startTests([{ filepath: resolve(file) }], runner)
 let failed = false
 for (const each of files) {

@@ -10,7 +10,8 @@ import {
   JestExtend,
   setState,
 } from '@vitest/expect'
-import { spyOn } from '@vitest/spy'
+import { restoreAllMocks, spyOn } from '@vitest/spy'
+import { fakeClock } from './fake-clock.mjs'
 
 for (const plugin of [JestExtend, JestChaiExpect, JestAsymmetricMatchers]) chai.use(plugin)
 
@@ -43,7 +44,7 @@ expect.poll = (take, { timeout = POLL_MS, interval = POLL_EVERY_MS } = {}) =>
     },
   )
 
-export const vi = { spyOn }
+export const vi = { spyOn, restoreAllMocks, ...fakeClock }
 
 export {
   afterAll,
