@@ -120,6 +120,20 @@ export function simulatedCoreSources() {
   return coreSources().filter((source) => !/\/platform\/(?!huge_pages)|\/live_watcher\./.test(source))
 }
 
+/**
+ * The core's archive that the build of the addon made on Linux, or undefined if a source, a header or binding.gyp is newer,
+ * or if CXX names a compiler. In a program that defines all symbols of a folder, the linker ignores the archive's copy of
+ * that folder, because a batch has sources of one folder only.
+ */
+export function builtCore() {
+  const archive = 'build/Release/obj.target/durlog_core.a'
+  if (env.CXX !== undefined || !existsSync(archive)) return undefined
+  const made = statSync(archive).mtimeMs
+  const sources = coreSources()
+  const files = new Set(['binding.gyp', ...sources, ...sources.flatMap((source) => [...includesOf(source)])])
+  return [...files].every((file) => statSync(file).mtimeMs < made) ? archive : undefined
+}
+
 /** The test files of the core that `system` can run; with `folders`, only the ones in these folders below test/core. */
 export function coreTests(system = HOST_SYSTEM, folders = []) {
   const others = system === 'windows' ? '_posix_test.cc' : '_windows_test.cc'
