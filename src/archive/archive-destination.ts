@@ -13,9 +13,10 @@ import { addHistory } from './manifest.js'
 import { type PieceFacts, toMetadata } from './piece.js'
 import { type ArchivePosition, findPosition } from './position.js'
 import { checkStore } from './probe.js'
-import { type LocalPiece, type LocalSegment, SegmentRemoved, Segments } from './segments.js'
+import { type LocalPiece, type LocalSegment, type PieceRange, SegmentRemoved, Segments } from './segments.js'
 import { ConditionFailed } from './store-errors.js'
 import { encodingOfStreams } from './streams-folder.js'
+import { loadZstd } from './zstd.js'
 
 /** The longest part of the active segment in bytes. A piece is in memory while it is sent. */
 const PART_BYTES = 64 * 2 ** 20
@@ -25,6 +26,8 @@ const LOOK_MS = 500
 export interface ArchiveDestinationOptions {
   flushMs: number
   flushBytes: number
+  /** Whether whole segments are compressed. */
+  compresses: boolean
   onForked: (generation: number, from: number) => void
 }
 
@@ -105,6 +108,7 @@ export class ArchiveDestination implements Destination {
   async #run(session: ReplicationSession): Promise<void> {
     const { cursor, signal } = session
     const log = session.log as Log | ReadOnlyLog
+    if (this.#options.compresses) await loadZstd()
     if (!this.#isProbed && cursor.position === log.firstSeq)
       await checkStore(this.#bucket, archiveRoot(this.#bucket.prefix, log.uuid))
     this.#isProbed = true
@@ -184,7 +188,12 @@ export class ArchiveDestination implements Destination {
   /** Archives a sealed segment from `position.segmentsEnd` to its end, as one object. */
   async #archiveSegment(session: ReplicationSession, position: ArchivePosition, segment: LocalSegment): Promise<void> {
     const endSeq = segment.endSeq as number
-    const piece = await this.#read(session, segment, position.segmentsEnd, endSeq, Number.MAX_SAFE_INTEGER)
+    const piece = await this.#read(session, segment, {
+      seq: position.segmentsEnd,
+      endSeq,
+      maxBytes: Number.MAX_SAFE_INTEGER,
+      compresses: this.#options.compresses,
+    })
     if (piece.facts.lastSeq + 1 !== endSeq) throw missingError(session, piece.facts.lastSeq + 1, this.#generation)
     const key = `${position.history.names.log}${digitsOf(position.segmentsEnd)}`
     await this.#store(session, position, key, piece, position.segmentsPrevious)
@@ -200,23 +209,18 @@ export class ArchiveDestination implements Destination {
     const segment = await this.#segments.find(position.next)
     if (segment === undefined) throw new SegmentRemoved(`the segment of record ${position.next} was removed`)
     const endSeq = Math.min(end, segment.endSeq ?? end)
-    const piece = await this.#read(session, segment, position.next, endSeq, PART_BYTES)
+    const range = { seq: position.next, endSeq, maxBytes: PART_BYTES, compresses: false }
+    const piece = await this.#read(session, segment, range)
     const key = `${position.history.names.tail}${digitsOf(position.next)}`
     await this.#store(session, position, key, piece, position.previous)
   }
 
-  async #read(
-    session: ReplicationSession,
-    segment: LocalSegment,
-    seq: number,
-    endSeq: number,
-    maxBytes: number,
-  ): Promise<LocalPiece> {
-    const piece = await this.#segments.read(segment, { seq, endSeq, maxBytes })
+  async #read(session: ReplicationSession, segment: LocalSegment, range: PieceRange): Promise<LocalPiece> {
+    const piece = await this.#segments.read(segment, range)
     // After a cut, the piece may hold frames from before and from after the cut, all of them whole.
     await this.#checkGeneration()
-    if (piece !== undefined && piece.facts.lastSeq < endSeq) return piece
-    throw missingError(session, seq, this.#generation)
+    if (piece !== undefined && piece.facts.lastSeq < range.endSeq) return piece
+    throw missingError(session, range.seq, this.#generation)
   }
 
   /**
@@ -227,7 +231,7 @@ export class ArchiveDestination implements Destination {
     session: ReplicationSession,
     position: ArchivePosition,
     key: string,
-    { body, facts: found }: LocalPiece,
+    { body, sha256, facts: found }: LocalPiece,
     previous: string,
   ): Promise<void> {
     const { names } = position.history
@@ -236,7 +240,7 @@ export class ArchiveDestination implements Destination {
     this.#inFlight = records
     if (position.isNew) await this.#addHistory(session, position)
     await this.#bucket.put(key, body, {
-      sha256: facts.sha256,
+      sha256,
       metadata: toMetadata(facts),
       condition: { ifAbsent: true },
     })

@@ -11,12 +11,11 @@ export class LogArchiver extends EventEmitter<ArchiveEvents> implements Archiver
   readonly #destination: ArchiveDestination
   readonly #replicator: Replicator
 
-  constructor(log: ReadableLog, { bucket, replicator, flushMs, flushBytes }: ResolvedArchiveOptions) {
+  constructor(log: ReadableLog, { bucket, replicator, ...options }: ResolvedArchiveOptions) {
     super()
     const closing = new AbortController()
     this.#destination = new ArchiveDestination(new Bucket(bucket, closing.signal), log.dir, closing, {
-      flushMs,
-      flushBytes,
+      ...options,
       onForked: (generation, from) => this.#announce('forked', generation, from),
     })
     this.#replicator = new Replicator(log, this.#destination, replicator)

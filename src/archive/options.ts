@@ -1,5 +1,5 @@
 /** The names, defaults and checks of `ArchiveOptions`. */
-import { bag, whole } from '../options/checks.js'
+import { bag, choice, whole } from '../options/checks.js'
 import { checkCursorName } from '../options/cursor-options.js'
 import { checkLog, type ResolvedReplicatorOptions, resolveShipperOptions } from '../ship/options.js'
 import { BUCKET_OPTION_NAMES, type ResolvedBucket, resolveBucket } from './bucket-options.js'
@@ -16,6 +16,7 @@ const NAMES: readonly string[] = [
     'flushMs',
     'flushBytes',
     'keepLocal',
+    'compress',
     'cursor',
     'retryForMs',
     'laggingMs',
@@ -28,6 +29,7 @@ export interface ResolvedArchiveOptions {
   replicator: ResolvedReplicatorOptions
   flushMs: number
   flushBytes: number
+  compresses: boolean
 }
 
 /** Throws ERR_DURLOG_INVALID_ARGUMENT. */
@@ -47,6 +49,7 @@ export function resolveArchiveOptions(log: unknown, options: unknown): ResolvedA
       keepAfterAck: given.keepLocal,
     }),
     flushMs,
+    compresses: choice('compress', given.compress, ['none', 'zstd'], 'none') === 'zstd',
     flushBytes: whole('flushBytes', given.flushBytes, { min: 65_536, max: 64 * MIB, unit: 'bytes' }, 64 * MIB),
   }
 }

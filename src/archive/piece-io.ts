@@ -4,12 +4,21 @@ import { type FileHandle, open, stat } from 'node:fs/promises'
 import http, { type IncomingHttpHeaders } from 'node:http'
 import https from 'node:https'
 import { HEADER_BYTES } from './piece.js'
+import { loadZstd } from './zstd.js'
 
 /** The location of a piece: the header of the segment file `path`, and its bytes from `begin` to `end`. */
 export interface PieceBytes {
   path: string
   begin: number
   end: number
+}
+
+/** The body of the object that stores a piece: the piece, or the compressed piece. */
+export interface PieceBody {
+  bytes: Buffer
+  /** The SHA-256 of the body, and of the piece. */
+  sha256: string
+  pieceSha256: string
 }
 
 export interface WireRequest {
@@ -39,6 +48,20 @@ export async function readPiece({ path, begin, end }: PieceBytes): Promise<Buffe
   } finally {
     await file.close()
   }
+}
+
+/** Reads a piece, and compresses it if `compresses` is true. Rejects as `readPiece` and `loadZstd`. */
+export async function readBody(
+  from: PieceBytes,
+  compresses: boolean,
+  hash: (bytes: Uint8Array) => string | Promise<string>,
+): Promise<PieceBody> {
+  const piece = await readPiece(from)
+  const pieceSha256 = await hash(piece)
+  if (!compresses) return { bytes: piece, sha256: pieceSha256, pieceSha256 }
+  const { buffer, byteOffset, length } = (await loadZstd()).compress(piece)
+  const bytes = Buffer.from(buffer, byteOffset, length)
+  return { bytes, sha256: await hash(bytes), pieceSha256 }
 }
 
 async function readFully(file: FileHandle, into: Buffer, position: number): Promise<void> {

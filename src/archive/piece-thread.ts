@@ -1,40 +1,45 @@
 /**
- * Reads, hashes and sends the pieces of one archiver in a worker thread, so that this work does not block the caller's event
- * loop. Holds one piece at a time. Only one call may run at a time.
+ * Reads, hashes, compresses and sends the pieces of one archiver in a worker thread, so that this work does not block the
+ * caller's event loop. Holds the body of one object at a time. Only one call may run at a time.
  */
 import { join } from 'node:path'
 import { WorkerThread } from '../streams/worker-thread.js'
-import { HEADER_BYTES, sha256Of } from './piece.js'
-import { type PieceBytes, readPiece, send, type WireAnswer, type WireRequest } from './piece-io.js'
+import { sha256Of } from './piece.js'
+import { type PieceBody, type PieceBytes, readBody, send, type WireAnswer, type WireRequest } from './piece-io.js'
 import type { FromPieceThread, ToPieceThread } from './piece-worker.js'
 
 // Undefined in a bundle of ES modules, which does not include the file. The work is then done in the caller's thread.
 const WORKER: string | undefined = typeof __dirname === 'string' ? join(__dirname, 'piece-worker.js') : undefined
 
 export class PieceThread {
-  /** The length of the held piece in bytes. */
+  /** The length of the held body in bytes. */
   length = 0
   #thread: WorkerThread<ToPieceThread, FromPieceThread> | undefined
-  /** The held piece if there is no worker thread. */
+  /** The held body if there is no worker thread. */
   #held: Buffer | undefined
 
-  /** Reads a piece, which replaces the held one. Returns its SHA-256. */
-  async read(piece: PieceBytes): Promise<string> {
-    this.length = HEADER_BYTES + piece.end - piece.begin
+  /** Reads a piece, and compresses it if `compresses` is true. The result replaces the held body. */
+  async read(piece: PieceBytes, compresses: boolean): Promise<Omit<PieceBody, 'bytes'>> {
     this.#start()
-    if (this.#thread !== undefined) return (await this.#ask<'read'>({ kind: 'read', piece })).sha256
+    if (this.#thread !== undefined) {
+      const { body, length } = await this.#ask<'read'>({ kind: 'read', piece, compresses })
+      this.length = length
+      return body
+    }
     this.#held = undefined
-    this.#held = await readPiece(piece)
-    return sha256Of(this.#held)
+    const { bytes, ...body } = await readBody(piece, compresses, sha256Of)
+    this.#held = bytes
+    this.length = bytes.length
+    return body
   }
 
-  /** Returns the bytes of the held piece. */
+  /** Returns the held body. */
   async bytes(): Promise<Buffer> {
     if (this.#thread === undefined) return this.#held as Buffer
     return toBuffer((await this.#ask<'bytes'>({ kind: 'bytes' })).bytes)
   }
 
-  /** Sends `request` with the held piece as its body. Rejects if there is no response. */
+  /** Sends `request` with the held body. Rejects if there is no response. */
   async send(request: WireRequest, signal: AbortSignal): Promise<WireAnswer> {
     if (this.#thread === undefined) return send(request, this.#held, signal)
     signal.throwIfAborted()

@@ -1,15 +1,23 @@
-/** The program of an archiver's worker thread, which holds one piece at a time. */
+/** The program of an archiver's worker thread, which holds the body of one object at a time. */
 import { parentPort } from 'node:worker_threads'
-import { hashNow, type PieceBytes, readPiece, send, type WireAnswer, type WireRequest } from './piece-io.js'
+import {
+  hashNow,
+  type PieceBody,
+  type PieceBytes,
+  readBody,
+  send,
+  type WireAnswer,
+  type WireRequest,
+} from './piece-io.js'
 
 export type ToPieceThread =
-  | { kind: 'read'; piece: PieceBytes }
+  | { kind: 'read'; piece: PieceBytes; compresses: boolean }
   | { kind: 'send'; request: WireRequest }
   | { kind: 'bytes' }
   | { kind: 'abort'; reason: string }
 
 export type FromPieceThread =
-  | { kind: 'read'; sha256: string }
+  | { kind: 'read'; body: Omit<PieceBody, 'bytes'>; length: number }
   | { kind: 'sent'; answer: WireAnswer }
   | { kind: 'bytes'; bytes: Uint8Array }
   | { kind: 'failed'; error: Partial<NodeJS.ErrnoException> & { message: string } }
@@ -22,8 +30,9 @@ async function answerTo(message: Exclude<ToPieceThread, { kind: 'abort' }>): Pro
   if (message.kind === 'read') {
     // Frees the previous piece before the next one is read: both may be large.
     held = Buffer.alloc(0)
-    held = await readPiece(message.piece)
-    return { kind: 'read', sha256: hashNow(held) }
+    const { bytes, ...body } = await readBody(message.piece, message.compresses, hashNow)
+    held = bytes
+    return { kind: 'read', body, length: held.length }
   }
   if (message.kind === 'bytes') return { kind: 'bytes', bytes: held }
   sending = new AbortController()

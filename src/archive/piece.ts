@@ -6,14 +6,17 @@ import { webcrypto } from 'node:crypto'
 import { DurlogError } from '../errors.js'
 import type { Metadata, StoredObject } from './bucket.js'
 import type { ArchivedPoint } from './types.js'
+import { loadZstd } from './zstd.js'
 
 /** The length of a segment's header. */
 export const HEADER_BYTES = 4096
 
 export interface PieceFacts extends ArchivedPoint {
+  /** Whether the body of the object is the piece compressed with zstd. */
+  isCompressed: boolean
   /** The log's generation when the piece was stored. */
   generation: number
-  /** The SHA-256 of the body, in hexadecimal. */
+  /** The SHA-256 of the piece, in hexadecimal. */
   sha256: string
   /** The SHA-256 of the previous piece; '' for the first piece. */
   previous: string
@@ -33,6 +36,7 @@ export function toMetadata(facts: PieceFacts): Metadata {
     generation: String(facts.generation),
     sha256: facts.sha256,
     ...(facts.previous !== '' && { previous: facts.previous }),
+    ...(facts.isCompressed && { zstd: String(facts.bytes) }),
     ...(facts.streams !== undefined && { streams: facts.streams }),
   }
 }
@@ -42,28 +46,54 @@ export function toMetadata(facts: PieceFacts): Metadata {
  * ERR_DURLOG_VERSION if a newer durlog did.
  */
 export function factsOf(url: string, firstSeq: number, { size, metadata }: StoredObject): PieceFacts {
-  const { version, last, records, oldest, newest, generation, sha256, previous = '', streams } = metadata
+  const { version, last, records, oldest, newest, generation, sha256, previous = '', zstd, streams } = metadata
   if (version !== undefined && version !== VERSION)
     throw new DurlogError(
       'ERR_DURLOG_VERSION',
       `${url} has version ${version}; this durlog reads ${VERSION}: update it`,
     )
-  const numbers = [last, records, oldest, newest, generation].map(Number)
+  const numbers = [last, records, oldest, newest, generation, zstd ?? size].map(Number)
   if (version === undefined || sha256 === undefined || numbers.some((value) => !Number.isSafeInteger(value)))
     throw new DurlogError('ERR_DURLOG_DESTINATION_OTHER', `${url} was not stored by durlog: use another prefix`)
-  const [lastSeq, recordCount, oldestMs, newestMs, cuts] = numbers as [number, number, number, number, number]
+  const [lastSeq, recordCount, oldestMs, newestMs, cuts, bytes] = numbers as [
+    number,
+    number,
+    number,
+    number,
+    number,
+    number,
+  ]
   return {
     firstSeq,
     lastSeq,
     records: recordCount,
-    bytes: size,
+    bytes,
     oldestMs,
     newestMs,
     generation: cuts,
     sha256,
     previous,
+    isCompressed: zstd !== undefined,
     streams,
   }
+}
+
+/** Returns the piece that is the body of `object`, or is compressed in it. Throws ERR_DURLOG_CORRUPT if it cannot be decompressed. */
+export async function pieceIn(url: string, { body, metadata: { zstd } }: StoredObject): Promise<Buffer> {
+  if (zstd === undefined) return body
+  const { decompress } = await loadZstd()
+  const piece = await decompress(body, Number(zstd)).catch((cause: unknown) => {
+    throw damaged(url, cause)
+  })
+  return Buffer.from(piece.buffer, piece.byteOffset, piece.length)
+}
+
+export function damaged(url: string, cause?: unknown): DurlogError {
+  return new DurlogError(
+    'ERR_DURLOG_CORRUPT',
+    `${url} is damaged: its checksum, or the checksum of the previous object, differs`,
+    { path: url, cause },
+  )
 }
 
 /** Computes the SHA-256 of `body` in a worker thread, so that the caller's thread is not blocked. */

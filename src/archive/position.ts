@@ -4,7 +4,7 @@ import type { DurableCursor, Log, ReadableLog, ReadOnlyLog } from '../index.js'
 import type { Bucket } from './bucket.js'
 import { archiveRoot, HistoryNames } from './layout.js'
 import { type History, listHistories, listPieces, type Manifest } from './manifest.js'
-import { HEADER_BYTES, offsetOfSeq, type PieceFacts } from './piece.js'
+import { HEADER_BYTES, offsetOfSeq, type PieceFacts, pieceIn } from './piece.js'
 import { SegmentRemoved, type Segments } from './segments.js'
 
 export interface ArchivePosition {
@@ -144,7 +144,7 @@ async function isSame(
   const local = await segments.find(seq)
   if (local === undefined) throw new SegmentRemoved(`the segment of record ${seq} was removed`)
   const found = await segments
-    .read(local, { seq, endSeq: end, maxBytes: Number.MAX_SAFE_INTEGER })
+    .read(local, { seq, endSeq: end, maxBytes: Number.MAX_SAFE_INTEGER, compresses: false })
     .catch((error: unknown) => {
       // In the log, no frame begins with `seq`.
       if (isCode(error, 'ERR_DURLOG_INVALID_ARGUMENT')) return undefined
@@ -153,14 +153,16 @@ async function isSame(
   if (found === undefined || found.facts.lastSeq + 1 !== end) return false
   if (seq === firstSeq && end > lastSeq) return found.facts.sha256 === sha256
   // The log has trimmed records at the beginning of the piece, or the history does not have all of the piece: compare the rest.
-  const stored = await bucket.get((manifest.entries[index] as { key: string }).key)
-  if (stored === undefined) throw new SegmentRemoved('the archive has changed')
-  const begins = offsetOfSeq(stored.body, firstSeq, seq)
-  const ends = offsetOfSeq(stored.body, firstSeq, end)
+  const { key } = manifest.entries[index] as { key: string }
+  const object = await bucket.get(key)
+  if (object === undefined) throw new SegmentRemoved('the archive has changed')
+  const stored = await pieceIn(bucket.urlOf(key), object)
+  const begins = offsetOfSeq(stored, firstSeq, seq)
+  const ends = offsetOfSeq(stored, firstSeq, end)
   if (begins === undefined || ends === undefined) return false
   const bytes = await found.body.bytes()
-  const sameHeader = stored.body.subarray(0, HEADER_BYTES).equals(bytes.subarray(0, HEADER_BYTES))
-  return sameHeader && stored.body.subarray(begins, ends).equals(bytes.subarray(HEADER_BYTES))
+  const sameHeader = stored.subarray(0, HEADER_BYTES).equals(bytes.subarray(0, HEADER_BYTES))
+  return sameHeader && stored.subarray(begins, ends).equals(bytes.subarray(HEADER_BYTES))
 }
 
 function olderError(log: ReadableLog, archived: number): DurlogError {

@@ -1,13 +1,14 @@
-/** Reads objects in order, with several range requests in flight. */
+/** Reads pieces in order, with several range requests in flight. */
 import { AlignedMemory } from '../streams/aligned-memory.js'
 import type { Bucket, StoredObject } from './bucket.js'
 import type { PieceEntry } from './manifest.js'
+import { pieceIn } from './piece.js'
 
 const RANGE_BYTES = 8 * 2 ** 20
 /** The number of ranges that are requested in advance. Each is in memory until the caller has used it. */
 const IN_FLIGHT = 8
 
-export interface PieceRange {
+export interface StoredRange {
   entry: PieceEntry
   offset: number
   /** Undefined if the object was deleted after it was listed. */
@@ -38,11 +39,8 @@ function memoryFor(entries: readonly PieceEntry[]): Buffer[] {
   return Array.from({ length: count }, (_, at) => memory.subarray(at * RANGE_BYTES, (at + 1) * RANGE_BYTES))
 }
 
-/**
- * Yields the ranges of `entries` in order. The body of a range is valid until the next range is requested; it is
- * page-aligned if the runtime can provide such memory.
- */
-export async function* readRanges(bucket: Bucket, entries: readonly PieceEntry[]): AsyncGenerator<PieceRange> {
+/** Yields the ranges of `entries` in order. The body of a range is valid until the next one is requested. */
+async function* readRanges(bucket: Bucket, entries: readonly PieceEntry[]): AsyncGenerator<StoredRange> {
   const waiting: { request: Request; into: Buffer; answer: Promise<StoredObject | undefined> }[] = []
   const free = memoryFor(entries)
   const requests = requestsFor(entries)
@@ -64,5 +62,29 @@ export async function* readRanges(bucket: Bucket, entries: readonly PieceEntry[]
     const { entry, offset, length } = first.request
     yield { entry, offset, object: await first.answer, isLast: offset + length === entry.bytes }
     free.push(first.into)
+  }
+}
+
+/**
+ * Yields the pieces of `entries` in order: a compressed one as a whole, any other in ranges. The body of a range is valid until the
+ * next range is requested; it is page-aligned if the runtime can provide such memory and the piece is not compressed. Throws
+ * ERR_DURLOG_CORRUPT if a piece cannot be decompressed.
+ */
+export async function* readPieces(bucket: Bucket, entries: readonly PieceEntry[]): AsyncGenerator<StoredRange> {
+  let before: Buffer[] = []
+  for await (const range of readRanges(bucket, entries)) {
+    const { entry, object, isLast } = range
+    if (object?.metadata['zstd'] === undefined) {
+      yield range
+      continue
+    }
+    if (!isLast) {
+      before.push(Buffer.from(object.body))
+      continue
+    }
+    const compressed = { ...object, body: Buffer.concat([...before, object.body]) }
+    before = []
+    const body = await pieceIn(bucket.urlOf(entry.key), compressed)
+    yield { entry, offset: 0, object: { ...object, body }, isLast }
   }
 }

@@ -5,10 +5,9 @@ import { gapError } from '../ship/start.js'
 import { Bucket } from './bucket.js'
 import { chooseArchive } from './choose.js'
 import type { Manifest, PieceEntry } from './manifest.js'
-import { factsOf, type PieceFacts, sha256Of } from './piece.js'
+import { damaged, factsOf, type PieceFacts, pieceIn, sha256Of } from './piece.js'
 import { PieceCache } from './piece-cache.js'
 import { type ResolvedRead, resolveRead } from './restore-options.js'
-import { damaged } from './restore-plan.js'
 import { withoutRetry } from './store-errors.js'
 import type { ReadArchiveOptions } from './types.js'
 
@@ -178,8 +177,10 @@ class ArchiveReader {
     const object = await this.#bucket.get(key)
     const url = this.#bucket.urlOf(key)
     if (object === undefined) throw new PieceDeleted(`${url} was deleted after it was listed`)
-    if (factsOf(url, firstSeq, object).sha256 !== (await sha256Of(object.body))) throw damaged(url)
+    const { sha256 } = factsOf(url, firstSeq, object)
+    const piece = await pieceIn(url, object)
+    if (sha256 !== (await sha256Of(piece))) throw damaged(url)
     this.#deletions = 0
-    return object.body
+    return piece
   }
 }

@@ -1,5 +1,4 @@
 /** Determines the pieces that a restore reads, checks that they follow each other, and finds the end of the restored log. */
-import { DurlogError } from '../errors.js'
 import { findExtent } from '../extent.js'
 import { segmentFile } from '../segment-name.js'
 import type { Manifest, PieceEntry } from './manifest.js'
@@ -58,13 +57,5 @@ export function follows(facts: PieceFacts, before: PieceFacts | undefined): bool
     facts.previous === '' ||
     before.lastSeq >= facts.firstSeq ||
     facts.previous === before.sha256
-  )
-}
-
-export function damaged(url: string): DurlogError {
-  return new DurlogError(
-    'ERR_DURLOG_CORRUPT',
-    `${url} is damaged: its checksum, or the checksum of the previous object, differs`,
-    { path: url },
   )
 }

@@ -13,11 +13,11 @@ import { Bucket, type StoredObject } from './bucket.js'
 import { type ChosenArchive, chooseArchive } from './choose.js'
 import { type CursorPositions, readCursors } from './cursors.js'
 import type { Manifest, PieceEntry } from './manifest.js'
-import { factsOf, HEADER_BYTES, offsetOfSeq, type PieceFacts, sha256Of } from './piece.js'
-import { readRanges } from './ranges.js'
+import { damaged, factsOf, HEADER_BYTES, offsetOfSeq, type PieceFacts, pieceIn, sha256Of } from './piece.js'
+import { readPieces } from './ranges.js'
 import { RestoreLock } from './restore-lock.js'
 import { type ResolvedRestore, resolveRestore } from './restore-options.js'
-import { damaged, endOfBatches, factsBefore, follows, wantedPieces } from './restore-plan.js'
+import { endOfBatches, factsBefore, follows, wantedPieces } from './restore-plan.js'
 import { newGeneration, type RestoreMark, RestoreTarget } from './restore-target.js'
 import type { RestoredFiles } from './restored-files.js'
 import { Segments } from './segments.js'
@@ -147,13 +147,13 @@ export class ArchiveRestore {
     const whole = entries.slice(checked.length)
     report()
     let hash = createHash('sha256')
-    for await (const { entry, offset, object, isLast } of readRanges(this.#bucket, whole)) {
+    for await (const { entry, offset, object, isLast } of readPieces(this.#bucket, whole)) {
       if (object === undefined) throw new StoreFailure(`${entry.key} was deleted: the archive has changed`)
       if (offset === 0) await this.#begin(files, entry, object.body)
       const written = files.write(offset === 0 ? object.body.subarray(HEADER_BYTES) : object.body)
       hash.update(object.body)
       await written
-      this.#bytes += object.body.length
+      this.#bytes += offset === 0 && isLast ? entry.bytes : object.body.length
       report()
       if (!isLast) continue
       const facts = await this.#check(entry, object, hash.digest('hex'), manifest)
@@ -180,13 +180,14 @@ export class ArchiveRestore {
   async #addChecked(files: RestoredFiles, entry: PieceEntry, manifest: Manifest): Promise<void> {
     const object = await this.#bucket.get(entry.key)
     if (object === undefined) throw new StoreFailure(`${entry.key} was deleted: the archive has changed`)
-    const facts = await this.#check(entry, object, await sha256Of(object.body), manifest)
+    const piece = await pieceIn(this.#bucket.urlOf(entry.key), object)
+    const facts = await this.#check(entry, object, await sha256Of(piece), manifest)
     if (entry.firstSeq > files.next) this.#doubt(gapError(files.next, entry.firstSeq - 1))
-    const begins = offsetOfSeq(object.body, entry.firstSeq, files.next)
-    const ends = offsetOfSeq(object.body, entry.firstSeq, manifest.endOf(indexOf(manifest, facts), facts))
+    const begins = offsetOfSeq(piece, entry.firstSeq, files.next)
+    const ends = offsetOfSeq(piece, entry.firstSeq, manifest.endOf(indexOf(manifest, facts), facts))
     if (begins === undefined || ends === undefined) throw damaged(this.#bucket.urlOf(entry.key))
-    await files.begin(object.body.subarray(0, HEADER_BYTES))
-    await files.write(object.body.subarray(begins, ends))
+    await files.begin(piece.subarray(0, HEADER_BYTES))
+    await files.write(piece.subarray(begins, ends))
     this.#bytes += object.body.length
     await this.#end(files, facts, manifest)
   }

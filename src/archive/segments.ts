@@ -17,9 +17,21 @@ export interface LocalSegment {
 export type LocalFacts = Omit<PieceFacts, 'generation' | 'previous' | 'streams'>
 
 export interface LocalPiece {
-  /** The thread that holds the piece, until the next piece is read. */
+  /** The thread that holds the object's body, until the next piece is read. */
   body: PieceThread
+  /** The SHA-256 of the object's body. */
+  sha256: string
   facts: LocalFacts
+}
+
+/** The records of a piece that is to be read. */
+export interface PieceRange {
+  seq: number
+  /** The piece ends before this seq. */
+  endSeq: number
+  /** The longest frames of the piece together, unless its first batch is longer. */
+  maxBytes: number
+  compresses: boolean
 }
 
 /** The segment was removed while it was read. */
@@ -46,12 +58,12 @@ export class Segments {
   }
 
   /**
-   * Reads the piece of a segment from `seq` to below `endSeq`, with at most `maxBytes` of frames unless its first batch is longer.
-   * Checks every frame. Undefined if there is no whole frame at `seq`. Throws SegmentRemoved if the segment was removed.
+   * Reads a piece of a segment, and checks every frame. Undefined if there is no whole frame at `seq`. Throws SegmentRemoved if
+   * the segment was removed.
    */
   async read(
     { firstSeq }: LocalSegment,
-    { seq, endSeq, maxBytes }: { seq: number; endSeq: number; maxBytes: number },
+    { seq, endSeq, maxBytes, compresses }: PieceRange,
   ): Promise<LocalPiece | undefined> {
     const name = segmentFile(firstSeq)
     const path = join(this.#dir, name)
@@ -61,12 +73,23 @@ export class Segments {
       const extent = await findExtent(this.#dir, name, { offset: known, seq, endSeq, maxBytes })
       const { beginOffset, endOffset, nextSeq, records, oldestMs, newestMs } = extent
       if (endOffset === beginOffset) return undefined
-      const sha256 = await this.#thread.read({ path, begin: beginOffset, end: endOffset })
+      const piece = { path, begin: beginOffset, end: endOffset }
+      const { sha256, pieceSha256 } = await this.#thread.read(piece, compresses)
       this.#known = { firstSeq, seq: nextSeq, offset: endOffset }
       const bytes = HEADER_BYTES + endOffset - beginOffset
       return {
         body: this.#thread,
-        facts: { firstSeq: seq, lastSeq: nextSeq - 1, records, bytes, oldestMs, newestMs, sha256 },
+        sha256,
+        facts: {
+          firstSeq: seq,
+          lastSeq: nextSeq - 1,
+          records,
+          bytes,
+          oldestMs,
+          newestMs,
+          sha256: pieceSha256,
+          isCompressed: compresses,
+        },
       }
     } catch (error) {
       const { code } = error as NodeJS.ErrnoException

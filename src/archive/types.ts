@@ -31,6 +31,11 @@ export interface ArchiveOptions extends BucketAccess {
   flushBytes?: ByteSize | undefined
   /** Trims archived records from the log, which must be open for writing. Default: keep all records. */
   keepLocal?: KeepAfterAck | undefined
+  /**
+   * `zstd` compresses each whole segment, but not the parts of the newest one. Needs Node 22.15 or newer, or the package
+   * `@bokuweb/zstd-wasm`; so does a restore. Default `none`.
+   */
+  compress?: 'none' | 'zstd' | undefined
   /** The name of the log's cursor that stores the archiver's position. Each archive needs a separate cursor. Default `archive`. */
   cursor?: string | undefined
   /** Stop with ERR_DURLOG_DESTINATION_UNREACHABLE after this many milliseconds of consecutive failures. Default: never. */
@@ -87,6 +92,7 @@ export interface ArchivedPoint {
   firstSeq: number
   lastSeq: number
   records: number
+  /** The length in bytes, before compression. */
   bytes: number
   /** The lowest and the highest timestamp of its records, in milliseconds since 1970. */
   oldestMs: number

@@ -4,4 +4,5 @@ import { archive } from 'durlog/archive'
 
 const [dir, cursor, access] = process.argv.slice(2)
 const log = await open(dir, { readOnly: true })
-archive(log, { ...JSON.parse(access), cursor, flushMs: 50 + Math.floor(Math.random() * 200) })
+const compress = cursor === 'first' ? 'zstd' : 'none'
+archive(log, { ...JSON.parse(access), cursor, compress, flushMs: 50 + Math.floor(Math.random() * 200) })

@@ -1,6 +1,6 @@
 /**
  * An archiver is killed at each of its requests, before and after the store acts: its files and the objects of that moment are
- * copied, and another archiver continues with the copies. The late uploads are requests of the killed archiver that the store
+ * copied, and another archiver continues with the copies. The killed archiver compresses segments, and the other one does not. The late uploads are requests of the killed archiver that the store
  * receives after its successor has continued.
  */
 import { cpSync } from 'node:fs'
@@ -59,7 +59,7 @@ async function archivedMoments(): Promise<Moment[]> {
     moments.push({ request, dir, objects, objectsAfter: objects, records: [...records] })
     return undefined
   }
-  const made = archiver(log, s3)
+  const made = archiver(log, s3, { compress: 'zstd' })
   const step = async (count: number, truncated = 0): Promise<void> => {
     if (truncated > 0) await log.truncateAfter(log.nextSeq - 1 - truncated)
     await append(log, records, count)

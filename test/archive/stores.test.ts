@@ -24,7 +24,7 @@ describe.each(['versitygw', 'seaweedfs', 'moto'] as const)('%s', (name) => {
     if (SAFE.includes(name)) expect(failed).toEqual([])
     if (failed.length > 0) return
     const log = await scratchLog({ segmentBytes: 65_536 })
-    const archiver = archive(log, { ...store.access, flushMs: 60_000 })
+    const archiver = archive(log, { ...store.access, flushMs: 60_000, compress: 'zstd' })
     onTestFinished(() => archiver.close())
     const refused = new Promise<string>((resolve) => archiver.once('error', ({ code }) => resolve(code)))
     for (let part = 0; part < 5; part++) {

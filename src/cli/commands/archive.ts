@@ -21,6 +21,7 @@ interface Flags extends BucketFlags {
   cursor: string
   flush?: number
   flushBytes?: number
+  compress?: boolean
   retryFor?: number
   json?: boolean
 }
@@ -38,6 +39,7 @@ export function register(command: Command): void {
     .option('--status', 'only print the position of the archiver, without contacting the store')
     .option('--cursor <name>', 'the cursor of the log for this archive', 'archive')
     .option('--flush <ms>', 'the longest time between two uploads (default: 10s)', toWaitMs)
+    .option('--compress', 'compress whole segments with zstd')
     .option('--flush-bytes <bytes>', 'upload earlier if this many bytes wait (default: 64MiB)', toBytes)
   addJson(addBucket(addRetryFor(command))).action(run)
 }
@@ -52,6 +54,7 @@ async function run(dir: string, bucket: string | undefined, flags: Flags): Promi
     cursor: flags.cursor,
     flushMs: flags.flush,
     flushBytes: flags.flushBytes,
+    compress: flags.compress ? 'zstd' : 'none',
     retryForMs: flags.retryFor,
   })
   archiver.on('forked', (generation, from) =>

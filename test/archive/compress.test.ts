@@ -1,0 +1,111 @@
+import { randomBytes } from 'node:crypto'
+import { expect, test } from 'vitest'
+import { listArchive, type ReadArchiveOptions, readArchive } from '../../src/archive/index.js'
+import { type Log, verify } from '../../src/index.js'
+import { archiveAll, plainRecords, plainRecordsIn, restored, store } from '../fixtures/archive.js'
+import type { FakeS3 } from '../fixtures/fake-s3.mjs'
+import { codeOf, scratchLog } from '../fixtures/scratch.js'
+
+const SMALL = { segmentBytes: 65_536 } as const
+const ZSTD = { compress: 'zstd' } as const
+
+async function append(log: Log, count: number): Promise<void> {
+  for (let at = 0; at < count; at++)
+    await log.append(`record ${log.nextSeq} ${'x'.repeat(300)}`, { durability: 'memory' })
+}
+
+async function textsIn(options: ReadArchiveOptions): Promise<string[]> {
+  const found: string[] = []
+  for await (const { data } of readArchive(options)) found.push(data.toString())
+  return found
+}
+
+/** The keys of the objects that are compressed. */
+function compressed(s3: FakeS3): string[] {
+  return [...s3.keys('/log/'), ...s3.keys('/tail/')].filter(
+    (key) => s3.objects.get(key)?.metadata['x-amz-meta-durlog-zstd'] !== undefined,
+  )
+}
+
+test('whole segments are compressed, and a restore, a reader and a listing decompress them', async () => {
+  const s3 = await store()
+  const log = await scratchLog(SMALL)
+  await append(log, 700)
+  await archiveAll(log, s3, ZSTD)
+  const whole = s3.keys('/log/')
+  expect(whole.length).toBeGreaterThan(2)
+  expect(compressed(s3)).toEqual(whole)
+  for (const key of whole) expect(s3.objects.get(key)?.body.length).toBeLessThan(10_000)
+  const dir = await restored(s3)
+  expect(await plainRecordsIn(dir)).toEqual(await plainRecords(log))
+  expect(await verify(dir)).toMatchObject({ state: 'clean', uuid: log.uuid, nextSeq: 700 })
+  expect(await textsIn(s3.access)).toEqual((await plainRecords(log)).map(([, , text]) => text))
+  const { points } = await listArchive(s3.access)
+  expect(points[0]?.bytes).toBeGreaterThan(60_000)
+})
+
+test('an object that is read in several ranges is decompressed as a whole', async () => {
+  const s3 = await store()
+  const log = await scratchLog({ segmentBytes: 2 ** 25 })
+  for (let at = 0; at < 40; at++) await log.append(randomBytes(2 ** 20), { durability: 'memory' })
+  await archiveAll(log, s3, ZSTD)
+  const lengths = compressed(s3).map((key) => s3.objects.get(key)?.body.length ?? 0)
+  expect(Math.max(...lengths)).toBeGreaterThan(2 ** 23)
+  let bytes = 0
+  let total = 0
+  const onProgress = (done: number, all: number): void => {
+    bytes = done
+    total = all
+  }
+  expect(await plainRecordsIn(await restored(s3, { onProgress }))).toEqual(await plainRecords(log))
+  expect(bytes).toBe(total)
+})
+
+test('archivers with and without compression continue the same archive', async () => {
+  const s3 = await store()
+  const log = await scratchLog(SMALL)
+  for (let part = 0; part < 4; part++) {
+    await append(log, 250)
+    await archiveAll(log, s3, { cursor: `archive-${part % 2}`, compress: part % 2 === 0 ? 'zstd' : 'none' })
+  }
+  expect(compressed(s3).length).toBeGreaterThan(0)
+  expect(compressed(s3).length).toBeLessThan(s3.keys('/log/').length)
+  expect(await plainRecordsIn(await restored(s3))).toEqual(await plainRecords(log))
+})
+
+test('a history that begins inside a compressed segment shares the records before it', async () => {
+  const s3 = await store()
+  const log = await scratchLog(SMALL)
+  await append(log, 700)
+  await archiveAll(log, s3, ZSTD)
+  await log.truncateAfter(250)
+  await append(log, 300)
+  await archiveAll(log, s3, ZSTD)
+  const dir = await restored(s3)
+  expect(await plainRecordsIn(dir)).toEqual(await plainRecords(log))
+  expect(await verify(dir)).toMatchObject({ state: 'clean', nextSeq: 551 })
+})
+
+test.each([
+  ['cut short', (body: Buffer) => body.subarray(0, body.length - 20)],
+  ['changed', (body: Buffer) => Buffer.concat([body.subarray(0, 100), Buffer.from([7, 7, 7, 7]), body.subarray(104)])],
+  ['of another segment', (_: Buffer, other: Buffer) => other],
+])('a compressed object that was %s is reported as damaged', async (_name, change) => {
+  const s3 = await store()
+  const log = await scratchLog(SMALL)
+  await append(log, 700)
+  await archiveAll(log, s3, ZSTD)
+  const [first, second] = compressed(s3).map(
+    (key) => s3.objects.get(key) as NonNullable<ReturnType<typeof s3.objects.get>>,
+  )
+  if (first === undefined || second === undefined) throw new Error('there are fewer than two compressed objects')
+  first.body = change(first.body, second.body)
+  expect(await codeOf(restored(s3))).toBe('ERR_DURLOG_CORRUPT')
+  expect(await codeOf(textsIn(s3.access))).toBe('ERR_DURLOG_CORRUPT')
+})
+
+test('an unknown algorithm is refused', async () => {
+  const s3 = await store()
+  const log = await scratchLog(SMALL)
+  expect(await codeOf(archiveAll(log, s3, { compress: 'gzip' as 'zstd' }))).toBe('ERR_DURLOG_INVALID_ARGUMENT')
+})
