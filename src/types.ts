@@ -234,7 +234,11 @@ export interface ReadGap {
 }
 
 export interface ReadOptions {
-  /** The first seq to deliver. Default: `firstSeq`. */
+  /**
+   * The first seq to deliver. Default: `firstSeq`. With -n, the last n seqs are delivered, as far as the log holds them. They
+   * are counted from the end of the log when reading begins (with `durableOnly`, of the synced records), or from `to` or
+   * `until` if these are earlier.
+   */
   from?: number | undefined
   /** The seq before which reading ends. Default: the end of the log when reading begins; with `follow`, no end. */
   to?: number | undefined

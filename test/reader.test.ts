@@ -45,6 +45,56 @@ describe('read', () => {
     expect(await seqs(10)).toEqual([])
   })
 
+  test('a negative from counts from the end: of the log, or to or until if they are earlier', async () => {
+    const log = await scratchLog()
+    for (let i = 0; i < 10; i++) await log.append(`${i}`, { timestamp: 1000 + i })
+    const seqs = async (options: ReadOptions) => (await records(log.read(options))).map(({ seq }) => seq)
+    expect(await seqs({ from: -3 })).toEqual([7, 8, 9])
+    expect(await seqs({ from: -1 })).toEqual([9])
+    expect(await seqs({ from: -10 })).toHaveLength(10)
+    expect(await seqs({ from: -Number.MAX_SAFE_INTEGER + 1 })).toHaveLength(10)
+    expect(await seqs({ from: -2, to: 5 })).toEqual([3, 4])
+    expect(await seqs({ from: -2, to: 50 })).toEqual([8, 9])
+    expect(await seqs({ from: -2, until: 1004 })).toEqual([2, 3])
+    expect(await seqs({ from: -4, since: 1008 })).toEqual([8, 9])
+    expect(await seqs({ from: -4, since: 1002 })).toEqual([6, 7, 8, 9])
+  })
+
+  test('a negative from begins at the oldest record if the log holds fewer', async () => {
+    const log = await scratchLog({ segmentBytes: 65536 })
+    expect(await texts(log.read({ from: -5 }))).toEqual([])
+    for (let i = 0; i < 12; i++) await log.append(Buffer.alloc(20_000, i))
+    const first = await log.trimBefore(6)
+    const found = await records(log.read({ from: -12 }))
+    expect(found.map(({ seq }) => seq)).toEqual(Array.from({ length: 12 - first }, (_, i) => first + i))
+  })
+
+  test('with durableOnly a negative from counts from the end of the synced records', async () => {
+    const log = await scratchLog({ strategy: 'mmap' })
+    await log.appendBatch(numbered(5))
+    for (const text of numbered(3)) log.write(text)
+    expect(log.syncedSeq).toBe(4)
+    expect((await records(log.read({ from: -2, durableOnly: true }))).map(({ seq }) => seq)).toEqual([3, 4])
+    expect((await records(log.read({ from: -2 }))).map(({ seq }) => seq)).toEqual([6, 7])
+  })
+
+  test('a follower with a negative from continues with the new records', async () => {
+    const log = await scratchLog()
+    await log.appendBatch(numbered(5))
+    const followed = texts(log.read({ from: -2, to: 7, follow: true }))
+    await log.appendBatch(['new 5', 'new 6'])
+    // `to` is beyond the end when reading begins, so the last records are those of the log.
+    expect((await followed).slice(-2)).toEqual(['new 5', 'new 6'])
+  })
+
+  test('in a read-only log a negative from counts from the end at the first next, not at open', async () => {
+    const log = await scratchLog()
+    await log.append('old')
+    await using readOnly = await open(log.dir, { readOnly: true })
+    await log.appendBatch(numbered(10))
+    expect(await texts(readOnly.read({ from: -1 }))).toEqual(['record 9'])
+  })
+
   test('from a seq that the log does not hold is out of range', async () => {
     const log = await scratchLog({ segmentBytes: 65536 })
     for (let i = 0; i < 12; i++) await log.append(Buffer.alloc(20_000, i))
@@ -56,7 +106,15 @@ describe('read', () => {
 
   test('options of the wrong type are refused in the call', async () => {
     const log = await scratchLog()
-    for (const options of [{ from: -1 }, { to: 'x' }, { follow: 1 }, { form: 1 }, { onGap: 1 }, { signal: {} }])
+    for (const options of [
+      { from: 0.5 },
+      { to: -1 },
+      { to: 'x' },
+      { follow: 1 },
+      { form: 1 },
+      { onGap: 1 },
+      { signal: {} },
+    ])
       expect(await codeOf(() => log.read(options as object))).toBe('ERR_DURLOG_INVALID_ARGUMENT')
   })
 

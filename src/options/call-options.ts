@@ -189,7 +189,7 @@ export function collectBatch(list: unknown, { segmentBytes, maxPendingBytes }: N
 /** Checks the options of `read`. Throws ERR_DURLOG_INVALID_ARGUMENT. */
 export function resolveReadOptions(options: unknown): ReadOptions {
   const given = bag('read options', options, READ_OPTION_NAMES) as ReadOptions
-  if (given.from !== undefined) checkSeq('from', given.from)
+  if (given.from !== undefined) checkSeq('from', given.from, 1 - Number.MAX_SAFE_INTEGER)
   if (given.to !== undefined) checkSeq('to', given.to)
   if (given.since !== undefined) toTimeMs('since', given.since)
   if (given.until !== undefined) toTimeMs('until', given.until)

@@ -168,7 +168,9 @@ export class Reader implements LogReader {
       // If the log was cut during these calls, the values above may be wrong for the shorter log.
       this.#source.look()
       if (this.#wasCut()) continue
-      const from = Math.max(this.#options.from ?? first, since)
+      const { from: asked = first } = this.#options
+      const end = Math.min(limit, this.#stop, until)
+      const from = Math.max(asked < 0 ? Math.max(first, end + asked) : asked, since)
       if (from < first) throw outOfRange(`cannot read from ${from}: records before ${first} were trimmed`)
       if (from > next) throw outOfRange(`cannot read from ${from}: the log's next seq is ${next}`)
       this.#stop = Math.min(this.#stop, until)
@@ -181,9 +183,8 @@ export class Reader implements LogReader {
         await this.#openAt(from, await batches)
         return
       } catch (error) {
-        // The log may have been trimmed after `range` returned its first seq. Without `from`, get the new first seq.
-        if (this.#options.from !== undefined || attempt++ === 3 || !isCode(error, 'ERR_DURLOG_OUT_OF_RANGE'))
-          throw error
+        // The log may have been trimmed after `range` returned its first seq. Unless `from` is a seq, get the new first seq.
+        if ((this.#options.from ?? -1) >= 0 || attempt++ === 3 || !isCode(error, 'ERR_DURLOG_OUT_OF_RANGE')) throw error
       }
     }
   }

@@ -55,6 +55,8 @@ const CURSOR_READ_NAMES: readonly string[] = ['follow', 'signal']
 const BATCH_MAX = 65_536
 /** Positions, seqs and epochs have 6 bytes in the files. */
 const SEQ_RANGE = { min: 0, max: 2 ** 48 - 1 }
+/** A negative `from` counts from the end. */
+const FROM_RANGE = { min: 1 - 2 ** 48, max: 2 ** 48 - 1 }
 const PRODUCER_ID_MAX_BYTES = 128
 const WRITER_SEQ_MAX_BYTES = 1024
 const CONTENT_TYPE_MAX_BYTES = 256
@@ -245,7 +247,7 @@ export function checkCursorReadOptions<O extends object>(options: O | undefined)
 
 export function checkReadOptions<O extends object>(options: O | undefined, names: readonly string[] = READ_NAMES): O {
   const given = bag('read options', options, names) as { from?: unknown; follow?: unknown; signal?: unknown }
-  if (given.from !== undefined) whole('from', given.from, SEQ_RANGE, 0)
+  if (given.from !== undefined) whole('from', given.from, FROM_RANGE, 0)
   flag('follow', given.follow, false)
   checkSignal(given.signal)
   return given as O

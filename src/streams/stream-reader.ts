@@ -57,6 +57,8 @@ async function* batches<V>(
           created = state.created
           if (!follow) end = state.visible
         }
+        // A negative `from` counts from the end of the stream.
+        if (next !== undefined && next < 0) next = Math.max(state.firstSeq, state.visible + next)
         next ??= state.firstSeq
         if (created !== state.created) throw removedStream(name)
         const found = (await records.next(state, next)).slice(0, Math.max(end - next, 0))
@@ -68,6 +70,7 @@ async function* batches<V>(
       } else {
         if (created !== undefined) throw removedStream(name)
         if (!follow) throw noSuchStream(name)
+        if (next !== undefined && next < 0) next = undefined
       }
       // The stream may have changed while the file was read. Nothing is awaited between this check and the wait, so no
       // change is missed.

@@ -28,7 +28,10 @@ export interface StreamAppendResult {
 }
 
 export interface StreamReadOptions {
-  /** The first seq to deliver. Default: the oldest one that is left. */
+  /**
+   * The first seq to deliver. Default: the oldest one that is left. With -n, begins with the last n records of the
+   * stream when reading begins; of a stream that does not exist yet, with the first.
+   */
   from?: number | undefined
   /** Wait for new records until the stream ends, and first for the stream if it does not exist. Default false. */
   follow?: boolean | undefined
@@ -46,7 +49,10 @@ export interface StreamRecord<V> {
 }
 
 export interface StreamsReadOptions {
-  /** The first position to deliver. Default: the oldest one that the main log still holds. */
+  /**
+   * The first position to deliver. Default: the oldest one that the main log still holds. With -n, begins with the last
+   * n positions, which may hold fewer records.
+   */
   from?: number | undefined
   /** Wait for new records. Default false. */
   follow?: boolean | undefined

@@ -26,6 +26,42 @@ test('reading begins at any seq, in the file, at its end and in memory', async (
   expect(await codeOf(all(stream.read({ from: 61 })))).toBe('ERR_DURLOG_OUT_OF_RANGE')
 })
 
+test('a negative from begins with the last records, in memory, in the file and in a fork', async () => {
+  const { streams } = await scratchStreams()
+  const stream = streams.stream('s')
+  for (let i = 0; i < 20; i++) await stream.append(i)
+  await streams.checkpoint()
+  for (let i = 20; i < 23; i++) await stream.append(i)
+  expect(await values(stream.read({ from: -2 }))).toEqual([21, 22])
+  expect(await values(stream.read({ from: -5 }))).toEqual([18, 19, 20, 21, 22])
+  expect(await values(stream.read({ from: -1000 }))).toHaveLength(23)
+  const fork = streams.stream('fork')
+  await fork.create({ fork: { stream: 's', seq: 10 }, values: ['own'] })
+  expect(await values(fork.read({ from: -3 }))).toEqual([8, 9, 'own'])
+  expect(await codeOf(all(streams.stream('missing').read({ from: -3 })))).toBe('ERR_DURLOG_NOT_FOUND')
+})
+
+test('a follower with a negative from gets the last records, then each new one', async () => {
+  const { streams } = await scratchStreams()
+  const stream = streams.stream('s')
+  for (let i = 0; i < 10; i++) await stream.append(i)
+  const reader = stream.read({ from: -2, follow: true })
+  expect((await reader.next()).value?.value).toBe(8)
+  const later = values(reader)
+  await stream.append(10)
+  await stream.end()
+  expect(await later).toEqual([9, 10])
+})
+
+test('a follower with a negative from that waits for its stream gets the first record', async () => {
+  const { streams } = await scratchStreams()
+  const reader = streams.stream('later').read({ from: -1, follow: true })
+  const first = reader.next()
+  await streams.stream('later').appendAll([1, 2, 3], { end: true })
+  expect((await first).value?.value).toBe(1)
+  expect(await values(reader)).toEqual([2, 3])
+})
+
 test('a stream longer than one read of its file is read completely', async () => {
   const { streams } = await scratchStreams()
   const stream = streams.stream('s')

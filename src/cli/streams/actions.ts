@@ -129,7 +129,7 @@ async function tail(streams: Streams, names: Names, flags: StreamsFlags): Promis
   const { follow = false, lines = DEFAULT_LINES } = flags
   const name = names[0] as string
   const info = follow ? await streams.stream(name).info() : await existing(streams, name)
-  const from = info === undefined ? undefined : Math.max(info.firstSeq, info.nextSeq - lines)
+  const from = lines === 0 ? info?.nextSeq : -lines
   const closed = new AbortController()
   const stop = onOutputClosed(() => closed.abort(new OutputClosedError()))
   try {
