@@ -15,11 +15,13 @@ export interface ProposedChange extends Change {
   expectedSeq: number | undefined
   /** Refuse the change unless the entry at this position created the stream. Not checked in a replay. */
   created?: number | undefined
+  /** Of the deletion of an expired stream: whether the stream still has expired. An earlier call may have used it. */
+  hasExpired?: (() => boolean) | undefined
 }
 
 /**
  * `stored`: the change is stored and gets `seq`. `duplicate`: it is already stored, with `seq`, or with -1 if its seq
- * is not known; or it is a deletion, and the stream does not exist.
+ * is not known; or it is a deletion, and the stream does not exist or has not expired.
  */
 export interface Decision {
   outcome: 'stored' | 'duplicate'
@@ -46,7 +48,8 @@ type Find = (name: string) => StreamState | undefined
 export function decide(wanted: ProposedChange, view: View | undefined, find: Find): Decision {
   const { stream, producer, expectedSeq, kind, encoding } = wanted
   // An earlier deletion may not be durable yet; a duplicate is answered only when it is.
-  if (kind === EntryKind.delete && (view === undefined || view.softDeleted)) return { outcome: 'duplicate', seq: -1 }
+  if (kind === EntryKind.delete && (view === undefined || view.softDeleted || wanted.hasExpired?.() === false))
+    return { outcome: 'duplicate', seq: -1 }
   if (view?.softDeleted === true) throw deletedStream(stream)
   if (kind === EntryKind.create) return decideCreation(stream, wanted.meta as StreamMeta, view, find)
   const next = view?.next ?? 0

@@ -38,7 +38,7 @@ export class Expiry {
   /** Deletes the stream if it has expired. The deletion is stored before the next submitted change. */
   removeIfExpired(name: string): void {
     const state = this.#sequencer.table.find(name)
-    if (state !== undefined && !state.softDeleted && this.#hasExpired(state)) this.#remove(state)
+    if (state !== undefined && !state.softDeleted && this.#hasExpired(state)) this.#remove(name)
   }
 
   close(): void {
@@ -54,9 +54,14 @@ export class Expiry {
     return state.isExpired
   }
 
-  #remove({ name }: StreamState): void {
-    // Changes nothing if the stream was deleted meanwhile. After a failed write, the next sweep tries again.
-    this.#sequencer.submit([bareItem(EntryKind.delete, name)]).catch(() => {})
+  #remove(name: string): void {
+    // The deletion may wait behind appends that use the stream, or create a new one of the same name.
+    const hasExpired = (): boolean => {
+      const state = this.#sequencer.table.find(name)
+      return state !== undefined && this.#hasExpired(state)
+    }
+    // After a failed write, the next sweep tries again.
+    this.#sequencer.submit([{ ...bareItem(EntryKind.delete, name), hasExpired }]).catch(() => {})
   }
 
   /** Does nothing while another sweep runs. */
@@ -72,7 +77,7 @@ export class Expiry {
       if (this.#closed || count === SWEEP_STREAMS) break
       if (state.softDeleted || state.removed) continue
       if (this.#hasExpired(state)) {
-        this.#remove(state)
+        this.#remove(state.name)
         count++
       } else if (hasOldFile(state, Date.now())) {
         table.touch(state)

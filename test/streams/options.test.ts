@@ -188,6 +188,21 @@ test('an append or a read restarts the time to live, and a stream with a waiting
   expect(await stream.info()).toBeUndefined()
 })
 
+test('while appends wait for room, the deletion of an expired stream removes no record that is appended later', async () => {
+  vi.useFakeTimers({ toFake: ['performance'] })
+  onTestFinished(() => void vi.useRealTimers())
+  const { streams } = await scratchStreams({ checkpointBytes: 65_536 })
+  const [replaced, used] = [streams.stream('replaced'), streams.stream('used')]
+  for (const stream of [replaced, used]) await stream.create({ ttlMs: 1000, values: ['old'] })
+  const filler = Array.from({ length: 60 }, () => streams.stream('filler').append('x'.repeat(10_000)))
+  const last = used.append('in time')
+  vi.advanceTimersByTime(2000)
+  const appends = [replaced.append(1), replaced.append(2), used.append('late')]
+  await Promise.all([...filler, last, ...appends])
+  expect(await values(replaced.read())).toEqual([1, 2])
+  expect(await values(used.read())).toEqual(['old', 'in time', 'late'])
+})
+
 test('a fork has the expiry of its source unless it has its own', async () => {
   const { streams } = await scratchStreams()
   await streams.stream('a').create({ ttlMs: 60_000, values: [1] })
