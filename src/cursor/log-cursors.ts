@@ -3,7 +3,12 @@ import { atCaller } from '../caller-stack.js'
 import { closedError } from '../errors.js'
 import { waitForLock } from '../native/lock-wait.js'
 import { native } from '../native/native.js'
-import { checkCursorName, resolveCursorOptions } from '../options/cursor-options.js'
+import {
+  checkCursorName,
+  type ResolvedCursorOptions,
+  resolveCursorOptions,
+  resolveEnsureOptions,
+} from '../options/cursor-options.js'
 import type { CursorOptions, CursorSummary, DurableCursor, EnsureCursorOptions, OpenCursor } from '../types.js'
 import { type CursorHost, NamedCursor } from './named-cursor.js'
 
@@ -13,27 +18,31 @@ const CREATION_WAIT_MS = 10_000
 export class LogCursors {
   readonly #host: CursorHost
   readonly #open = new Set<NamedCursor>()
+  /** Calls that open or remove a cursor, and hold its lock meanwhile. They never reject. */
+  readonly #running = new Set<Promise<unknown>>()
   #refused = false
 
   constructor(host: CursorHost) {
     this.#host = host
   }
 
-  cursor(name: string, options?: CursorOptions): Promise<DurableCursor> {
-    return atCaller(this.#cursor(name, options))
+  async cursor(name: string, options?: CursorOptions): Promise<DurableCursor> {
+    checkCursorName(name)
+    const resolved = resolveCursorOptions(options)
+    return await atCaller(this.#untilClosed(this.#cursor(name, resolved)))
   }
 
-  async #cursor(name: string, options?: CursorOptions): Promise<DurableCursor> {
-    checkCursorName(name)
-    const { from, waitMs } = resolveCursorOptions(options)
-    this.#check()
+  async #cursor(name: string, { from, waitMs }: ResolvedCursorOptions): Promise<NamedCursor> {
     const { dir } = this.#host.source
-    const file = await waitForLock(waitMs, () => native.openDurableCursor(dir, name))
-    const cursor: NamedCursor = new NamedCursor(name, this.#host, file, () => this.#open.delete(cursor))
-    this.#open.add(cursor)
-    try {
-      await cursor.start(from)
+    const file = await waitForLock(waitMs, async () => {
       this.#check()
+      return native.openDurableCursor(dir, name)
+    })
+    const cursor: NamedCursor = new NamedCursor(name, this.#host, file, () => this.#open.delete(cursor))
+    try {
+      this.#check()
+      this.#open.add(cursor)
+      await cursor.start(from)
       return cursor
     } catch (error) {
       await cursor.close()
@@ -41,17 +50,18 @@ export class LogCursors {
     }
   }
 
-  async ensureCursor(name: string, { from }: EnsureCursorOptions = {}): Promise<void> {
+  async ensureCursor(name: string, options?: EnsureCursorOptions): Promise<void> {
     checkCursorName(name)
+    const { from } = resolveEnsureOptions(options)
     // While another process creates the cursor, the cursor is locked and not confirmed. The creation may still be refused.
     const created = waitForLock(CREATION_WAIT_MS, async () => {
       this.#check()
       const list = await native.listCursors(this.#host.source.dir)
       if (list.some((existing) => existing.name === name && existing.confirmed)) return
-      const cursor = await this.#cursor(name, { from })
+      const cursor = await this.#cursor(name, { from, waitMs: 0 })
       await cursor.close()
     })
-    await atCaller(created)
+    await atCaller(this.#untilClosed(created))
   }
 
   async cursors(): Promise<CursorSummary[]> {
@@ -84,13 +94,21 @@ export class LogCursors {
   async removeCursor(name: string): Promise<void> {
     checkCursorName(name)
     this.#check()
-    await atCaller(native.removeCursor(this.#host.source.dir, name))
+    await atCaller(this.#untilClosed(native.removeCursor(this.#host.source.dir, name)))
   }
 
-  /** Closes every open cursor; later calls fail with ERR_DURLOG_CLOSED. */
+  /** Closes every open cursor, and ends the calls that open one; later calls fail with ERR_DURLOG_CLOSED. */
   async close(): Promise<void> {
     this.#refused = true
     await Promise.all([...this.#open].map((cursor) => cursor.close()))
+    await Promise.all(this.#running)
+  }
+
+  /** Makes `close` wait for `call`. */
+  #untilClosed<T>(call: Promise<T>): Promise<T> {
+    const settled: Promise<unknown> = call.catch(() => {}).finally(() => this.#running.delete(settled))
+    this.#running.add(settled)
+    return call
   }
 
   #check(): void {

@@ -72,7 +72,7 @@ export class NamedCursor implements DurableCursor {
       this.#failure = error as DurlogError // the file is damaged: `position` has no other error
       return
     }
-    if (this.#position === -1) return this.#place(from).catch((error) => this.#discard(error))
+    if (this.#position === -1) return this.#inTurn(() => this.#place(from).catch((error) => this.#discard(error)))
     this.#native.confirm()
     this.#delivered = this.#position
     this.#findCut()
@@ -225,7 +225,10 @@ export class NamedCursor implements DurableCursor {
       this.#failure = undefined
       this.#reached = { sync: 0, full: 0 }
       // A trim that is in progress may not have seen the position; later ones honour it.
-      await waitForLock(TRIM_WAIT_MS, () => native.checkTrims(this.#source.dir))
+      await waitForLock(TRIM_WAIT_MS, async () => {
+        this.#checkOpen()
+        await native.checkTrims(this.#source.dir)
+      })
       if ((await this.#source.range(false)).first <= position) return this.#native.confirm()
     }
   }

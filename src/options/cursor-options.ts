@@ -1,6 +1,12 @@
 /** Checks the arguments of an open log's cursors, and fills in defaults. Each throws ERR_DURLOG_INVALID_ARGUMENT. */
 import { invalidArgument } from '../errors.js'
-import type { CommitOptions, CursorDurability, CursorOptions, CursorReadOptions } from '../types.js'
+import type {
+  CommitOptions,
+  CursorDurability,
+  CursorOptions,
+  CursorReadOptions,
+  EnsureCursorOptions,
+} from '../types.js'
 import { checkSeq, resolveReadOptions } from './call-options.js'
 import { bag, choice, shown, whole } from './checks.js'
 
@@ -18,12 +24,21 @@ export interface ResolvedCursorOptions {
 }
 
 export function resolveCursorOptions(options?: CursorOptions): ResolvedCursorOptions {
-  const { from = 'first', waitMs } = bag('cursor options', options, ['from', 'waitMs']) as CursorOptions
+  const { from, waitMs } = bag('cursor options', options, ['from', 'waitMs']) as CursorOptions
+  const range = { min: 0, max: 2 ** 31 - 1, unit: 'milliseconds' }
+  return { from: checkFrom(from), waitMs: whole('waitMs', waitMs, range, 0) }
+}
+
+export function resolveEnsureOptions(options?: EnsureCursorOptions): Pick<ResolvedCursorOptions, 'from'> {
+  const { from } = bag('cursor options', options, ['from']) as EnsureCursorOptions
+  return { from: checkFrom(from) }
+}
+
+function checkFrom(from: CursorOptions['from'] = 'first'): ResolvedCursorOptions['from'] {
   if (typeof from === 'number') checkSeq('from', from)
   else if (from !== 'first' && from !== 'next')
     throw invalidArgument(`from must be "first", "next" or a seq; got ${shown(from)}`)
-  const range = { min: 0, max: 2 ** 31 - 1, unit: 'milliseconds' }
-  return { from, waitMs: whole('waitMs', waitMs, range, 0) }
+  return from
 }
 
 export function resolveCommitOptions(options: unknown): CursorDurability {
