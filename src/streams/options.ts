@@ -133,6 +133,16 @@ export function resolveAppendOptions(options: unknown): AppendConditions {
   }
 }
 
+/**
+ * The options of an append with these conditions, for another process. The caller's object may have members that JSON
+ * does not keep, such as the getters of a class.
+ */
+export function optionsOf(conditions: AppendConditions): StreamAppendOptions | undefined {
+  if (conditions === NO_CONDITIONS) return undefined
+  const { mustExist, end, ...same } = conditions
+  return { ...same, create: mustExist ? false : undefined, end: end || undefined }
+}
+
 /** Checks the options of `end`. */
 export function resolveEndOptions(options: unknown): AppendConditions {
   const { producer } = bag('end options', options, ['producer'])
@@ -217,8 +227,6 @@ export interface BatchAppend<V> {
   stream: string
   /** Not checked here: the encoding checks it. */
   value: V
-  /** The options as the caller gave them. */
-  options: StreamAppendOptions
   conditions: AppendConditions
 }
 
@@ -228,7 +236,7 @@ export function resolveBatch<V>(items: readonly StreamBatchItem<V>[]): BatchAppe
   return Array.from(items, (item: unknown) => {
     const { stream, value, ...options } = bag('a batch item', item, BATCH_ITEM_NAMES)
     checkStreamName(stream)
-    return { stream, value: value as V, options, conditions: resolveAppendOptions(options) }
+    return { stream, value: value as V, conditions: resolveAppendOptions(options) }
   })
 }
 

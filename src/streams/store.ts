@@ -162,10 +162,13 @@ export class StreamStore<V> extends EventEmitter<StreamsEvents> implements Strea
   async *list(options?: { prefix?: string | undefined }): AsyncGenerator<StreamInfo, void, undefined> {
     const prefix = resolvePrefix(options)
     const slice = new TimeSlice()
+    const end = this.#sequencer.position
     for (const name of this.#sequencer.table.streams.names()) {
       if (slice.isOver()) await slice.nextTurn()
       this.#checkOpen()
       const info = name.startsWith(prefix) ? infoOf(this.#context, name) : undefined
+      // The streams that were created after the call began come last.
+      if (info !== undefined && (this.createdAt(name) ?? end) >= end) return
       if (info !== undefined) yield info
     }
   }

@@ -205,7 +205,10 @@ export interface Streams<V> extends EventEmitter<StreamsEvents>, AsyncDisposable
    * ERR_DURLOG_BATCH_TOO_LARGE.
    */
   appendBatch(items: readonly StreamBatchItem<V>[]): Promise<StreamAppendResult[]>
-  /** Iterates over the streams whose names begin with `prefix`, in the order of their creation. */
+  /**
+   * Iterates over the streams whose names begin with `prefix`, in the order of their creation. A stream that is created
+   * meanwhile is not included.
+   */
   list(options?: { prefix?: string | undefined }): AsyncGenerator<StreamInfo, void, undefined>
   /** Iterates over the records of all streams in the order of their positions, also of deleted streams. */
   readAll(options?: StreamsReadOptions): AsyncGenerator<CommittedRecord<V>, void, undefined>

@@ -315,3 +315,28 @@ test('a getter of the options of a call may make other calls', async () => {
   const found = await values(stream.read())
   expect(found.toSorted()).toEqual([...new Array(inner.length / 2).fill('inner'), 'outer', 'outer'])
 })
+
+test('conditions that are getters of a class count', async () => {
+  const { streams } = await scratchStreams()
+  const stream = streams.stream('s')
+  class Expects {
+    get expectedSeq(): number {
+      return 5
+    }
+  }
+  class Numbered {
+    readonly id = 'p'
+    readonly epoch = 0
+    #seq = 0
+    get seq(): number {
+      return this.#seq++
+    }
+  }
+  expect(await codeOf(stream.append(1, new Expects()))).toBe('ERR_DURLOG_SEQ_CONFLICT')
+  expect(await codeOf(stream.appendAll([1], new Expects()))).toBe('ERR_DURLOG_SEQ_CONFLICT')
+  const producer = new Numbered()
+  expect(await stream.append(1, { producer })).toEqual({ seq: 0, duplicate: false })
+  expect(await streams.appendBatch([{ stream: 's', value: 2, producer }])).toEqual([{ seq: 1, duplicate: false }])
+  await stream.end({ producer })
+  expect(await stream.info()).toMatchObject({ nextSeq: 2, ended: true })
+})

@@ -261,6 +261,27 @@ test('list returns the streams whose names begin with the prefix, and info descr
   expect(await streams.stream('none').info()).toBeUndefined()
 })
 
+test('a list has the streams that exist when it begins, also if the caller creates a stream for each of them', async () => {
+  const { streams } = await scratchStreams()
+  for (let i = 0; i < 100; i++) await streams.stream(`s${i}`).append(i)
+  const names: string[] = []
+  for await (const { name } of streams.list()) {
+    names.push(name)
+    if (names.length > 100) break
+    await streams.stream(`copy of ${name}`).append(1)
+  }
+  expect(names).toEqual(Array.from({ length: 100 }, (_, i) => `s${i}`))
+})
+
+test('read refuses wrong options when it is called', async () => {
+  const { streams } = await scratchStreams()
+  const cursor = await streams.cursor('c')
+  onTestFinished(() => cursor.close())
+  const wrong = { follow: 1 } as object
+  for (const read of [() => streams.stream('s').read(wrong), () => streams.readAll(wrong), () => cursor.read(wrong)])
+    expect(read).toThrow(expect.objectContaining({ code: 'ERR_DURLOG_INVALID_ARGUMENT' }))
+})
+
 test('a client can have thousands of readers that share a signal', async () => {
   const { streams } = await scratchStreams()
   const warnings: Error[] = []

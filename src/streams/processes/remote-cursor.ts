@@ -75,8 +75,11 @@ class RemoteCursor<V> implements StreamsCursor<V> {
     return this.#position
   }
 
-  async *read(options?: Omit<StreamsReadOptions, 'from'>): AsyncGenerator<CommittedRecord<V>, void, undefined> {
-    const { follow, signal } = checkCursorReadOptions(options)
+  read(options?: Omit<StreamsReadOptions, 'from'>): AsyncGenerator<CommittedRecord<V>, void, undefined> {
+    return this.#read(checkCursorReadOptions(options))
+  }
+
+  async *#read({ follow, signal }: StreamsReadOptions): AsyncGenerator<CommittedRecord<V>, void, undefined> {
     this.#checkOpen()
     yield* readAll<V>(this.#link, { from: this.#position, follow, signal })
   }

@@ -8,6 +8,7 @@ import { encodeForAny } from '../items.js'
 import {
   checkReadOptions,
   checkValues,
+  optionsOf,
   resolveAppendOptions,
   resolveCreateOptions,
   resolveEndOptions,
@@ -50,18 +51,19 @@ export class RemoteStream<V> implements Stream<V> {
   }
 
   async append(value: V, options?: StreamAppendOptions): Promise<StreamAppendResult> {
-    if (options !== undefined) resolveAppendOptions(options)
-    return this.#submit(SubmitOp.append, [value], options)
+    return this.#submit(SubmitOp.append, [value], optionsOf(resolveAppendOptions(options)))
   }
 
   async appendAll(values: readonly V[], options?: StreamAppendOptions): Promise<StreamAppendResult> {
     checkValues(values)
-    resolveAppendOptions(options)
-    return this.#submit(SubmitOp.appendAll, values, options)
+    return this.#submit(SubmitOp.appendAll, values, optionsOf(resolveAppendOptions(options)))
   }
 
-  async *read(options?: StreamReadOptions): AsyncGenerator<StreamRecord<V>, void, undefined> {
-    const { from, follow = false, signal } = checkReadOptions(options ?? {})
+  read(options?: StreamReadOptions): AsyncGenerator<StreamRecord<V>, void, undefined> {
+    return this.#read(checkReadOptions(options))
+  }
+
+  async *#read({ from, follow = false, signal }: StreamReadOptions): AsyncGenerator<StreamRecord<V>, void, undefined> {
     const { link } = this.#context
     for await (const record of link.read({ kind: 'stream', stream: this.name, from, follow }).records(signal)) {
       const { seq, timestamp, position } = record
@@ -76,8 +78,8 @@ export class RemoteStream<V> implements Stream<V> {
   }
 
   async end(options?: StreamEndOptions): Promise<void> {
-    resolveEndOptions(options)
-    await this.#submit(SubmitOp.end, [], options)
+    const { producer } = resolveEndOptions(options)
+    await this.#submit(SubmitOp.end, [], { producer })
   }
 
   async delete(): Promise<boolean> {

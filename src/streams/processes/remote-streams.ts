@@ -6,7 +6,7 @@ import { provideAccess } from '../access.js'
 import { checkStreamName } from '../file-name.js'
 import { FolderFiles } from '../folder-files.js'
 import { encodeForAny } from '../items.js'
-import { checkReadOptions, type ResolvedStreamsOptions, resolveBatch, resolvePrefix } from '../options.js'
+import { checkReadOptions, optionsOf, type ResolvedStreamsOptions, resolveBatch, resolvePrefix } from '../options.js'
 import type {
   CommittedRecord,
   Stream,
@@ -95,7 +95,7 @@ export class RemoteStreams<V> extends EventEmitter<StreamsEvents> implements Str
   async appendBatch(items: readonly StreamBatchItem<V>[]): Promise<StreamAppendResult[]> {
     const appends = resolveBatch(items)
     const values = appends.map(({ value }) => encodeForAny(value))
-    const options = appends.map(({ stream, options }) => ({ stream, ...options }))
+    const options = appends.map(({ stream, conditions }) => ({ stream, ...optionsOf(conditions) }))
     return this.#link.submit(SubmitOp.batch, '', values, options)
   }
 
