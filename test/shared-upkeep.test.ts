@@ -177,4 +177,12 @@ describe.skipIf(platform() !== 'linux')('while several writers have the log open
     expect(first.syncedSeq).toBe(seq)
     expect(second.syncedSeq).toBe(seq)
   })
+
+  test('a log without records takes a record that is longer than the segment of an earlier segmentBytes', async () => {
+    const dir = join(scratchDir(), 'log')
+    await (await openUntilDone(dir, SHARED)).close()
+    const log = await openUntilDone(dir, { shared: true, segmentBytes: 2 ** 21 })
+    expect(await log.append(Buffer.alloc(2 ** 20, 7))).toBe(0)
+    expect((await records(log.read())).map(({ seq, data }) => [seq, data.length])).toEqual([[0, 2 ** 20]])
+  })
 })

@@ -32,6 +32,13 @@ Status CheckShareable(const Capabilities& capabilities, const std::string& path)
       .WithPath(path);
 }
 
+// Whether the members append to the recovered log's last segment. A segment without records is
+// replaced if it is too short, because it could not be sealed without using a seq.
+bool CanContinue(const ScannedSegment& last, uint64_t next_seq, const LogOptions& options) {
+  if (last.header.version < kSharedVersion || last.header.recycled) return false;
+  return last.first_seq < next_seq || last.header.segment_bytes >= options.segment_bytes;
+}
+
 }  // namespace
 
 SharedLog::SharedLog(std::shared_ptr<Member> member, Capabilities capabilities,
@@ -103,8 +110,7 @@ Status SharedLog::Recover() {
   recovery_ = folder.report;
   uint64_t segment = folder.next_seq;
   uint64_t offset = kSegmentHeaderBytes + kFrameHeaderBytes;
-  const bool continues =
-      folder.last && folder.last->header.version >= kSharedVersion && !folder.last->header.recycled;
+  const bool continues = folder.last && CanContinue(*folder.last, folder.next_seq, options_);
   if (continues) {
     segment = folder.last->first_seq;
     offset = folder.last->scan.end_offset;
