@@ -184,3 +184,16 @@ test('a line that is too long ends the stream before it is held in memory, after
   expect(await texts(log.read())).toEqual(['one', 'two'])
   expect([writable.appended, writable.lastSeq]).toEqual([2, 1])
 })
+
+test('a writable that splits lines lets the caller use the memory of a chunk again after its callback', async () => {
+  const log = await scratchLog()
+  const writable = log.writable({ split: 'lines' })
+  const chunk = Buffer.alloc(4)
+  for (const text of ['ab\nc', 'defg', 'h\nij', '\nklm']) {
+    chunk.write(text)
+    await new Promise<void>((resolve) => writable.write(chunk, () => resolve()))
+  }
+  chunk.fill('x')
+  await new Promise<void>((resolve) => writable.end(resolve))
+  expect(await texts(log.read())).toEqual(['ab', 'cdefgh', 'ij', 'klm'])
+})

@@ -3,10 +3,11 @@ import { DurlogError } from '../errors.js'
 
 const NEWLINE = 10
 
-/** Keeps the unfinished line, at most `maxBytes` long, between chunks. */
+/** Keeps a copy of the unfinished line, at most `maxBytes` long, between chunks. */
 export class LineSplitter {
   readonly #maxBytes: number
-  #rest: Buffer[] = []
+  /** Its first `#restBytes` bytes are the unfinished line. */
+  #rest: Buffer = Buffer.alloc(0)
   #restBytes = 0
 
   constructor(maxBytes: number) {
@@ -29,8 +30,7 @@ export class LineSplitter {
         'ERR_DURLOG_RECORD_TOO_LARGE',
         `a record has at most ${this.#maxBytes} bytes (maxRecordBytes); got a line of more than that`,
       )
-    if (rest.length > 0) this.#rest.push(rest)
-    this.#restBytes += rest.length
+    this.#keep(rest)
   }
 
   /** Returns and forgets the bytes after the last newline; undefined if there are none. */
@@ -40,9 +40,21 @@ export class LineSplitter {
 
   #take(end: Buffer): Buffer {
     if (this.#restBytes === 0) return end
-    const line = Buffer.concat([...this.#rest, end])
-    this.#rest = []
+    const line = Buffer.concat([this.#rest.subarray(0, this.#restBytes), end])
+    this.#rest = Buffer.alloc(0)
     this.#restBytes = 0
     return line
+  }
+
+  /** Copies `bytes`: the caller may write to a chunk's memory again once the callback of that chunk was called. */
+  #keep(bytes: Buffer): void {
+    const restBytes = this.#restBytes + bytes.length
+    if (restBytes > this.#rest.length) {
+      const longer = Buffer.allocUnsafe(Math.max(restBytes, 2 * this.#rest.length))
+      this.#rest.copy(longer)
+      this.#rest = longer
+    }
+    bytes.copy(this.#rest, this.#restBytes)
+    this.#restBytes = restBytes
   }
 }
