@@ -1,7 +1,9 @@
 /** Runs pieces of asynchronous work in the order of their calls, a limited number at a time. */
+import { LinkedQueue } from './linked-queue.js'
+
 export class Turns {
   #free: number
-  readonly #waiting: (() => void)[] = []
+  readonly #waiting = new LinkedQueue<() => void>()
 
   constructor(count = 1) {
     this.#free = count
@@ -15,7 +17,7 @@ export class Turns {
   /** Runs `work` when its turn comes: within this call if fewer than `count` pieces of work are running. */
   async take<T>(work: () => Promise<T>): Promise<T> {
     if (this.#free > 0) this.#free--
-    else await new Promise<void>((resolve) => this.#waiting.push(resolve))
+    else await new Promise<void>((resolve) => void this.#waiting.push(resolve))
     try {
       return await work()
     } finally {
