@@ -78,6 +78,9 @@ const WRONG: [title: string, call: (log: Untyped) => unknown, message: RegExp][]
   ['repair, unknown key', (log) => repair(log.dir, { aply: true } as Untyped), /"aply".*apply, backup/],
   ['repair, a flag alone', (log) => repair(log.dir, true as Untyped), /must be an object; got true/],
   ['repair, apply without a backup', (log) => repair(log.dir, { apply: true }), /backup must be a folder's path/],
+  ['open, a URL with a host', () => open(new URL('file://host/log')), /dir must be.*got "file:\/\/host\/log"/],
+  ['open, a URL with an encoded slash', () => open(new URL('file:///tmp/a%2Fb')), /dir must be.*got "file:/],
+  ['open, a URL with a NUL byte', () => open(new URL('file:///tmp/a%00b')), /dir must be.*got "file:/],
   ['open, unknown key', (log) => open(log.dir, { readonly: true } as Untyped), /"readonly".*readOnly/],
 ]
 
@@ -200,4 +203,15 @@ test('aborting a signal ends every call that has it, and later calls at once', a
   expect(new Set(await Promise.all(pending))).toEqual(new Set(['over']))
   expect(await errorOf(() => log.append('x', { signal }))).toBe('over')
   expect(getEventListeners(signal, 'abort')).toHaveLength(0)
+})
+
+test('a signal that an encoding aborts cancels the append', async () => {
+  const ending = new AbortController()
+  const encode = (value: string): string => {
+    ending.abort('over')
+    return value
+  }
+  const log = await scratchLog({ encoding: { encode, decode: String } })
+  expect(await errorOf(() => (log as Untyped).append('x', { signal: ending.signal }))).toBe('over')
+  expect(log.nextSeq).toBe(0)
 })

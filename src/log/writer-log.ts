@@ -146,8 +146,9 @@ export class WriterLog extends EventEmitter<LogEvents> implements Log<unknown> {
     let signal: AbortSignal | undefined
     try {
       if (options !== undefined) ({ call, signal } = resolveAppendOptions(options, call.level))
+      const record = this.#encoder.encode(data)
       signal?.throwIfAborted()
-      return this.#pipeline.append(this.#encoder.encode(data), call, signal)
+      return this.#pipeline.append(record, call, signal)
     } catch (error) {
       return Promise.reject(error)
     }

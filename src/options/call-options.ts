@@ -220,7 +220,17 @@ export function checkPayload(data: unknown, maxRecordBytes: number): void {
 
 /** Converts a path or a file: URL to an absolute path. Throws ERR_DURLOG_INVALID_ARGUMENT. */
 export function resolveDir(dir: unknown): string {
-  if (typeof dir === 'string' && dir !== '' && !dir.includes('\0')) return resolve(dir)
-  if (isUrl(dir) && dir.protocol === 'file:') return resolve(fileURLToPath(dir))
+  const path = typeof dir === 'string' ? dir : pathOf(dir)
+  if (path !== undefined && path !== '' && !path.includes('\0')) return resolve(path)
   throw invalidArgument(`dir must be a folder's path or file: URL; got ${shown(isUrl(dir) ? dir.href : dir)}`)
+}
+
+/** Undefined if `url` is not a URL of a path, such as `file://host/log`. */
+function pathOf(url: unknown): string | undefined {
+  if (!isUrl(url) || url.protocol !== 'file:') return undefined
+  try {
+    return fileURLToPath(url)
+  } catch {
+    return undefined
+  }
 }
