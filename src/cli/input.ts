@@ -9,6 +9,8 @@ const READ_BYTES = 256 * 1024
 const NEWLINE = 10
 const CARRIAGE_RETURN = 13
 const PREFIX_BYTES = 4
+/** The remedy for a line that is too long for a record of a stream. */
+export const RECORD_TOO_LONG = 'a record of a stream cannot be longer, so split it'
 
 export interface Input extends AsyncDisposable {
   chunks: Readable
@@ -83,11 +85,14 @@ export class LineSplitter implements Splitter {
   readonly lines = true
   readonly #remainder = new Remainder()
   readonly #maxBytes: number
+  readonly #remedy: string
   #count = 0
   problem: InputError | undefined
 
-  constructor(maxBytes: number) {
+  /** `remedy` completes the error for a line of more than `maxBytes`. */
+  constructor(maxBytes: number, remedy = 'set a larger --max-record-bytes') {
     this.#maxBytes = maxBytes
+    this.#remedy = remedy
   }
 
   push(chunk: Buffer): Buffer[] {
@@ -126,9 +131,7 @@ export class LineSplitter implements Splitter {
   }
 
   #tooLong(): void {
-    this.problem = new InputError(
-      `line ${this.#count + 1} has more than ${this.#maxBytes} bytes; set a larger --max-record-bytes`,
-    )
+    this.problem = new InputError(`line ${this.#count + 1} has more than ${this.#maxBytes} bytes: ${this.#remedy}`)
   }
 }
 

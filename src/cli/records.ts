@@ -1,5 +1,6 @@
 /** Converts records to lines of JSON and back: {"seq", "timestamp", "data"}, and "encoding" if "data" is not plain UTF-8. */
 
+import { isUtf8 } from 'node:buffer'
 import { TIME_MAX_MS } from '../options/call-options.js'
 import { InputError } from '../terminal/input-error.js'
 import { formatTime } from '../terminal/output.js'
@@ -63,10 +64,17 @@ export interface JsonRecord {
   timestamp: unknown
 }
 
+/** The text of a line. Throws InputError if it is not UTF-8. */
+export function textOf(line: Buffer, place: string): string {
+  if (isUtf8(line)) return line.toString()
+  throw new InputError(`${place} is not UTF-8`)
+}
+
 /** Parses a line of JSON. `place` names the line in errors. */
 export function parseJsonLine(line: Buffer, place: string): unknown {
+  const text = textOf(line, place)
   try {
-    return JSON.parse(line.toString())
+    return JSON.parse(text)
   } catch (error) {
     throw new InputError(`${place} is not JSON: ${(error as Error).message}`)
   }

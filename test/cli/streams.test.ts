@@ -158,6 +158,74 @@ test('import makes intact lines records once, and lists the others with file and
   ])
 })
 
+test('a repeated import of a file whose earlier lines have changed stores nothing and fails', async () => {
+  const folder = scratchDir()
+  const [dir, file] = [join(folder, 'streams'), join(folder, 's.jsonl')]
+  const run = async (content: string): Promise<[number | null, string]> => {
+    writeFileSync(file, content)
+    const { code, stderr } = await durlog(['streams', dir, 'import', file])
+    return [code, stderr.toString()]
+  }
+  const lines = (from: number, to: number): string =>
+    Array.from({ length: to - from }, (_, at) => `{"n":${from + at}}\n`).join('')
+  expect((await run(`${lines(0, 30)}{"n":30\n${lines(31, 40)}`))[0]).toBe(65)
+  const stored = await text(['streams', dir, 'cat', 's'])
+  for (const content of [lines(0, 40), lines(100, 200), lines(0, 5), lines(0, 30)]) {
+    const [code, message] = await run(content)
+    expect(code).toBe(65)
+    expect(message).toContain('is not the file that was imported before')
+  }
+  expect(await text(['streams', dir, 'cat', 's'])).toBe(stored)
+  expect(await run(`${lines(0, 30)}${lines(31, 50)}`)).toEqual([0, ''])
+  expect(await text(['streams', dir, 'cat', 's'])).toBe(`${lines(0, 30)}${lines(31, 50)}`)
+})
+
+test('import continues a file whose oldest records retention has removed, and one without a newline at its end', async () => {
+  const folder = scratchDir()
+  const [dir, file] = [join(folder, 'streams'), join(folder, 's.jsonl')]
+  const streams = await openStreams(dir)
+  await streams.stream('s').create({ retention: { maxRecords: 1 } })
+  await streams.close()
+  writeFileSync(file, Array.from({ length: 60 }, (_, n) => `{"n":${n}}`).join('\n'))
+  expect((await durlog(['streams', dir, 'import', file])).code).toBe(0)
+  appendFileSync(file, '\n{"n":60}\n')
+  expect((await durlog(['streams', dir, 'import', file])).stdout.toString()).toContain('61 intact lines, 1 new')
+})
+
+test('import and append refuse bytes that are not UTF-8, and import ignores a byte order mark at the beginning', async () => {
+  const folder = scratchDir()
+  const [dir, file] = [join(folder, 'streams'), join(folder, 's.jsonl')]
+  const bytes = [Buffer.from('\uFEFF{"n":1}\n{"n":"'), Buffer.from([0xff, 0xe9]), Buffer.from('"}\n{"n":3}\n')]
+  writeFileSync(file, Buffer.concat(bytes))
+  const { code, stdout } = await durlog(['streams', dir, 'import', file])
+  expect([code, stdout.toString()]).toEqual([65, expect.stringContaining(`${file}:2: invalid: `)])
+  expect(await text(['streams', dir, 'cat', 's'])).toBe('{"n":1}\n{"n":3}\n')
+  const [aside] = readdirSync(join(dir, 'changed')) as [string]
+  const kept = JSON.parse(readFileSync(join(dir, 'changed', aside), 'utf8')) as { base64: string }
+  expect(Buffer.from(kept.base64, 'base64').includes(Buffer.from([0xff, 0xe9]))).toBe(true)
+  const streams = await openStreams(dir)
+  await streams.stream('text').create({ encoding: 'text' })
+  await streams.close()
+  for (const name of ['json', 'text']) {
+    const refused = await durlog(['streams', dir, 'append', name], Buffer.from([0x22, 0xe9, 0x22, 0x0a]))
+    expect([refused.code, refused.stderr.toString()]).toEqual([65, expect.stringContaining('line 1 is not UTF-8')])
+  }
+})
+
+test('a line that is too long for a record is refused, with the limit', async () => {
+  const folder = scratchDir()
+  const [dir, file] = [join(folder, 'streams'), join(folder, 's.jsonl')]
+  writeFileSync(file, `{"n":1}\n"${'x'.repeat(8 << 20)}"\n`)
+  for (const args of [
+    ['import', file],
+    ['append', 's', file],
+  ]) {
+    const { code, stderr } = await durlog(['streams', dir, ...args])
+    expect([code, stderr.toString()]).toEqual([65, expect.stringContaining('line 2 has more than 8388608 bytes: ')])
+    expect(stderr.toString()).not.toContain('--max-record-bytes')
+  }
+})
+
 test('import --watch follows a file that is appended to, and continues after a kill', async () => {
   const folder = scratchDir()
   const [dir, file] = [join(folder, 'streams'), join(folder, 's.jsonl')]

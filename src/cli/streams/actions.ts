@@ -1,4 +1,5 @@
 /** The actions of `durlog streams` except import. */
+import { RECORD_MAX_BYTES } from '../../streams/items.js'
 import type { RemoteStreams } from '../../streams/processes/remote-streams.js'
 import type { StreamInfo, StreamLimits } from '../../streams/types.js'
 import { ExitCode } from '../../terminal/exit-codes.js'
@@ -15,8 +16,8 @@ import {
 } from '../../terminal/output.js'
 import { onOutputClosed } from '../closed-output.js'
 import type { StreamsFlags } from '../commands/streams.js'
-import { isBlank, LineSplitter, openInput } from '../input.js'
-import { parseJsonLine, timeIn } from '../records.js'
+import { isBlank, LineSplitter, openInput, RECORD_TOO_LONG } from '../input.js'
+import { parseJsonLine, textOf, timeIn } from '../records.js'
 import { exportRecords, printValues } from './print.js'
 
 type Streams = RemoteStreams<unknown>
@@ -24,7 +25,6 @@ type Names = readonly string[]
 export type Action = (streams: Streams, names: Names, flags: StreamsFlags) => Promise<void>
 
 const DEFAULT_LINES = 10
-const MAX_LINE_BYTES = 8 << 20
 /** The largest number of appends in flight. */
 const WINDOW = 256
 
@@ -147,7 +147,7 @@ async function exportStream(streams: Streams, names: Names, { from }: StreamsFla
 async function append(streams: Streams, [name = '', file]: Names, { timeField, json }: StreamsFlags): Promise<void> {
   const encoding = (await streams.stream(name).info())?.encoding ?? streams.encoding
   await using input = await openInput(file)
-  const splitter = new LineSplitter(MAX_LINE_BYTES)
+  const splitter = new LineSplitter(RECORD_MAX_BYTES, RECORD_TOO_LONG)
   const stream = streams.stream(name)
   const pending: Promise<unknown>[] = []
   let [line, appended] = [0, 0]
@@ -156,7 +156,8 @@ async function append(streams: Streams, [name = '', file]: Names, { timeField, j
       line++
       if (isBlank(bytes)) continue
       const place = `line ${line}`
-      const value = encoding === 'json' ? parseJsonLine(bytes, place) : encoding === 'text' ? bytes.toString() : bytes
+      const value =
+        encoding === 'json' ? parseJsonLine(bytes, place) : encoding === 'text' ? textOf(bytes, place) : bytes
       const timestamp = timeField === undefined ? undefined : timeIn(value, timeField, place)
       const done = stream.append(value, { timestamp })
       done.catch(() => {})

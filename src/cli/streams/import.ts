@@ -1,20 +1,24 @@
 /** `durlog streams DIR import`: imports existing .jsonl files into streams. */
+import { isUtf8 } from 'node:buffer'
 import { createHash } from 'node:crypto'
 import { type FileHandle, mkdir, open, stat, writeFile } from 'node:fs/promises'
 import { basename, join, resolve } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
+import { accessOf } from '../../streams/access.js'
+import { RECORD_MAX_BYTES } from '../../streams/items.js'
 import type { RemoteStreams } from '../../streams/processes/remote-streams.js'
+import { RECENT_APPENDS } from '../../streams/state.js'
 import type { Stream } from '../../streams/types.js'
 import { ExitCode } from '../../terminal/exit-codes.js'
 import { InputError } from '../../terminal/input-error.js'
 import { formatCounted, warn, writeJson, writeOut } from '../../terminal/output.js'
 import type { StreamsFlags } from '../commands/streams.js'
-import { isBlank, LineSplitter } from '../input.js'
+import { isBlank, LineSplitter, RECORD_TOO_LONG } from '../input.js'
 import { timeIn } from '../records.js'
 import { type Damage, damageOf } from './judge-line.js'
 
 const READ_BYTES = 1 << 18
-const MAX_LINE_BYTES = 8 << 20
+const BYTE_ORDER_MARK = Buffer.from('\uFEFF')
 const POLL_MS = 100
 /** The largest number of appends in flight. */
 const WINDOW = 256
@@ -24,6 +28,8 @@ interface BadLine {
   line: number
   damage: Damage
   text: string
+  /** The bytes of a line that is not UTF-8. */
+  base64?: string
 }
 
 /** Imports files. Without `streams`, only reports their lines. */
@@ -53,13 +59,15 @@ class FileImport {
   readonly #flags: StreamsFlags
   readonly #streams: RemoteStreams<unknown> | undefined
   readonly #stream: Stream<unknown> | undefined
-  readonly #splitter = new LineSplitter(MAX_LINE_BYTES)
+  readonly #splitter = new LineSplitter(RECORD_MAX_BYTES, RECORD_TOO_LONG)
   /** The producer id, which is derived from the file's path: if an import is repeated, no line is stored twice. */
   readonly #producerId: string
   #file: FileHandle | undefined
   #offset = 0
   #line = 0
   #records = 0
+  /** The number of records that earlier imports of the file have stored. */
+  #earlier = 0
   #stored = 0
   #bad: BadLine[] = []
   #reported = { records: -1, bad: 0 }
@@ -81,6 +89,9 @@ class FileImport {
       throw new InputError(`can't read ${this.#path}: ${(error as Error).message}`)
     }
     if ((await this.#file.stat()).isDirectory()) throw new InputError(`can't read ${this.#path}: it is a folder`)
+    if (this.#streams === undefined) return
+    const last = await accessOf(this.#streams).producerSeq(this.#name, this.#producerId)
+    this.#earlier = last === undefined ? 0 : last + 1
   }
 
   /** Reads the file to its current end. With `isLast`, a last line without a newline is a line too. */
@@ -98,6 +109,9 @@ class FileImport {
     if (isLast) await this.#take(this.#splitter.end())
     await Promise.all(this.#pending)
     this.#pending = []
+    // With `--watch`, the last line may have no newline yet.
+    if (this.#records < this.#earlier - (isLast ? 0 : 1))
+      throw this.#otherFile(`it has ${this.#records} intact lines, and ${this.#earlier} were imported`)
   }
 
   /** Prints the changes since the last report, and stores all damaged lines in a separate file. */
@@ -126,31 +140,55 @@ class FileImport {
   }
 
   async #take(lines: readonly Buffer[]): Promise<void> {
-    for (const bytes of lines) {
+    for (const line of lines) {
       this.#line++
+      const isMarked = this.#line === 1 && line.subarray(0, BYTE_ORDER_MARK.length).equals(BYTE_ORDER_MARK)
+      const bytes = isMarked ? line.subarray(BYTE_ORDER_MARK.length) : line
       if (isBlank(bytes)) continue
       const text = bytes.toString()
-      const damage = damageOf(text)
-      if (damage !== undefined) this.#bad.push({ file: this.#path, line: this.#line, damage, text })
+      const isText = isUtf8(bytes)
+      const damage = damageOf(text) ?? (isText ? undefined : 'invalid')
+      if (damage === undefined) await this.#append(JSON.parse(text))
       else {
-        this.#append(JSON.parse(text))
-        if (this.#pending.length >= WINDOW) await this.#pending.shift()
+        const original = isText ? {} : { base64: bytes.toString('base64') }
+        this.#bad.push({ file: this.#path, line: this.#line, damage, text, ...original })
       }
     }
   }
 
-  #append(value: unknown): void {
+  async #append(value: unknown): Promise<void> {
     const { timeField } = this.#flags
     const place = `${this.#path}:${this.#line}`
     const timestamp = timeField === undefined ? undefined : timeIn(value, timeField, place)
-    const producer = { id: this.#producerId, epoch: 0, seq: this.#records++ }
-    if (this.#stream === undefined) return
-    const done = this.#stream.append(value, { producer, timestamp }).then(({ duplicate }) => {
+    const seq = this.#records++
+    // The seqs of earlier records are not known, so they are not compared.
+    if (this.#stream === undefined || seq < this.#earlier - RECENT_APPENDS) return
+    const done = this.#stream.append(value, { producer: { id: this.#producerId, epoch: 0, seq }, timestamp })
+    if (seq < this.#earlier) return this.#compare(value, (await done).seq)
+    const counted = done.then(({ duplicate }) => {
       if (!duplicate) this.#stored++
     })
     // Awaited later, in order: a rejection before that must not count as unhandled.
-    done.catch(() => {})
-    this.#pending.push(done)
+    counted.catch(() => {})
+    this.#pending.push(counted)
+    if (this.#pending.length >= WINDOW) await this.#pending.shift()
+  }
+
+  /** Throws if an earlier import has stored another value than `value` as the record `seq`. -1: the seq is not known. */
+  async #compare(value: unknown, seq: number): Promise<void> {
+    const info = await this.#stream?.info()
+    if (info === undefined || seq < info.firstSeq) return
+    for await (const record of (this.#stream as Stream<unknown>).read({ from: seq })) {
+      if (JSON.stringify(record.value) === JSON.stringify(value)) return
+      throw this.#otherFile(`line ${this.#line} differs from record ${seq} of the stream ${this.#name}`)
+    }
+  }
+
+  /** The lines of such a file would be taken for lines that are already stored. */
+  #otherFile(reason: string): InputError {
+    return new InputError(
+      `${this.#path} is not the file that was imported before: ${reason}; rename the file, or delete the stream to import the whole file again`,
+    )
   }
 
   async #keepAside(): Promise<void> {
