@@ -62,7 +62,8 @@ std::optional<LiveView> LivePageReader::Look() {
     // if memory_end has not changed, so that reading new records has no additional cost.
     const bool has_news = std::exchange(last_memory_end_, view.memory_end) != view.memory_end;
     const bool may_be_left = held == Held::kNo || (!has_news && IsHeldByMembers());
-    if (mapping_->faulted() || (may_be_left && !IsNamed())) {
+    const bool is_page = !mapping_->faulted() && Load(kLiveMagicWord) == kLiveMagic;
+    if (!is_page || (may_be_left && !IsNamed())) {
       mapping_.reset();
       file_.reset();
       page_.reset();

@@ -12,6 +12,15 @@ namespace {
 // On systems that can only test a lock by taking it, a reader's test may make an attempt fail.
 constexpr int kLockAttempts = 1000;
 
+// Makes the file no page, for the readers that have mapped it too.
+void EraseMagic(Directory& directory) {
+  const Result<std::unique_ptr<File>> page = directory.Open(kLiveName, OpenMode::kReadWrite);
+  if (!page.ok()) return;
+  const uint64_t none = 0;
+  const Status erased = (*page)->WriteAt(kLiveMagicWord * sizeof none, &none, sizeof none);
+  static_cast<void>(erased);
+}
+
 }  // namespace
 
 void LivePageWriter::Attach(FileSystem& file_system, Directory& directory,
@@ -81,11 +90,10 @@ void LivePageWriter::Announce(FileSystem& file_system) {
 }
 
 // The name is removed before the lock is released: a reader that has found the words valid keeps
-// using them while `live` is this file.
+// using them while `live` is this file. Windows removes no file that a process has mapped.
 void LivePageWriter::GiveUp() {
   if (directory_ == nullptr) return;
-  Status removed = directory_->Remove(kLiveName);
-  static_cast<void>(removed);
+  if (!directory_->Remove(kLiveName).ok()) EraseMagic(*directory_);
   directory_ = nullptr;
   lock_.reset();
   Ring();

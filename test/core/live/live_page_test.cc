@@ -11,6 +11,7 @@
 #include "live/live_page_reader.h"
 #include "live/live_page_writer.h"
 #include "log_test_folder.h"
+#include "observed_file_system.h"
 
 #ifndef _WIN32
 #include <signal.h>
@@ -260,6 +261,30 @@ TEST_F(LivePageTest, AWriterRemovesAPageThatItCannotLock) {
   LivePageWriter writer;
   Begin(&writer, 10);
   EXPECT_NE(access(PathOf(kLiveName).c_str(), F_OK), 0);
+}
+
+TEST_F(LivePageTest, APageThatCannotBeRemovedIsNotTrustedAnyMore) {
+  auto writer = std::make_unique<LivePageWriter>();
+  Begin(writer.get(), 100);
+  const std::unique_ptr<LivePageReader> reader = MakeReader();
+  ASSERT_TRUE(reader->Look());
+  writer.reset();
+  // As Windows does if a process has mapped the file.
+  ObservedFileSystem file_system([](const ObservedCall& call) {
+    const bool refused = call.call == "remove" && call.name == kLiveName;
+    return refused ? Status::Error(Code::kIo, "mapped") : Status::Ok();
+  });
+  const Result<std::unique_ptr<Directory>> folder = file_system.OpenDirectory(root_, false);
+  ASSERT_TRUE(folder.ok());
+  LivePageWriter other;
+  other.Attach(file_system, **folder, *(*folder)->Probe(), LogUuid{2});
+  other.Announce(file_system);
+  EXPECT_FALSE(reader->Look());
+  EXPECT_EQ(reader->unlocked_session(), 0u) << "the reader would wait for this page";
+  writer = std::make_unique<LivePageWriter>();
+  Begin(writer.get(), 110, false, LogUuid{2});
+  ASSERT_TRUE(reader->Look());
+  EXPECT_EQ(reader->Look()->uuid, LogUuid{2});
 }
 
 TEST_F(LivePageTest, AnUnlockedPageHasASessionUntilTheNextWriterOpensTheLog) {
