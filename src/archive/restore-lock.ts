@@ -1,7 +1,9 @@
 /** Prevents two restores from writing to one folder: each must open a small log in the folder, whose lock is exclusive. */
+import { randomUUID } from 'node:crypto'
 import { existsSync } from 'node:fs'
-import { rm } from 'node:fs/promises'
+import { rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
+import process from 'node:process'
 import { DurlogError, isCode } from '../errors.js'
 import { type Log, open } from '../index.js'
 import { LOCK_FOLDER } from '../ship/restore-folder.js'
@@ -41,9 +43,20 @@ export class RestoreLock {
   }
 
   async release(): Promise<void> {
-    // Removed before the lock is released, so that the log of another restore is never removed. Windows does not remove open files:
-    // there they stay, which is harmless.
+    if (process.platform === 'win32') return this.#releaseOnWindows()
+    // Removed before the lock is released, so that the log of another restore is never removed.
     await rm(this.#path, { recursive: true, force: true }).catch(() => {})
     await this.#log.close().catch(() => {})
+  }
+
+  /** Windows removes no folder that is open. After the release, the rename fails if another restore has opened the folder. */
+  async #releaseOnWindows(): Promise<void> {
+    await this.#log.close().catch(() => {})
+    const removed = `${this.#path}-${randomUUID()}`
+    const isRenamed = await rename(this.#path, removed).then(
+      () => true,
+      () => false,
+    )
+    if (isRenamed) await rm(removed, { recursive: true, force: true }).catch(() => {})
   }
 }

@@ -16,7 +16,7 @@ import { ofFileSystem } from '../file-system-error.js'
 
 const NAME = 'restoring'
 const MAKING = 'restoring.new'
-/** The folder of the lock that the restore of an archive holds. */
+/** The folder of the lock that the restore of an archive holds. Windows renames it, with a suffix, before it is removed. */
 export const LOCK_FOLDER = 'restoring.lock'
 
 /**
@@ -25,7 +25,7 @@ export const LOCK_FOLDER = 'restoring.lock'
  */
 export function enterFolder<Mark>(dir: string): Mark | undefined {
   makeFolder(dir)
-  const names = readdirSync(dir).filter((name) => name !== LOCK_FOLDER)
+  const names = readdirSync(dir).filter((name) => !name.startsWith(LOCK_FOLDER))
   if (names.includes(NAME)) return JSON.parse(readFileSync(join(dir, NAME), 'utf8')) as Mark
   if (names.length === 0 || (names.length === 1 && names[0] === MAKING)) return undefined
   throw new DurlogError('ERR_DURLOG_NOT_EMPTY', `${dir} is not empty: restore into a new or empty folder`, {

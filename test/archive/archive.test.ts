@@ -302,6 +302,8 @@ test('cursors are restored with their positions', async () => {
   const s3 = await store()
   const log = await scratchLog(SMALL)
   await append(log, 20)
+  // A system that does not report its boot (Windows) reads the position only up to the last synced record.
+  await log.sync()
   const cursor = await log.cursor('mailer')
   await cursor.commit(11)
   await archiveAll(log, s3)
