@@ -102,8 +102,13 @@ export class PieceCache {
     let total = found.reduce((sum, piece) => sum + piece.bytes, bytes)
     for (const piece of found) {
       if (total <= this.#maxBytes) return
-      await rm(piece.folder, { recursive: true, force: true })
-      total -= piece.bytes
+      try {
+        await rm(piece.folder, { recursive: true, force: true })
+        total -= piece.bytes
+      } catch (error) {
+        // Windows removes no folder that another reader has open: that piece stays.
+        if ((error as NodeJS.ErrnoException).code !== 'EBUSY') throw error
+      }
     }
   }
 }

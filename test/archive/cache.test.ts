@@ -28,6 +28,7 @@ vi.mock('node:fs/promises', async (original) => {
     ...calls,
     readdir: stepping('readdir', calls['readdir'] as never),
     rename: stepping('rename', calls['rename'] as never),
+    rm: stepping('rm', calls['rm'] as never),
     utimes: stepping('utimes', calls['utimes'] as never),
   }
 })
@@ -90,6 +91,23 @@ test.each<[string, string, (path: string) => boolean, Step]>([
     expect(taken).toBe(3)
   },
 )
+
+test('a piece that another reader has open on Windows stays in the cache, and the reader that needs the room continues', async () => {
+  const s3 = await store()
+  const log = await scratchLog({ segmentBytes: 65_536 })
+  await append(log, 1000)
+  await archiveAll(log, s3)
+  const dir = scratchDir()
+  let refused = 0
+  steps.set('before rm', (path) => {
+    if (!path.startsWith(dir) || !isPiece(path) || !existsSync(path)) return
+    refused++
+    throw Object.assign(new Error('EBUSY: resource busy or locked, rmdir'), { code: 'EBUSY' })
+  })
+  const found = await records(readArchive({ ...s3.access, cache: { dir, maxBytes: 200_000 } }) as never)
+  expect(found).toHaveLength(1000)
+  expect(refused).toBeGreaterThan(0)
+})
 
 test('a reader removes the files of a reader that was killed while it added a piece, and not those of a living reader', async () => {
   const s3 = await store()
