@@ -4,9 +4,15 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { OPENAPI } from './openapi.js'
 import { PAGE } from './page.js'
 import { splitTarget } from './target.js'
-import type { HandlerOptions, Rights, StreamsHandler } from './types.js'
+import type { HandlerOptions, StreamsHandler } from './types.js'
 
 const TEXT = 'text/plain; version=0.0.4; charset=utf-8'
+const PATHS: readonly string[] = ['/healthz', '/metrics', '/openapi.json']
+
+/** Whether the server answers `path` itself, so that it cannot be a stream. */
+export function isOperation(path: string): boolean {
+  return PATHS.includes(path)
+}
 
 /** Returns a function that answers a request if its path is one of these, and otherwise returns false. */
 export function operationsOf(
@@ -16,30 +22,42 @@ export function operationsOf(
 ): (request: IncomingMessage, response: ServerResponse) => boolean {
   const page = ui ? pageOf() : undefined
   return (request, response) => {
-    if (request.method !== 'GET' && request.method !== 'HEAD') return false
     const { path } = splitTarget(request.url ?? '/')
+    if (!isOperation(path) && (path !== '/' || page === undefined)) return false
+    const { method } = request
+    if (method === 'OPTIONS') return false
     const send = (status: number, type: string, body: string, extra: Record<string, string> = {}): true => {
       const headers = { 'x-content-type-options': 'nosniff', 'cache-control': 'no-store', ...extra }
       response.writeHead(status, { ...headers, 'content-type': type, 'content-length': Buffer.byteLength(body) })
-      response.end(request.method === 'HEAD' ? undefined : body)
+      response.end(method === 'HEAD' ? undefined : body)
       return true
     }
+    // A stream of this name could be written, but not read.
+    if (method !== 'GET' && method !== 'HEAD')
+      return send(405, TEXT, 'this path is not a stream: choose another name\n', { allow: 'GET, HEAD' })
     if (path === '/healthz')
       return send(handler.isHealthy() ? 200 : 503, TEXT, handler.isHealthy() ? 'ok\n' : 'failed\n')
     if (path === '/openapi.json') return send(200, 'application/json', OPENAPI)
     if (path === '/' && page !== undefined)
       return send(200, 'text/html; charset=utf-8', page.html, { 'content-security-policy': page.policy })
-    if (path !== '/metrics') return false
-    const header = (name: string): string | undefined => request.headers[name] as string | undefined
-    const asked = { method: 'GET', target: '/metrics', stream: '', header }
-    void Promise.resolve(authorize === undefined ? { list: true } : authorize(asked))
-      // Metrics are only for requests that may list all streams.
-      .then(
-        (rights: Rights | undefined) => rights?.list === true && rights.tenant === undefined,
-        () => false,
-      )
-      .then(async (allowed) => (allowed ? send(200, TEXT, await handler.metrics()) : send(403, TEXT, 'forbidden\n')))
+    const answer = async (): Promise<void> => {
+      if (await mayRead(request, authorize)) send(200, TEXT, await handler.metrics())
+      else send(403, TEXT, 'forbidden\n')
+    }
+    void answer()
     return true
+  }
+}
+
+/** Whether a request may read the metrics: they are only for requests that may list all streams. */
+async function mayRead(request: IncomingMessage, authorize: HandlerOptions['authorize']): Promise<boolean> {
+  if (authorize === undefined) return true
+  const header = (name: string): string | undefined => request.headers[name] as string | undefined
+  try {
+    const rights = await authorize({ method: 'GET', target: '/metrics', stream: '', header })
+    return rights?.list === true && rights.tenant === undefined
+  } catch {
+    return false
   }
 }
 

@@ -1,7 +1,7 @@
 /** Serves a plain log as a stream, read-only. Readers get the records that the log's writer has synced. */
 import { basename } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
-import { DurlogError } from '../errors.js'
+import { DurlogError, invalidArgument } from '../errors.js'
 import { open } from '../index.js'
 import type { Body, BodyRead } from '../streams/body.js'
 import { noSuchStream } from '../streams/decide.js'
@@ -15,6 +15,7 @@ import { NO_DISK, NO_FILES, StreamState } from '../streams/state.js'
 import { StreamTable } from '../streams/table.js'
 import type { StreamEncoding } from '../streams/types.js'
 import type { LogRecord, ReadOnlyLog } from '../types.js'
+import { isOperation } from './operations.js'
 import { serve } from './server.js'
 import type { LogServerOptions, StreamsServer } from './types.js'
 
@@ -31,9 +32,11 @@ export async function serveLog(dir: string | URL, options: LogServerOptions = {}
   const { contentType, ...serverOptions } = options
   const log = new ServedLog(await open(dir, { readOnly: true }), contentType ?? 'application/octet-stream')
   try {
+    const path = (options.prefix ?? '/') + encodeURIComponent(log.name)
+    if (isOperation(path))
+      throw invalidArgument(`the server answers ${path} itself: rename the folder of the log, or serve a symbolic link`)
     const server = await serve(log.access, { ...serverOptions, readOnly: true })
     const close = (): Promise<void> => server.close().then(() => log.close())
-    const path = (options.prefix ?? '/') + encodeURIComponent(log.name)
     return { url: server.url + path, setTls: server.setTls, close, [Symbol.asyncDispose]: close }
   } catch (error) {
     await log.close()

@@ -19,9 +19,9 @@ export function streamOfPath(path: string, prefix: string): string {
   if (!path.startsWith(prefix)) throw notFound()
   const escaped = path.slice(prefix.length)
   if (escaped === '') throw notFound()
-  if (escaped === '__ds' || escaped.startsWith('__ds/'))
-    throw new HttpError(501, 'not-implemented', 'this server does not support subscriptions')
   const name = escaped.includes('%') ? unescaped(escaped) : escaped
+  if (name === '__ds' || name.startsWith('__ds/'))
+    throw new HttpError(501, 'not-implemented', 'this server does not support subscriptions')
   try {
     checkStreamName(name)
   } catch {

@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url'
 import { expect, onTestFinished, test } from 'vitest'
 import { serveLog as serveStreamOf } from '../../src/http/index.js'
 import { type Log, open } from '../../src/index.js'
-import { scratchDir } from '../fixtures/scratch.js'
+import { codeOf, scratchDir } from '../fixtures/scratch.js'
 
 async function writer(dir: string): Promise<Log> {
   const log = await open(dir, { durability: 'sync' })
@@ -124,4 +124,12 @@ test('after a truncation of the log, a reader gets no offset after records that 
     'a',
     '0000000000000000_0000000000000001',
   ])
+})
+
+test('a log whose name is a path of the server itself is refused', async () => {
+  const dir = join(scratchDir(), 'metrics')
+  await writer(dir)
+  expect(await codeOf(serveStreamOf(dir, { port: 0 }))).toBe('ERR_DURLOG_INVALID_ARGUMENT')
+  const server = await serveStreamOf(dir, { port: 0, prefix: '/v1/' })
+  await server.close()
 })

@@ -43,6 +43,31 @@ test('/healthz needs no rights; the metrics and the list of streams need the rig
   expect(await (await fetch(`${url}/openapi.json`)).json()).toMatchObject({ openapi: '3.1.0' })
 })
 
+test('an error of authorize refuses the metrics, and the server continues', async () => {
+  const url = await serve({
+    authorize: () => {
+      throw new Error('the token cannot be parsed')
+    },
+    onError: () => {},
+  })
+  expect((await fetch(`${url}/metrics`)).status).toBe(403)
+  expect((await fetch(`${url}/healthz`)).status).toBe(200)
+})
+
+test('a stream cannot be created at a path that the server answers itself', async () => {
+  const url = await serve({ ui: true })
+  for (const path of ['/', '/healthz', '/metrics', '/openapi.json']) {
+    for (const method of ['PUT', 'POST', 'DELETE']) {
+      const answer = await fetch(url + path, { method })
+      expect([answer.status, answer.headers.get('allow')]).toEqual([405, 'GET, HEAD'])
+    }
+    expect((await fetch(url + path, { method: 'HEAD' })).status).toBe(200)
+  }
+  for (const path of ['/__ds/x', '/%5F_ds/x', '/__d%73'])
+    expect((await fetch(url + path, { method: 'PUT' })).status).toBe(501)
+  expect((await fetch(`${url}/healthz/x`, { method: 'PUT' })).status).toBe(201)
+})
+
 test('the list returns pages of streams in the order of their names, and the offset for a time', async () => {
   const { streams } = await scratchStreams()
   const server = await serveStreams(streams, { port: 0 })
