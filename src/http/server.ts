@@ -1,7 +1,7 @@
 /** A server of streams on a port: the handler with a page, metrics and limits on connections. */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import { createServer as createTlsServer, type Server as TlsServer } from 'node:https'
-import type { AddressInfo } from 'node:net'
+import type { AddressInfo, Socket } from 'node:net'
 import { clearTimeout, setTimeout } from 'node:timers'
 import { invalidArgument } from '../errors.js'
 import { accessOf, type StreamsAccess } from '../streams/access.js'
@@ -52,6 +52,13 @@ export async function serve(access: StreamsAccess, options?: ServerOptions): Pro
       : createTlsServer({ ...limits, ...tls, handshakeTimeout: HEADERS_MS }, respond)
   server.maxConnections = maxConnections
   server.on('clientError', refuseMalformed)
+  const sockets = new Set<Socket>()
+  // node:http does not close a connection whose TLS handshake is incomplete.
+  if (tls !== undefined)
+    server.on('connection', (socket: Socket) => {
+      sockets.add(socket)
+      socket.once('close', () => sockets.delete(socket))
+    })
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject)
     server.listen(port, host, resolve)
@@ -60,7 +67,7 @@ export async function serve(access: StreamsAccess, options?: ServerOptions): Pro
   const name = bound.family === 'IPv6' ? `[${bound.address}]` : bound.address
   let closing: Promise<void> | undefined
   const close = (): Promise<void> => {
-    closing ??= closeServer(server, () => handler.close())
+    closing ??= closeServer(server, sockets, () => handler.close())
     return closing
   }
   return {
@@ -74,9 +81,16 @@ export async function serve(access: StreamsAccess, options?: ServerOptions): Pro
   }
 }
 
-async function closeServer(server: Server, closeHandler: () => Promise<void>): Promise<void> {
+async function closeServer(
+  server: Server,
+  sockets: ReadonlySet<Socket>,
+  closeHandler: () => Promise<void>,
+): Promise<void> {
   const closed = new Promise((resolve) => server.close(resolve))
-  const timer = setTimeout(() => server.closeAllConnections(), CLOSE_MS)
+  const timer = setTimeout(() => {
+    server.closeAllConnections()
+    for (const socket of sockets) socket.destroy()
+  }, CLOSE_MS)
   await Promise.race([closeHandler(), closed])
   server.closeIdleConnections()
   await closed

@@ -10,6 +10,7 @@ import { buffer } from 'node:stream/consumers'
 import { connect } from 'node:tls'
 import { expect, onTestFinished, test } from 'vitest'
 import { serveStreams } from '../../src/http/index.js'
+import { makePair, withoutOpenssl } from '../fixtures/certificate.js'
 import { durlog } from '../fixtures/command.js'
 import { durlogServe } from '../fixtures/durlog-serve.js'
 import { scratchDir } from '../fixtures/scratch.js'
@@ -17,31 +18,6 @@ import { scratchStreams } from '../fixtures/streams.js'
 
 const TOKEN = '0123456789abcdef'
 const OTHER_TOKEN = 'fedcba9876543210'
-
-function hasOpenssl(): boolean {
-  try {
-    execFileSync('openssl', ['version'], { stdio: 'ignore' })
-    return true
-  } catch {
-    return false
-  }
-}
-const withoutOpenssl = hasOpenssl() ? '' : '(skipped: openssl is not installed)'
-
-interface Pair {
-  cert: string
-  key: string
-}
-
-/** Makes a self-signed certificate for 127.0.0.1. Returns the paths of its files. */
-function makePair(dir: string, name: string): Pair {
-  const [cert, key] = [join(dir, `${name}.crt`), join(dir, `${name}.key`)]
-  const curve = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1']
-  const subject = ['-subj', '/CN=durlog', '-addext', 'subjectAltName=IP:127.0.0.1']
-  const files = ['-nodes', '-keyout', key, '-out', cert]
-  execFileSync('openssl', ['req', '-x509', ...curve, '-days', '2', ...subject, ...files], { stdio: 'ignore' })
-  return { cert, key }
-}
 
 interface Call {
   method?: string
