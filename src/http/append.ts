@@ -8,7 +8,7 @@ import type { Exchange, HeaderList } from './exchange.js'
 import { badRequest, closedStream, conflict } from './http-error.js'
 import { messagesOf } from './json-body.js'
 import { offsetOf } from './offset.js'
-import { type Call, existing, isTrue, reply, type Service } from './service.js'
+import { type Call, existing, isTrue, refuseCoding, reply, type Service } from './service.js'
 
 /** Seqs and epochs have 6 bytes in the log. */
 const COUNT_MAX = 2 ** 48 - 1
@@ -16,6 +16,7 @@ const WRITER_SEQ_MAX_BYTES = 1024
 
 export function append(service: Service, call: Call): void {
   const { exchange } = call
+  refuseCoding(exchange)
   const conditions = conditionsOf(exchange)
   exchange.body(service.options.maxBodyBytes, (body) => store(service, call, conditions, body), call.fail)
 }

@@ -1,22 +1,26 @@
 /** PUT: creates a stream, with or without a first body, open or closed, or as a fork. */
 import { isCode } from '../errors.js'
+import type { StreamView } from '../streams/access.js'
 import { contentTypeOf, defaultMeta, mediaType, type StreamMeta } from '../streams/meta.js'
 import type { StreamForkPoint } from '../streams/types.js'
 import { valuesOf } from './append.js'
 import type { HeaderList } from './exchange.js'
-import { badRequest, conflict, gone } from './http-error.js'
+import { badRequest, conflict, notFound } from './http-error.js'
 import { offsetOf } from './offset.js'
 import { sourceOf } from './rights.js'
-import { type Call, existing, isTrue, reply, type Service, seqOf } from './service.js'
+import { type Call, existing, isTrue, refuseCoding, reply, type Service, seqOf } from './service.js'
 
 const TYPE = /^[!#$%&'*+.^_`|~0-9a-z-]+\/[!#$%&'*+.^_`|~0-9a-z-]+\s*(;[\t\x20-\x7e]*)?$/i
 const TYPE_MAX_LENGTH = 256
 const WHOLE = /^(0|[1-9][0-9]{0,11})$/
-const TIME = /^\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)$/
+const TIME = /^(\d{4}-\d\d-\d\d)[Tt ]([01]\d|2[0-3]):[0-5]\d:[0-5]\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)$/
+
+type CreatedState = Pick<StreamView, 'meta' | 'visible' | 'ended' | 'endVisible'>
 
 export async function create(service: Service, call: Call): Promise<void> {
   const { access, options } = service
   const { exchange, name } = call
+  refuseCoding(exchange)
   const closed = isTrue(exchange.header('stream-closed'))
   const { meta, forkAnywhere } = await requestedMeta(service, call)
   const body = await new Promise<Buffer>((take, fail) => exchange.body(options.maxBodyBytes, take, fail))
@@ -29,13 +33,21 @@ export async function create(service: Service, call: Call): Promise<void> {
     if (isCode(error, 'ERR_DURLOG_STREAM_DELETED')) throw conflict(error.message)
     throw error
   }
-  const state = existing(await access.find(name))
+  const found = await access.find(name)
+  // The stream may have expired, or was deleted, since it was created.
+  const state = created && found === undefined ? stateOf(meta, values.length, closed) : existing(found)
   if (!created && state.ended !== closed)
     throw conflict(`the stream exists and is ${closed ? 'not ' : ''}closed, unlike the request`)
   const headers: HeaderList = ['content-type', contentTypeOf(state.meta), 'stream-next-offset', offsetOf(state.visible)]
   if (state.endVisible) headers.push('stream-closed', 'true')
   if (created) headers.push('location', exchange.origin + call.path)
   reply(service, call, created ? 201 : 200, headers, '')
+}
+
+/** The state of a stream after its creation. */
+function stateOf(meta: StreamMeta, values: number, ended: boolean): CreatedState {
+  const { seq, bytes } = meta.fork ?? { seq: 0, bytes: 0 }
+  return { meta, visible: seq + (bytes > 0 ? 1 : 0) + values, ended, endVisible: ended }
 }
 
 async function requestedMeta(service: Service, call: Call): Promise<{ meta: StreamMeta; forkAnywhere: boolean }> {
@@ -55,11 +67,11 @@ async function requestedMeta(service: Service, call: Call): Promise<{ meta: Stre
   }
 }
 
-/** Returns the options of the source of a fork. */
+/** Returns the options of the source of a fork. It may be deleted if the fork exists, for which it is kept. */
 async function metaOf({ access }: Service, name: string): Promise<StreamMeta> {
   const found = await access.find(name)
-  if (found?.softDeleted === true) throw conflict(gone().message)
-  return existing(found).meta
+  if (found === undefined) throw notFound()
+  return found.meta
 }
 
 function expiryOf({ exchange }: Call): Pick<StreamMeta, 'ttlMs' | 'expiresAtMs'> {
@@ -68,9 +80,16 @@ function expiryOf({ exchange }: Call): Pick<StreamMeta, 'ttlMs' | 'expiresAtMs'>
   if (ttl !== undefined && at !== undefined)
     throw badRequest('Stream-TTL and Stream-Expires-At exclude each other: send only one')
   if (ttl !== undefined && !WHOLE.test(ttl)) throw badRequest('Stream-TTL must be a whole number of seconds')
-  const atMs = at === undefined ? undefined : TIME.test(at) ? Date.parse(at) : Number.NaN
+  const atMs = at === undefined ? undefined : timeOf(at)
   if (atMs !== undefined && !(atMs >= 0)) throw badRequest('Stream-Expires-At must be a time in the format of RFC 3339')
   return { ttlMs: ttl === undefined ? undefined : Number(ttl) * 1000, expiresAtMs: atMs }
+}
+
+/** Returns NaN for a malformed time, or for a day that its month does not have, which `Date.parse` accepts. */
+function timeOf(text: string): number {
+  const day = TIME.exec(text)?.[1] ?? ''
+  const dayMs = Date.parse(day)
+  return new Date(dayMs).toJSON()?.startsWith(day) === true ? Date.parse(text) : Number.NaN
 }
 
 interface Forked {

@@ -46,6 +46,13 @@ export function tooMany(message: string, seconds = 10): HttpError {
   return new HttpError(429, 'too-many', message, ['retry-after', String(seconds)])
 }
 
+/** The body is lost, so this is an error of the application. */
+export function alreadyRead(): Error {
+  return new Error(
+    'the body of a request was read before the handler of durlog/http got it: install the handler before parsers of bodies',
+  )
+}
+
 /** Returns the answer for an error of the streams. A message that may contain a path of this machine is replaced. */
 export function toHttpError(error: unknown): HttpError {
   if (error instanceof HttpError) return error

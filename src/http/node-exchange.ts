@@ -3,7 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { clearTimeout, setTimeout } from 'node:timers'
 import type { TLSSocket } from 'node:tls'
 import { type ClientLimits, EMPTY, type Exchange, type HeaderList, type Sink } from './exchange.js'
-import { busy, HttpError } from './http-error.js'
+import { alreadyRead, busy, HttpError } from './http-error.js'
 import type { DropReason } from './types.js'
 
 /** How many bytes of a refused body are read, and for how long. */
@@ -56,6 +56,8 @@ export class NodeExchange implements Exchange, Sink {
     const length = Number(request.headers['content-length'] ?? Number.NaN)
     if (length === 0) take(EMPTY)
     else if (length > maxBytes) fail(tooLarge(maxBytes))
+    else if (request.readableDidRead || request.readableEnded) this.#hasBody() ? fail(alreadyRead()) : take(EMPTY)
+    else if ((request.headers['transfer-encoding'] ?? 'chunked').toLowerCase() !== 'chunked') fail(unknownCoding())
     else this.#collect(length, maxBytes, take, fail)
   }
 
@@ -197,6 +199,10 @@ export class NodeExchange implements Exchange, Sink {
     this.dropped = reason
     this.#response.destroy()
   }
+}
+
+function unknownCoding(): HttpError {
+  return new HttpError(501, 'unsupported-coding', 'the only supported Transfer-Encoding is chunked')
 }
 
 function tooLarge(maxBytes: number): HttpError {

@@ -55,6 +55,7 @@ const document = {
           ['200', 'stored, with a producer'],
           ['409', 'closed, another content type, a smaller Stream-Seq, or a gap of the producer'],
           ['413', 'the body is too large'],
+          ['415', 'the body is compressed'],
           ...refusals,
         ),
       },

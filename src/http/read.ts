@@ -40,7 +40,7 @@ export async function read(service: Service, call: Call): Promise<void> {
       throw error
     }
   })
-  answer(service, call, now, { chunk, from, live: live !== undefined, cursor })
+  answer(service, call, now, { chunk, from, isNow: offset === 'now', live: live !== undefined, cursor })
 }
 
 /** Returns the seq at which the read begins. */
@@ -62,11 +62,13 @@ function checkKept({ firstSeq }: StreamView, seq: number): void {
 interface Answer {
   chunk: Chunk
   from: number
+  /** The request has offset=now, so a later request must not get the same answer. */
+  isNow: boolean
   live: boolean
   cursor: string | undefined
 }
 
-function answer(service: Service, call: Call, state: StreamView, { chunk, from, live, cursor }: Answer): void {
+function answer(service: Service, call: Call, state: StreamView, { chunk, from, isNow, live, cursor }: Answer): void {
   const { body, next } = chunk
   const atEnd = next === state.visible
   const closed = atEnd && state.endVisible
@@ -75,16 +77,20 @@ function answer(service: Service, call: Call, state: StreamView, { chunk, from, 
   if (closed) headers.push('stream-closed', 'true')
   if (live) headers.push('stream-cursor', String(cursorAfter(cursor)))
   const empty = next === from
-  headers.push('cache-control', empty ? 'no-store' : cacheControl(service, state))
+  headers.push('cache-control', empty || isNow ? 'no-store' : cacheControl(service, state))
+  // The same URL has other data for another user.
+  if (service.options.authorize !== undefined) headers.push('vary', 'authorization, cookie')
   if (live && empty) {
     reply(service, call, 204, headers)
     return
   }
-  const etag = `"${state.created.toString(36)}:${offsetOf(from)}:${offsetOf(next)}${closed ? ':c' : ''}"`
-  headers.push('etag', etag)
-  if (matches(call.exchange.header('if-none-match'), etag)) {
-    reply(service, call, 304, headers)
-    return
+  if (!isNow) {
+    const etag = `"${state.created.toString(36)}:${offsetOf(from)}:${offsetOf(next)}${closed ? ':c' : ''}"`
+    headers.push('etag', etag)
+    if (matches(call.exchange.header('if-none-match'), etag)) {
+      reply(service, call, 304, headers)
+      return
+    }
   }
   headers.push('content-type', contentTypeOf(state.meta))
   reply(service, call, 200, headers, body)

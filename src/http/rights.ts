@@ -47,8 +47,8 @@ export function need(right: unknown): void {
 
 function scopeOf({ tenant }: Rights): string {
   if (tenant === undefined) return ''
-  if (!TENANT.test(tenant))
-    throw new Error('authorize must return a tenant of 1 to 256 characters without spaces and slashes')
+  if (typeof tenant !== 'string' || !TENANT.test(tenant))
+    throw new Error('authorize must return no tenant, or one of 1 to 256 characters without spaces and slashes')
   return `${tenant}/`
 }
 

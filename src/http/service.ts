@@ -3,7 +3,7 @@ import type { StreamsAccess, StreamView } from '../streams/access.js'
 import type { Turns } from '../turns.js'
 import type { BodyMemory } from './chunk.js'
 import type { ClientLimits, Exchange, HeaderList } from './exchange.js'
-import { badRequest, gone, notFound } from './http-error.js'
+import { badRequest, gone, HttpError, notFound } from './http-error.js'
 import type { Live } from './live.js'
 import { seqOfOffset } from './offset.js'
 import type { ResolvedHandlerOptions } from './options.js'
@@ -63,6 +63,21 @@ export function seqOf(offset: string): number {
   const seq = seqOfOffset(offset)
   if (seq === undefined) throw badRequest('the offset is malformed: use one that this server has returned')
   return seq
+}
+
+/**
+ * Throws an HttpError if the body of the request is compressed: its bytes would be stored as they are, without their
+ * coding, which the readers need.
+ */
+export function refuseCoding(exchange: Exchange): void {
+  const coding = exchange.header('content-encoding')
+  if (coding !== undefined && coding.toLowerCase() !== 'identity')
+    throw new HttpError(
+      415,
+      'unsupported-coding',
+      'the body must not be compressed: send it without Content-Encoding',
+      ['accept-encoding', 'identity'],
+    )
 }
 
 /** Whether a header has the value `true`, in upper or lower case. */

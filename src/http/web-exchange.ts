@@ -1,7 +1,7 @@
 /** An Exchange for a request of the Fetch API, for Hono, Next.js, Bun and Deno. */
 import { clearTimeout, setTimeout } from 'node:timers'
 import { type ClientLimits, EMPTY, type Exchange, type HeaderList, type Sink } from './exchange.js'
-import { badRequest, busy, HttpError } from './http-error.js'
+import { alreadyRead, badRequest, busy, HttpError } from './http-error.js'
 import { splitTarget } from './target.js'
 import type { DropReason } from './types.js'
 
@@ -38,7 +38,8 @@ export class WebExchange implements Exchange, Sink {
     this.response = new Promise((resolve) => {
       this.#respond = resolve
     })
-    request.signal?.addEventListener('abort', () => this.#ended(), { once: true })
+    if (request.signal?.aborted === true) this.#ended()
+    else request.signal?.addEventListener('abort', () => this.#ended(), { once: true })
   }
 
   get slowness(): DropReason | undefined {
@@ -51,6 +52,11 @@ export class WebExchange implements Exchange, Sink {
   }
 
   body(maxBytes: number, take: (body: Buffer) => void, fail: (error: unknown) => void): void {
+    if (this.#request.bodyUsed) fail(alreadyRead())
+    else this.#read(maxBytes, take, fail)
+  }
+
+  #read(maxBytes: number, take: (body: Buffer) => void, fail: (error: unknown) => void): void {
     this.#collect(maxBytes)
       .catch((error) => {
         throw error instanceof HttpError ? error : badRequest(`the body cannot be read: ${(error as Error).message}`)
@@ -102,6 +108,7 @@ export class WebExchange implements Exchange, Sink {
       new ByteLengthQueuingStrategy({ highWaterMark: RUNTIME_BYTES }),
     )
     this.#respond(new Response(stream, { status, headers: pairsOf(headers) }))
+    if (this.#hasEnded) this.#controller?.close()
     return this
   }
 
