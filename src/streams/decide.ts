@@ -111,7 +111,7 @@ function decideGroup(group: readonly ProposedChange[], { outcome, seq: first }: 
 }
 
 function emptySnapshot(): StreamSnapshot {
-  return { next: 0, ended: false, softDeleted: false, writerSeq: undefined, producers: NO_PRODUCERS }
+  return { next: 0, ended: false, softDeleted: false, writerSeq: undefined, producers: NO_PRODUCERS, forks: 0 }
 }
 
 /** Decides a creation. If the stream exists with the same options, it is a duplicate. */

@@ -6,7 +6,8 @@ import { native } from '../native/native.js'
 
 const NEWLINE = 0x0a
 const SPACE = 0x20
-const HEADER_BYTES = 8
+/** The header of a frame. */
+export const HEADER_BYTES = 8
 
 /**
  * Yields the complete lines of `bytes`, without spaces around them, each with the offset of its end. A last line

@@ -11,6 +11,7 @@ const abandoned = new FinalizationRegistry<number>(closeSync)
 
 /** Symbolic links are not followed, and a FIFO is not waited for. 0 on Windows, which has no such flags. */
 export const SAFE_FLAGS: number = (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0)
+const COPIED_AT_ONCE = 1 << 20
 /** The errors of opening and reading a symbolic link, a folder, a FIFO and a socket with SAFE_FLAGS. */
 const NOT_A_FILE = ['ELOOP', 'EISDIR', 'ESPIPE', 'ENXIO']
 
@@ -29,6 +30,23 @@ export async function copyDurably(from: string, to: string): Promise<void> {
     await copy.sync()
   } finally {
     await copy.close()
+  }
+}
+
+/** Like `copyDurably`, for the first `bytes` bytes of a file. */
+export async function copyStart(from: string, to: string, bytes: number): Promise<void> {
+  const source = await openHandle(from, constants.O_RDONLY | SAFE_FLAGS)
+  try {
+    const copy = await openHandle(to, 'wx', 0o600)
+    try {
+      for (let at = 0; at < bytes; at += COPIED_AT_ONCE)
+        await copy.appendFile(await readRange(source, at, Math.min(at + COPIED_AT_ONCE, bytes)))
+      await copy.sync()
+    } finally {
+      await copy.close()
+    }
+  } finally {
+    await source.close()
   }
 }
 

@@ -3,13 +3,13 @@
  * a failed checkpoint, or if another program has changed it.
  */
 import type { Stats } from 'node:fs'
-import { constants, type FileHandle, lstat, open, rename, rm } from 'node:fs/promises'
+import { constants, type FileHandle, link, lstat, open, rename, rm } from 'node:fs/promises'
 import { native } from '../native/native.js'
 import { type AlignedMemory, PAGE_BYTES } from './aligned-memory.js'
 import { codecOf, type StreamCodec } from './encoding.js'
 import { EMPTY } from './entry.js'
-import { completeLines, withoutSpaces } from './file-format.js'
-import { copyDurably, readRange, SAFE_FLAGS } from './file-io.js'
+import { completeLines, HEADER_BYTES, withoutSpaces } from './file-format.js'
+import { copyDurably, copyStart, readRange, SAFE_FLAGS } from './file-io.js'
 import type { FolderFiles } from './folder-files.js'
 import { areOwnFrames, areOwnLines } from './leftover.js'
 import type { MemTableRecord } from './mem-table.js'
@@ -20,6 +20,8 @@ import type { StreamChange } from './types.js'
 /** 0 on systems without O_DIRECT. */
 const O_DIRECT = constants.O_DIRECT ?? 0
 const READ_BYTES = 1 << 20
+/** A file to which another program has added more bytes is not copied. */
+const FOREIGN_MAX_BYTES = 1 << 26
 
 /** Called with the name of a step before each step that changes the device. Trials end the process there. */
 export type StepHook = (step: string) => void
@@ -100,6 +102,10 @@ export class FileRepair {
       return NOTHING
     }
     if (size <= bytes) return NOTHING
+    if (size - bytes > mostBytes(records) + FOREIGN_MAX_BYTES) {
+      await this.#replaceLong()
+      return NOTHING
+    }
     this.#file = await open(this.#path, constants.O_RDWR | SAFE_FLAGS)
     return this.#examine(records, size)
   }
@@ -112,6 +118,22 @@ export class FileRepair {
     const lost = next > first ? { lostFirst: first, lostLast: next - 1 } : NONE_LOST
     this.#context.onChanged({ stream: this.#state.name, original, ...lost })
     this.#disk = { first: next, next, bytes: 0, crc: 0, index: EMPTY }
+  }
+
+  /**
+   * Another program has made the file very long, perhaps too long to be read or copied: moves it to `changed/` and copies
+   * only the bytes of the last checkpoint.
+   */
+  async #replaceLong(): Promise<void> {
+    const { name } = this.#state
+    const original = await this.#context.files.aside(name, this.#codec)
+    const copy = `${original}.part`
+    await copyStart(this.#path, copy, this.#disk.bytes)
+    this.#context.onStep('move aside')
+    // With a rename, the stream would have no file if the process ended before the next step.
+    await link(this.#path, original)
+    await rename(copy, this.#path)
+    this.#context.onChanged({ stream: name, original, ...NONE_LOST })
   }
 
   /** Makes room for the index. Readers report that the entries that were in it are missing. */
@@ -127,7 +149,7 @@ export class FileRepair {
   }
 
   async #moveAside(path: string): Promise<string> {
-    const original = this.#context.files.aside(this.#state.name, this.#codec)
+    const original = await this.#context.files.aside(this.#state.name, this.#codec)
     this.#context.onStep('move aside')
     await rename(path, original)
     return original
@@ -145,7 +167,7 @@ export class FileRepair {
     const waiting = records.slice(found.ends.length).map(({ data }) => data)
     if (!areOwn(rest, end, waiting)) {
       const { name } = this.#state
-      const original = this.#context.files.aside(name, this.#codec)
+      const original = await this.#context.files.aside(name, this.#codec)
       await copyDurably(this.#path, original)
       this.#context.onChanged({ stream: name, original, ...NONE_LOST })
     }
@@ -183,6 +205,14 @@ export class FileRepair {
     }
     return this.#direct
   }
+}
+
+/**
+ * The most bytes that checkpoints can have written for `records`: at most half of a page is spaces between lines, and each
+ * checkpoint that added a record can have filled up two pages.
+ */
+function mostBytes(records: readonly MemTableRecord[]): number {
+  return records.reduce((sum, { length }) => sum + 2 * (length + HEADER_BYTES + PAGE_BYTES), 2 * PAGE_BYTES)
 }
 
 /** Describes the file or folder at `path`; undefined if there is none. A symbolic link is not followed. */

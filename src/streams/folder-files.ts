@@ -38,20 +38,26 @@ export class FolderFiles {
   }
 
   /** A new, unique path in `changed/`. */
-  aside(stream: string, { lines }: Pick<StreamCodec, 'lines'>): string {
+  async aside(stream: string, { lines }: Pick<StreamCodec, 'lines'>): Promise<string> {
+    await this.#make('changed')
     const unique = `${Date.now()}-${randomBytes(4).toString('hex')}`
     return join(this.dir, 'changed', `${fileNameOf(stream)}-${unique}${lines ? '.jsonl' : '.frames'}`)
   }
 
   /** Creates the folders and syncs the folder that contains them. */
   async make(): Promise<void> {
-    for (const folder of ['streams', 'index', 'changed'])
-      await mkdir(join(this.dir, folder), { recursive: true, mode: 0o700 })
+    for (const folder of ['streams', 'index', 'changed']) await this.#make(folder)
     await syncFolder(this.dir)
+  }
+
+  async #make(folder: string): Promise<void> {
+    await mkdir(join(this.dir, folder), { recursive: true, mode: 0o700 })
   }
 
   /** Syncs the folders, so that created, renamed and removed files are durable. */
   async sync(): Promise<void> {
+    // Users may remove it when they have looked at the changed files.
+    await this.#make('changed')
     for (const folder of ['streams', 'index', 'changed']) await syncFolder(join(this.dir, folder))
   }
 }

@@ -48,6 +48,8 @@ export interface StreamSnapshot {
   /** The greatest one of all appends. */
   writerSeq: string | undefined
   producers: ReadonlyMap<string, ProducerState>
+  /** The number of forks. */
+  forks: number
   /** With retention: the oldest seq that the checkpoint keeps. */
   first?: number | undefined
 }
@@ -189,11 +191,11 @@ export class StreamState implements StreamView {
 
   /** A copy of the current state. */
   takeSnapshot(): StreamSnapshot {
-    const { next, ended, softDeleted, writerSeq } = this
-    if (this.producers.size === 0) return { next, ended, softDeleted, writerSeq, producers: NO_PRODUCERS }
+    const { next, ended, softDeleted, writerSeq, forks } = this
+    if (this.producers.size === 0) return { next, ended, softDeleted, writerSeq, producers: NO_PRODUCERS, forks }
     const producers = new Map<string, ProducerState>()
     for (const [id, { epoch, seq, recent }] of this.producers) producers.set(id, { epoch, seq, recent: [...recent] })
-    return { next, ended, softDeleted, writerSeq, producers }
+    return { next, ended, softDeleted, writerSeq, producers, forks }
   }
 }
 

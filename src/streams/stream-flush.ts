@@ -44,7 +44,7 @@ export class StreamFlush {
       for (const name of leftFiles(state)) this.#remove(name)
       const positions = state.unflushed.slice(0, snapshot.next - state.disk.next)
       const { retention } = state.meta
-      if (retention !== undefined) snapshot.first = this.#retain(retention, positions, memTable, nowMs)
+      if (retention !== undefined) snapshot.first = this.#retain(snapshot, retention, positions, memTable, nowMs)
       else this.#add(state.disk, positions)
     }
     this.#missing = this.requests.length
@@ -83,11 +83,18 @@ export class StreamFlush {
   }
 
   /** Divides the records at `positions` into files and drops old files. Returns the first seq that is kept. */
-  #retain(limits: StreamLimits, positions: readonly number[], memTable: MemTable, nowMs: number): number {
+  #retain(
+    { forks }: StreamSnapshot,
+    limits: StreamLimits,
+    positions: readonly number[],
+    memTable: MemTable,
+    nowMs: number,
+  ): number {
     const { state } = this
     const files = planFiles(state, positions, memTable)
-    // The forks need the records.
-    const dropped = state.forks > 0 ? [] : dropFiles(files, limits, nowMs)
+    // The forks need the records. The log may still lose the deletion of a fork that was deleted after the checkpoint
+    // began.
+    const dropped = Math.max(forks, state.forks) > 0 ? [] : dropFiles(files, limits, nowMs)
     for (const { disk } of dropped) {
       // A file that the catalog contains is removed only by the next checkpoint: until this one is complete, a restart
       // still needs it.

@@ -180,6 +180,7 @@ export class StreamTable {
     const replaces = earlier === undefined ? NO_FILES : allFiles(earlier, this.memTable)
     const { fork } = meta
     const source = fork === undefined ? undefined : (this.streams.get(fork.stream) as StreamState)
+    if (source !== undefined) this.#keepForCheckpoint(source)
     const state = new StreamState(stream, position, emptyDisk(meta), replaces, meta, source)
     this.streams.set(stream, state)
     this.#link(state)
@@ -201,10 +202,11 @@ export class StreamTable {
       this.expiring.delete(state)
       const { source } = state
       if (source === undefined) return
-      source.forks--
-      const isLast = source.softDeleted && source.forks === 0
-      // A source with retention may have kept records only for this fork.
+      const isLast = source.softDeleted && source.forks === 1
+      // A source with retention may have kept records only for this fork. The snapshot for a checkpoint in progress still
+      // has the fork.
       if (isLast || source.meta.retention !== undefined) this.touch(source)
+      source.forks--
       if (!isLast) return
       state = source
     }
@@ -214,8 +216,13 @@ export class StreamTable {
   touch(state: StreamState): void {
     if (state.changedAfter === this.#checkpoints) return
     state.changedAfter = this.#checkpoints
-    if (this.#toStore.get(state.name) === state) state.snapshot ??= state.takeSnapshot()
+    this.#keepForCheckpoint(state)
     this.dirty.set(state.name, state)
+  }
+
+  /** Must be called before the stream changes: keeps its state for a checkpoint in progress that has yet to store it. */
+  #keepForCheckpoint(state: StreamState): void {
+    if (this.#toStore.get(state.name) === state) state.snapshot ??= state.takeSnapshot()
   }
 
   #wake(name: string): void {

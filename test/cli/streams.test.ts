@@ -2,9 +2,11 @@
 import { once } from 'node:events'
 import { appendFileSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { ACTIONS } from '../../src/cli/streams/actions.js'
 import { damageOf } from '../../src/cli/streams/judge-line.js'
-import { openStreams } from '../../src/streams/index.js'
+import { openStreams, type StreamReadOptions } from '../../src/streams/index.js'
+import type { RemoteStreams } from '../../src/streams/processes/remote-streams.js'
 import { durlog, durlogProcess, startDurlog } from '../fixtures/command.js'
 import { scratchDir } from '../fixtures/scratch.js'
 import { values } from '../fixtures/streams.js'
@@ -88,6 +90,34 @@ test('verify reports a stream whose file is damaged, and exits with 2', async ()
   const { code, stdout } = await durlog(['streams', dir, 'verify'])
   expect([code, stdout.toString().split('\n').length]).toEqual([2, 3])
   expect(stdout.toString()).toContain('bad: ')
+})
+
+test('verify does not report streams as damaged that are deleted, or lose old records, while it reads them', async () => {
+  const dir = join(scratchDir(), 'streams')
+  const streams = await openStreams(dir)
+  onTestFinished(() => streams.close())
+  await streams.stream('trimmed').create({ retention: { maxRecords: 1 } })
+  const values = Array.from({ length: 40 }, () => 'x'.repeat(100_000))
+  for (const name of ['deleted', 'replaced', 'trimmed']) await streams.stream(name).appendAll(values)
+  await streams.checkpoint()
+  const interfere = async (name: string): Promise<void> => {
+    if (name !== 'trimmed') await streams.stream(name).delete()
+    if (name !== 'deleted') await streams.stream(name).appendAll(values)
+    for (let i = 0; i < 3; i++) await streams.checkpoint()
+  }
+  const stream = (name: string): object => ({
+    info: () => streams.stream(name).info(),
+    async *read(options: StreamReadOptions) {
+      const records = streams.stream(name).read(options)
+      const { value } = await records.next()
+      if (value?.seq === 0) await interfere(name)
+      yield value
+      yield* records
+    },
+  })
+  const verified = { list: () => streams.list(), stream } as unknown as RemoteStreams<unknown>
+  await ACTIONS['verify']?.(verified, [], {})
+  expect(process.exitCode).toBeUndefined()
 })
 
 test('options that an action does not have are refused, and so are missing names', async () => {

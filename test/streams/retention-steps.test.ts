@@ -114,3 +114,36 @@ test('after a checkpoint that failed at any step, streams with retention can be 
   }
   expect(limit).toBeGreaterThan(20)
 })
+
+test('a checkpoint keeps the records of a fork that is deleted during the checkpoint: the deletion may be lost', async () => {
+  const { streams, steps } = await open(join(scratchDir(), 'streams'))
+  const [source, fork] = [streams.stream('source'), streams.stream('fork')]
+  await source.create({ retention })
+  await append(source, 0, 70)
+  await fork.create({ fork: { stream: 'source', seq: 5 } })
+  await append(source, 70, 140)
+  const deleted: Promise<unknown>[] = []
+  steps.reset(Number.POSITIVE_INFINITY, () => deleted.push(fork.delete()))
+  await streams.checkpoint()
+  expect(await Promise.all(deleted)).toEqual([true])
+  expect((await source.info())?.firstSeq).toBe(0)
+  steps.reset(Number.POSITIVE_INFINITY)
+  await streams.checkpoint()
+  expect((await source.info())?.firstSeq).toBeGreaterThan(0)
+  await streams.close()
+})
+
+test('a fork that is created during a checkpoint has the records that the checkpoint would remove', async () => {
+  const { streams, steps } = await open(join(scratchDir(), 'streams'))
+  const [source, fork] = [streams.stream('source'), streams.stream('fork')]
+  await source.create({ retention })
+  await append(source, 0, 140)
+  const created: Promise<unknown>[] = []
+  steps.reset(Number.POSITIVE_INFINITY, () =>
+    created.push(append(source, 140, 141), fork.create({ fork: { stream: 'source', seq: 5 } })),
+  )
+  await streams.checkpoint()
+  await Promise.all(created)
+  expect(await values(fork.read())).toEqual([0, 1, 2, 3, 4])
+  await streams.close()
+})

@@ -1,6 +1,16 @@
 /** Folders, FIFOs and symbolic links that another program has put in the place of a stream's files. */
 import { execFileSync } from 'node:child_process'
-import { lstatSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import {
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { accessOf } from '../../src/streams/access.js'
@@ -117,5 +127,42 @@ test.skipIf(process.platform === 'win32').each(STRANGE.filter(([kind]) => kind !
     expect(await isExclusive(dir, process.pid)).toBe(false)
     await reopen()
     expect(await isExclusive(dir, process.pid)).toBe(true)
+  },
+)
+
+test('a checkpoint succeeds after another program has removed the folder for changed files', async () => {
+  const { dir, streams } = await scratchStreams()
+  await streams.stream('s').append(1)
+  await streams.checkpoint()
+  rmSync(join(dir, 'changed'), { recursive: true })
+  await streams.stream('new').append(1)
+  await streams.checkpoint()
+  rmSync(join(dir, 'changed'), { recursive: true })
+  writeFileSync(join(dir, 'streams', 's.jsonl'), 'foreign\n', { flag: 'a' })
+  await streams.stream('s').append(2)
+  await streams.checkpoint()
+  expect(streams.changes).toMatchObject([{ stream: 's', lostFirst: -1 }])
+  expect(readFileSync(streams.changes[0]?.original as string, 'utf8')).toBe('1\nforeign\n')
+  expect(await values(streams.stream('s').read())).toEqual([1, 2])
+})
+
+test.each(['json', 'bytes'] as const)(
+  'a file of %s that another program has made longer than memory is moved aside, and no record is lost',
+  async (encoding) => {
+    const { dir, streams, reopen } = await scratchStreams({ encoding })
+    const value = (n: number): unknown => (encoding === 'json' ? n : Buffer.from([n]))
+    const path = join(dir, 'streams', encoding === 'json' ? 's.jsonl' : 's.frames')
+    for (let n = 0; n < 20; n++) await streams.stream('s').append(value(n))
+    await streams.checkpoint()
+    truncateSync(path, 2 ** 42)
+    await streams.stream('s').append(value(20))
+    await streams.checkpoint()
+    expect(streams.changes).toMatchObject([{ stream: 's', lostFirst: -1, lostLast: -1 }])
+    expect(statSync(streams.changes[0]?.original as string).size).toBe(2 ** 42)
+    expect(statSync(path).size).toBeLessThan(1000)
+    expect(await all(streams.stream('s').read())).toMatchObject(Array.from({ length: 21 }, (_, seq) => ({ seq })))
+    const again = await reopen()
+    expect(await values(again.stream('s').read({ from: 20 }))).toEqual([value(20)])
+    expect(readdirSync(join(dir, 'changed'))).toHaveLength(1)
   },
 )

@@ -1,4 +1,6 @@
 /** The actions of `durlog streams` except import. */
+
+import { isCode } from '../../errors.js'
 import { RECORD_MAX_BYTES } from '../../streams/items.js'
 import type { RemoteStreams } from '../../streams/processes/remote-streams.js'
 import type { StreamInfo, StreamLimits } from '../../streams/types.js'
@@ -196,10 +198,13 @@ async function fork(streams: Streams, names: Names, { from, json }: StreamsFlags
 async function verify(streams: Streams, _: Names, { prefix, json }: StreamsFlags): Promise<void> {
   let [count, records, damaged] = [0, 0, 0]
   for await (const { name } of streams.list({ prefix })) {
-    count++
     try {
-      records += await readWhole(streams, name)
+      const found = await readWhole(streams, name)
+      if (found === undefined) continue
+      count++
+      records += found
     } catch (error) {
+      count++
       damaged++
       process.exitCode = ExitCode.corrupt
       const { message } = error as Error
@@ -213,8 +218,11 @@ async function verify(streams: Streams, _: Names, { prefix, json }: StreamsFlags
   )
 }
 
-/** Reads every record and returns their number. If retention removes the next records during the read, continues after them. */
-async function readWhole(streams: Streams, name: string): Promise<number> {
+/**
+ * Reads every record and returns their number; undefined if the stream is deleted. If retention removes the next records
+ * during the read, continues after them.
+ */
+async function readWhole(streams: Streams, name: string): Promise<number | undefined> {
   let records = 0
   for (let next: number | undefined; ; ) {
     try {
@@ -224,8 +232,10 @@ async function readWhole(streams: Streams, name: string): Promise<number> {
       }
       return records
     } catch (error) {
+      if (isCode(error, 'ERR_DURLOG_NOT_FOUND')) return undefined
       const first = (await streams.stream(name).info())?.firstSeq
-      if (next === undefined || first === undefined || first <= next) throw error
+      const isRemoved = isCode(error, 'ERR_DURLOG_OUT_OF_RANGE') && first !== undefined && first > (next ?? -1)
+      if (!isRemoved) throw error
       next = first
     }
   }
