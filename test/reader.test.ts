@@ -423,6 +423,7 @@ function sourceOf(log: Log, end: number) {
     lastTruncation: new Truncation(Number.POSITIVE_INFINITY),
     look: () => {},
     settled: async () => {},
+    hold: () => () => {},
     limitFor(): number {
       return this.end
     },

@@ -9,6 +9,7 @@ import {
   type NativeLivePage,
   type NativeLogReader,
 } from '../native/reading.js'
+import { LaterCuts } from './later-cuts.js'
 import { checkHeld, type ReadCounts, type ReadSource } from './read-source.js'
 import { Truncation } from './truncation.js'
 
@@ -48,6 +49,7 @@ export class FolderSource implements ReadSource {
   #watched = false
   readonly #page: NativeLivePage
   readonly #fields = new Float64Array(LIVE_FIELD_COUNT)
+  readonly #laterCuts = new LaterCuts()
 
   /** The source of a shared log that this process writes together with others. */
   static ofWriter(dir: string, salvage: boolean, { counters, uuid, generation }: NativeWriter): FolderSource {
@@ -70,12 +72,16 @@ export class FolderSource implements ReadSource {
     return this.#ended
   }
 
-  /** Closes the page. Readers that still deliver records use the last fields that were read from it. */
+  hold(): () => void {
+    return this.#laterCuts.hold()
+  }
+
+  /** Readers that still deliver records use the last fields of the page, and learn of later cuts. */
   end(): void {
     if (this.#ended) return
     this.look()
     this.#ended = true
-    this.#page.close()
+    this.#laterCuts.begin(() => this.#page)
     for (const follower of this.#followers) follower.done()
     this.#followers.clear()
     followed.delete(this)
@@ -91,14 +97,20 @@ export class FolderSource implements ReadSource {
   }
 
   look(): void {
-    if (this.#ended) return
-    this.#page.look(this.#fields)
-    const cut = this.#field('cut')
+    if (!this.#ended) this.#page.look(this.#fields)
+    const cut = this.#ended ? this.#laterCuts.take() : this.#field('cut')
     if (cut === Number.POSITIVE_INFINITY) return
+    if (this.#ended) this.#lowerEnds(cut)
     this.lastTruncation = this.lastTruncation.followedBy(cut)
     // Readers use `bounds` if the page becomes invalid, so it must not include the records that were cut.
     const { nextSeq, syncedEnd } = this.bounds
     this.bounds = { ...this.bounds, nextSeq: Math.min(nextSeq, cut), syncedEnd: Math.min(syncedEnd, cut) }
+  }
+
+  /** Without an end for later records: the fields of the page are not read any more. */
+  #lowerEnds(cut: number): void {
+    for (const end of [LiveField.memoryEnd, LiveField.syncedEnd])
+      this.#fields[end] = Math.min(this.#fields[end] as number, cut)
   }
 
   /** Updates `bounds` if the page is valid; returns whether it is. */

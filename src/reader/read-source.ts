@@ -22,6 +22,8 @@ export interface ReadSource {
   settled(): Promise<void>
   /** True once no record can be added, because the log was closed. */
   readonly ended: boolean
+  /** As `LaterCuts.hold`: after the log was closed, `look` finds cuts for as long as a reader is noted. */
+  hold(): () => void
   /**
    * The limit for a read of record `seq`; -1 if only the files show it. Throws ERR_DURLOG_OUT_OF_RANGE if the log does not hold
    * `seq`.

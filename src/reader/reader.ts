@@ -34,8 +34,8 @@ export class Reader implements LogReader {
   #end = Number.POSITIVE_INFINITY
   #seenTruncation: Truncation
   #filling: Promise<void> | undefined
-  /** Stops listening to `signal`. */
-  #unwatch: () => void = () => {}
+  /** Stops listening to `signal`, and tells the source that this reader delivers no more records. */
+  readonly #unwatch: () => void
   /** Serves calls of `next` that wait for a batch in the order of the calls. */
   readonly #turns = new Turns()
   #wake: (() => void) | undefined
@@ -57,8 +57,9 @@ export class Reader implements LogReader {
     this.#seqAt = seqAt
     this.#stop = to ?? Number.POSITIVE_INFINITY
     this.#durableOnly = durableOnly ?? false
+    const ends = [onAbort(signal, this.#onAbort), source.hold()]
+    this.#unwatch = () => ends.forEach((end) => void end())
     if (signal?.aborted) this.#fail(signal.reason)
-    else this.#unwatch = onAbort(signal, this.#onAbort)
   }
 
   [Symbol.asyncIterator](): this {
@@ -218,9 +219,8 @@ export class Reader implements LogReader {
   async #skip(error: DurlogError): Promise<void> {
     const next = await (this.#fetcher as BatchFetcher).reader.skipDamage()
     const first = this.#position
-    if (next === -1) {
-      this.#finish()
-    } else {
+    if (next === -1) this.#finish()
+    else {
       this.#position = next
       this.#batch.dropUntil(next)
     }
@@ -231,9 +231,8 @@ export class Reader implements LogReader {
     const fetcher = this.#fetcher as BatchFetcher
     fetcher.memory.giveBack(this.#batch.install(fetch.buffer, fetch.entries, batch, this.#stop))
     this.#position = batch.nextSeq
-    const { counts } = this.#source
-    counts.readRecords += batch.count
-    counts.readBytes += fetcher.memory.keep(fetch.entries, batch.count)
+    this.#source.counts.readRecords += batch.count
+    this.#source.counts.readBytes += fetcher.memory.keep(fetch.entries, batch.count)
     // Fetch the next batch ahead of the caller, unless the end has just been reached.
     const limit = this.#limit()
     const more = limit === -1 ? batch.count > 1 : this.#position < limit

@@ -1,4 +1,6 @@
 import { Counter } from '../native/log.js'
+import { native } from '../native/native.js'
+import { LaterCuts } from './later-cuts.js'
 import { checkHeld, type ReadCounts, type ReadSource } from './read-source.js'
 import { Truncation } from './truncation.js'
 
@@ -12,6 +14,9 @@ export class WriterSource implements ReadSource {
   lastTruncation: Truncation = new Truncation(Number.POSITIVE_INFINITY)
   ended = false
   #cutting: Promise<unknown> = Promise.resolve()
+  readonly #laterCuts = new LaterCuts()
+  /** The lowest next seq after a cut by another writer. */
+  #cutEnd = Number.POSITIVE_INFINITY
 
   constructor(dir: string, salvage: boolean, counters: Float64Array) {
     this.dir = dir
@@ -19,14 +24,33 @@ export class WriterSource implements ReadSource {
     this.#counters = counters
   }
 
-  look(): void {}
+  hold(): () => void {
+    return this.#laterCuts.hold()
+  }
+
+  /** The log is about to be closed. Must be called before other writers can open it. */
+  beforeClose(): void {
+    if (!this.#laterCuts.hasReaders) return
+    try {
+      this.#laterCuts.begin(() => native.openLivePage(this.dir, () => {}))
+    } catch {
+      // Without a file descriptor for the page, the readers find no later cut.
+    }
+  }
+
+  look(): void {
+    const cut = this.#laterCuts.take()
+    if (cut === Number.POSITIVE_INFINITY) return
+    this.#cutEnd = Math.min(this.#cutEnd, cut)
+    this.lastTruncation = this.lastTruncation.followedBy(cut)
+  }
 
   async settled(): Promise<void> {
     await this.#cutting
   }
 
   limitFor(seq: number): number {
-    const limit = this.#counters[Counter.memoryEnd] as number
+    const limit = this.followLimit(false)
     checkHeld(seq, this.#counters[Counter.firstSeq] as number, limit)
     return limit
   }
@@ -36,12 +60,11 @@ export class WriterSource implements ReadSource {
   }
 
   seqs(): { first: number; next: number } {
-    const first = this.#counters[Counter.firstSeq] as number
-    return { first, next: this.#counters[Counter.memoryEnd] as number }
+    return { first: this.#counters[Counter.firstSeq] as number, next: this.followLimit(false) }
   }
 
   followLimit(durableOnly: boolean): number {
-    return this.#counters[durableOnly ? Counter.syncedEnd : Counter.memoryEnd] as number
+    return Math.min(this.#counters[durableOnly ? Counter.syncedEnd : Counter.memoryEnd] as number, this.#cutEnd)
   }
 
   onMore(_reader: unknown, _limit: number, _durableOnly: boolean, done: () => void): () => void {

@@ -177,7 +177,11 @@ export class FileChanges implements RetentionHost {
   close(closeFiles: () => Promise<void>): Promise<void> {
     this.#closed = true
     this.#stopTicker()
-    return this.#log.pipeline.close(() => this.#turns.take(closeFiles))
+    const close = (): Promise<void> => {
+      this.#log.unshared?.source.beforeClose()
+      return closeFiles()
+    }
+    return this.#log.pipeline.close(() => this.#turns.take(close))
   }
 
   async #trimWithin({ before, regardless }: TrimBounds): Promise<number> {
