@@ -19,6 +19,7 @@ export interface PieceBody {
   /** The SHA-256 of the body, and of the piece. */
   sha256: string
   pieceSha256: string
+  isCompressed: boolean
 }
 
 export interface WireRequest {
@@ -50,7 +51,7 @@ export async function readPiece({ path, begin, end }: PieceBytes): Promise<Buffe
   }
 }
 
-/** Reads a piece, and compresses it if `compresses` is true. Rejects as `readPiece` and `loadZstd`. */
+/** Reads a piece, and compresses it if `compresses` is true and it is not too long. Rejects as `readPiece` and `loadZstd`. */
 export async function readBody(
   from: PieceBytes,
   compresses: boolean,
@@ -58,10 +59,10 @@ export async function readBody(
 ): Promise<PieceBody> {
   const piece = await readPiece(from)
   const pieceSha256 = await hash(piece)
-  if (!compresses) return { bytes: piece, sha256: pieceSha256, pieceSha256 }
-  const { buffer, byteOffset, length } = (await loadZstd()).compress(piece)
-  const bytes = Buffer.from(buffer, byteOffset, length)
-  return { bytes, sha256: await hash(bytes), pieceSha256 }
+  const compressed = compresses ? (await loadZstd()).compress(piece) : undefined
+  if (compressed === undefined) return { bytes: piece, sha256: pieceSha256, pieceSha256, isCompressed: false }
+  const bytes = Buffer.from(compressed.buffer, compressed.byteOffset, compressed.length)
+  return { bytes, sha256: await hash(bytes), pieceSha256, isCompressed: true }
 }
 
 async function readFully(file: FileHandle, into: Buffer, position: number): Promise<void> {

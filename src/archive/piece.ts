@@ -3,7 +3,8 @@
  * history is a piece.
  */
 import { webcrypto } from 'node:crypto'
-import { DurlogError } from '../errors.js'
+import { DurlogError, isCode } from '../errors.js'
+import { SEGMENT_BYTES_RANGE } from '../options/open-options.js'
 import type { Metadata, StoredObject } from './bucket.js'
 import type { ArchivedPoint } from './types.js'
 import { loadZstd } from './zstd.js'
@@ -81,10 +82,13 @@ export function factsOf(url: string, firstSeq: number, { size, metadata }: Store
 /** Returns the piece that is the body of `object`, or is compressed in it. Throws ERR_DURLOG_CORRUPT if it cannot be decompressed. */
 export async function pieceIn(url: string, { body, metadata: { zstd } }: StoredObject): Promise<Buffer> {
   if (zstd === undefined) return body
+  const length = Number(zstd)
+  if (!(length <= SEGMENT_BYTES_RANGE.max)) throw damaged(url)
   const { decompress } = await loadZstd()
-  const piece = await decompress(body, Number(zstd)).catch((cause: unknown) => {
-    throw damaged(url, cause)
+  const piece = await decompress(body, length).catch((cause: unknown) => {
+    throw isCode(cause, 'ERR_DURLOG_UNSUPPORTED') ? cause : damaged(url, cause)
   })
+  if (piece.length !== length) throw damaged(url)
   return Buffer.from(piece.buffer, piece.byteOffset, piece.length)
 }
 

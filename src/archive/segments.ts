@@ -74,7 +74,7 @@ export class Segments {
       const { beginOffset, endOffset, nextSeq, records, oldestMs, newestMs } = extent
       if (endOffset === beginOffset) return undefined
       const piece = { path, begin: beginOffset, end: endOffset }
-      const { sha256, pieceSha256 } = await this.#thread.read(piece, compresses)
+      const { sha256, pieceSha256, isCompressed } = await this.#thread.read(piece, compresses)
       this.#known = { firstSeq, seq: nextSeq, offset: endOffset }
       const bytes = HEADER_BYTES + endOffset - beginOffset
       return {
@@ -88,7 +88,7 @@ export class Segments {
           oldestMs,
           newestMs,
           sha256: pieceSha256,
-          isCompressed: compresses,
+          isCompressed,
         },
       }
     } catch (error) {

@@ -9,10 +9,22 @@ import { DurlogError } from '../errors.js'
 // Not a literal in import(): a bundler would then fail if the package is not installed.
 const PACKAGE: string = '@bokuweb/zstd-wasm'
 
+/**
+ * The longest piece for the package, whose memory is limited to 2 GiB: if an allocation fails, it overwrites its own memory and
+ * stays unusable.
+ */
+const PACKAGE_BYTES = 512 * 2 ** 20
+
+/** The first bytes of a frame (RFC 8878, 3.1.1). */
+const MAGIC = 0xfd2fb528
+
 export interface Zstd {
-  /** Compresses in the calling thread. */
-  compress(bytes: Uint8Array): Uint8Array
-  /** Rejects if the result would be longer than `length`, or if `bytes` are damaged. */
+  /** Compresses in the calling thread. Returns undefined if `bytes` are too long. */
+  compress(bytes: Uint8Array): Uint8Array | undefined
+  /**
+   * Rejects if the result would be longer than `length`, or if `bytes` are damaged; with ERR_DURLOG_UNSUPPORTED if the result is too
+   * long.
+   */
   decompress(bytes: Uint8Array, length: number): Promise<Uint8Array>
 }
 
@@ -49,8 +61,12 @@ async function loadPackage(): Promise<Zstd> {
     const { init, compress, decompress } = (await import(PACKAGE)) as typeof import('@bokuweb/zstd-wasm')
     await init()
     return {
-      compress: (bytes) => compress(bytes as Buffer),
-      decompress: async (bytes, defaultHeapSize) => decompress(bytes as Buffer, { defaultHeapSize }),
+      compress: (bytes) => (bytes.length > PACKAGE_BYTES ? undefined : compress(bytes as Buffer)),
+      decompress: async (bytes, defaultHeapSize) => {
+        if (Math.max(bytes.length, defaultHeapSize) > PACKAGE_BYTES) throw tooLongError()
+        checkFrame(bytes, defaultHeapSize)
+        return decompress(bytes as Buffer, { defaultHeapSize })
+      },
     }
   } catch (cause) {
     throw new DurlogError(
@@ -59,4 +75,25 @@ async function loadPackage(): Promise<Zstd> {
       { cause },
     )
   }
+}
+
+function tooLongError(): DurlogError {
+  return new DurlogError(
+    'ERR_DURLOG_UNSUPPORTED',
+    `the package @bokuweb/zstd-wasm decompresses only objects of up to ${PACKAGE_BYTES} bytes: use Node 22.15 or newer`,
+  )
+}
+
+/** Throws unless `bytes` are a frame that has `length` bytes or does not state its length: the package allocates the stated length. */
+function checkFrame(bytes: Uint8Array, length: number): void {
+  const header = Buffer.alloc(18)
+  header.set(bytes.subarray(0, header.length))
+  if (header.readUInt32LE(0) !== MAGIC) throw new Error('not a frame of zstd')
+  const descriptor = header.readUInt8(4)
+  const kind = descriptor >> 6
+  const isSingle = (descriptor & 0x20) !== 0
+  if (kind === 0 && !isSingle) return
+  const at = (isSingle ? 5 : 6) + ([0, 1, 2, 4][descriptor & 3] as number)
+  const stated = kind === 3 ? Number(header.readBigUInt64LE(at)) : header.readUIntLE(at, 2 ** kind)
+  if (stated + (kind === 1 ? 256 : 0) !== length) throw new Error(`the frame does not hold ${length} bytes`)
 }

@@ -1,10 +1,16 @@
 import { randomBytes } from 'node:crypto'
+import { truncateSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import zlib from 'node:zlib'
 import { expect, test } from 'vitest'
 import { listArchive, type ReadArchiveOptions, readArchive } from '../../src/archive/index.js'
+import { HEADER_BYTES } from '../../src/archive/piece.js'
+import { readBody } from '../../src/archive/piece-io.js'
+import { loadZstd } from '../../src/archive/zstd.js'
 import { type Log, verify } from '../../src/index.js'
 import { archiveAll, plainRecords, plainRecordsIn, restored, store } from '../fixtures/archive.js'
 import type { FakeS3 } from '../fixtures/fake-s3.mjs'
-import { codeOf, scratchLog } from '../fixtures/scratch.js'
+import { codeOf, scratchDir, scratchLog } from '../fixtures/scratch.js'
 
 const SMALL = { segmentBytes: 65_536 } as const
 const ZSTD = { compress: 'zstd' } as const
@@ -108,4 +114,38 @@ test('an unknown algorithm is refused', async () => {
   const s3 = await store()
   const log = await scratchLog(SMALL)
   expect(await codeOf(archiveAll(log, s3, { compress: 'gzip' as 'zstd' }))).toBe('ERR_DURLOG_INVALID_ARGUMENT')
+})
+
+test.each(['2000000000', '70000', '-1', '0'])(
+  'a compressed object with the stated length %s is reported as damaged, and is not decompressed',
+  async (zstd) => {
+    const s3 = await store()
+    const log = await scratchLog(SMALL)
+    await append(log, 300)
+    await archiveAll(log, s3, ZSTD)
+    const object = s3.objects.get(compressed(s3)[0] as string) as NonNullable<ReturnType<typeof s3.objects.get>>
+    Object.assign(object.metadata, { 'x-amz-meta-durlog-zstd': zstd })
+    expect(await codeOf(restored(s3))).toBe('ERR_DURLOG_CORRUPT')
+    expect(await codeOf(textsIn(s3.access))).toBe('ERR_DURLOG_CORRUPT')
+  },
+)
+
+test('a frame that holds more bytes than expected is refused', async () => {
+  const zstd = await loadZstd()
+  const frame = zstd.compress(Buffer.alloc(70_000)) as Uint8Array
+  await expect(zstd.decompress(frame, 69_999)).rejects.toThrow()
+  expect(await zstd.decompress(frame, 70_000)).toHaveLength(70_000)
+})
+
+test('a segment that is too long for the package is stored without compression, and refused if it is compressed', async () => {
+  const hasPackage = !('zstdCompressSync' in zlib)
+  const path = join(scratchDir(), 'segment')
+  writeFileSync(path, '')
+  const length = 2 ** 29 + 1
+  truncateSync(path, length)
+  const body = await readBody({ path, begin: HEADER_BYTES, end: length }, true, () => '')
+  expect(body.isCompressed).toBe(!hasPackage)
+  const zstd = await loadZstd()
+  const code = await codeOf(zstd.decompress(zstd.compress(Buffer.alloc(9)) as Buffer, length))
+  expect(code).toBe(hasPackage ? 'ERR_DURLOG_UNSUPPORTED' : 'none')
 })
