@@ -29,6 +29,9 @@ export function resolveBucket(given: BucketAccess): ResolvedBucket {
   if (match === null)
     throw invalidArgument(`bucket must be s3://bucket or s3://bucket/prefix; got ${shown(given.bucket)}`)
   const name = match[1] as string
+  // A URL with such a part names another object or bucket, and a URL cannot hold half of a surrogate pair.
+  if (given.bucket.split('/').some((part) => part === '.' || part === '..') || /\p{Surrogate}/u.test(given.bucket))
+    throw invalidArgument(`bucket must not have the part "." or "..", or a lone surrogate; got ${shown(given.bucket)}`)
   const folder = (match[2] ?? '').replace(/\/+$/, '')
   const region = text('region', given.region) ?? env['AWS_REGION'] ?? env['AWS_DEFAULT_REGION'] ?? 'us-east-1'
   const endpoint = text('endpoint', given.endpoint) ?? env['AWS_ENDPOINT_URL_S3'] ?? env['AWS_ENDPOINT_URL']

@@ -1,14 +1,17 @@
 /** A bucket of an S3-compatible store. */
-import type { Buffer } from 'node:buffer'
+import { Buffer } from 'node:buffer'
 import { DurlogError } from '../errors.js'
 import type { ResolvedBucket } from './bucket-options.js'
 import { loadSigning } from './peers.js'
 import { send, type WireAnswer, type WireRequest } from './piece-io.js'
 import { PieceThread } from './piece-thread.js'
 import { ConditionFailed, StoreFailure, textOf, toStoreError } from './store-errors.js'
+import type { S3Credentials } from './types.js'
 
 /** A transfer that is slower than this times out. */
 const SLOWEST_BYTES_PER_SECOND = 256 * 1024
+/** No response that reports an error is longer. */
+const ERROR_BYTES = 65_536
 const META = 'x-amz-meta-durlog-'
 /** The SHA-256 of an empty body. */
 const EMPTY_SHA256 = 'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855'
@@ -41,6 +44,8 @@ interface Call {
   bytes?: number
   /** The memory for the response's body. */
   into?: Buffer | undefined
+  /** Ends the request, in addition to the signal of the bucket. */
+  signal?: AbortSignal | undefined
 }
 
 export class Bucket {
@@ -88,7 +93,7 @@ export class Bucket {
    */
   async get(
     key: string,
-    range?: { offset: number; length: number; into?: Buffer | undefined },
+    range?: { offset: number; length: number; into?: Buffer; signal?: AbortSignal },
   ): Promise<StoredObject | undefined> {
     const headers: Record<string, string> =
       range === undefined ? {} : { range: `bytes=${range.offset}-${range.offset + range.length - 1}` }
@@ -96,14 +101,34 @@ export class Bucket {
       method: 'GET',
       key,
       headers,
-      bytes: range?.length ?? 2 ** 26,
+      bytes: range?.length ?? 2 ** 20,
       into: range?.into,
+      signal: range?.signal,
     })
     if (response.status === 404) return undefined
     const { length } = response.body
     if (range !== undefined && length !== range.length)
       throw new StoreFailure(`${this.urlOf(key)}: a read of ${range.length} bytes got ${length}`, response.status)
     return toObject(response, length)
+  }
+
+  /** Reads an object of `bytes` bytes. */
+  getWhole({ key, bytes }: { key: string; bytes: number }): Promise<StoredObject | undefined> {
+    const into = Buffer.allocUnsafeSlow(Math.max(bytes, ERROR_BYTES))
+    return this.get(key, { offset: 0, length: bytes, into })
+  }
+
+  /** Reads an object whose body is JSON. Undefined if there is no such object. */
+  async getJson<Value>(key: string): Promise<{ value: Value; etag: string } | undefined> {
+    const object = await this.get(key)
+    if (object === undefined) return undefined
+    try {
+      return { value: JSON.parse(object.body.toString('utf8')) as Value, etag: object.etag }
+    } catch (cause) {
+      throw new StoreFailure(`${this.urlOf(key)} is incomplete or damaged: ${(cause as Error).message}`, undefined, {
+        cause,
+      })
+    }
   }
 
   async head(key: string): Promise<StoredObject | undefined> {
@@ -156,11 +181,12 @@ export class Bucket {
         )
       yield xml
       if (textOf(xml, 'IsTruncated') !== 'true') return
-      token = textOf(xml, 'NextContinuationToken')
-      if (token === undefined)
+      const next = textOf(xml, 'NextContinuationToken')
+      if (next === undefined || next === token)
         throw new StoreFailure(
           `listing ${this.urlOf(prefix)}: the response is truncated, but does not name the next page`,
         )
+      token = next
     }
   }
 
@@ -170,21 +196,25 @@ export class Bucket {
     const request = `${method} ${this.urlOf(key)}`
     const ms = this.#options.timeoutMs + ((bytes + (body?.length ?? 0)) * 1000) / SLOWEST_BYTES_PER_SECOND
     const timeout = AbortSignal.timeout(Math.ceil(ms))
-    const signal = this.#signal === undefined ? timeout : AbortSignal.any([timeout, this.#signal])
-    const signed = await this.#sign(call)
+    const signal = AbortSignal.any([timeout, ...[this.#signal, call.signal].filter((one) => one !== undefined)])
     let response: WireAnswer
     try {
+      const signed = await this.#sign(call, signal)
       response = await (body instanceof PieceThread ? body.send(signed, signal) : send(signed, body, signal, into))
     } catch (error) {
       this.#signal?.throwIfAborted()
+      if (error instanceof DurlogError) throw error
       // If Node fails to connect to any of several addresses, its error has a code but no message.
       const { message, code } = error as NodeJS.ErrnoException
       throw new StoreFailure(`${request}: ${message || code}`, undefined, { cause: error })
     }
     const { status, headers, body: answer } = response
-    if (status >= 200 && status < 300) return response
+    const isSuccess = status >= 200 && status < 300
+    if (isSuccess && method !== 'PUT') return response
     const xml = answer.toString('utf8')
     const code = textOf(xml, 'Code') ?? ''
+    // Some stores and proxies report an error of a write in the body of a response with status 200.
+    if (isSuccess && code === '') return response
     if (status === 404 && code !== 'NoSuchBucket' && key !== '') return response
     throw toStoreError(
       {
@@ -198,11 +228,14 @@ export class Bucket {
     )
   }
 
-  async #sign({ method, key, query = {}, headers = {}, sha256 = EMPTY_SHA256 }: Call): Promise<WireRequest> {
+  async #sign(
+    { method, key, query = {}, headers = {}, sha256 = EMPTY_SHA256 }: Call,
+    signal: AbortSignal,
+  ): Promise<WireRequest> {
     const { AwsV4Signer } = await loadSigning()
     const { credentials, region } = this.#options
-    const given = typeof credentials === 'function' ? await credentials() : credentials
-    const { accessKeyId, secretAccessKey, sessionToken } = given
+    const given = typeof credentials === 'function' ? await askFor(credentials, signal) : credentials
+    const { accessKeyId, secretAccessKey, sessionToken } = Object(given) as S3Credentials
     if (typeof accessKeyId !== 'string' || typeof secretAccessKey !== 'string')
       throw new DurlogError(
         'ERR_DURLOG_DESTINATION_REFUSED',
@@ -223,6 +256,23 @@ export class Bucket {
       cache: this.#keys,
     }).sign()
     return { method, url: signed.url.href, headers: Object.fromEntries(signed.headers) }
+  }
+}
+
+/** Calls `credentials`, which may fail, or not settle before `signal` is aborted. */
+async function askFor(
+  credentials: () => S3Credentials | Promise<S3Credentials>,
+  signal: AbortSignal,
+): Promise<S3Credentials> {
+  let abort: () => void = () => {}
+  const aborted = new Promise<never>((_, reject) => {
+    abort = () => reject(new Error(`no result of credentials(): ${(signal.reason as Error).message}`))
+    signal.addEventListener('abort', abort, { once: true })
+  })
+  try {
+    return await Promise.race([credentials(), aborted])
+  } finally {
+    signal.removeEventListener('abort', abort)
   }
 }
 

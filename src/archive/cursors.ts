@@ -21,14 +21,12 @@ export async function archiveCursors(
   { log, cursor: own }: ReplicationSession,
   { key, seq, known }: { key: string; seq: number; known: string | undefined },
 ): Promise<string> {
-  const positions: CursorPositions = {}
-  for (const { name, position, state } of await log.cursors()) {
-    if (name !== own.name && state === 'ready') positions[name] = position
-  }
+  const cursors = (await log.cursors()).filter(({ name, state }) => name !== own.name && state === 'ready')
+  const positions: CursorPositions = Object.fromEntries(cursors.map(({ name, position }) => [name, position]))
   const found = JSON.stringify(positions)
   if (found === known) return found
-  const object = await bucket.get(key)
-  if (found === (object === undefined ? '{}' : JSON.stringify(positionsIn(object.body)))) return found
+  const object = await bucket.getJson<ArchivedCursors>(key)
+  if (found === JSON.stringify(object?.value.positions ?? {})) return found
   const body = Buffer.from(JSON.stringify({ seq, positions } satisfies ArchivedCursors))
   // The condition refuses an upload of another archiver that arrives late.
   const condition = object === undefined ? { ifAbsent: true as const } : { ifMatch: object.etag }
@@ -37,10 +35,5 @@ export async function archiveCursors(
 }
 
 export async function readCursors(bucket: Bucket, key: string): Promise<CursorPositions> {
-  const object = await bucket.get(key)
-  return object === undefined ? {} : positionsIn(object.body)
-}
-
-function positionsIn(body: Buffer): CursorPositions {
-  return (JSON.parse(body.toString('utf8')) as ArchivedCursors).positions
+  return (await bucket.getJson<ArchivedCursors>(key))?.value.positions ?? {}
 }

@@ -32,9 +32,9 @@ export async function listHistories(bucket: Bucket, root: string): Promise<Histo
   for (const { key } of await bucket.list(historyFolder(root))) {
     const generation = seqOfKey(key)
     if (generation === undefined) continue
-    const object = await bucket.get(key)
+    const object = await bucket.getJson<{ from: number; parent: number }>(key)
     if (object === undefined) continue
-    const { from, parent } = JSON.parse(object.body.toString('utf8')) as { from: number; parent: number }
+    const { from, parent } = object.value
     histories.push({ generation, from, parent, names: new HistoryNames(root, generation) })
   }
   return histories

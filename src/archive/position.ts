@@ -3,7 +3,7 @@ import { DurlogError, isCode } from '../errors.js'
 import type { DurableCursor, Log, ReadableLog, ReadOnlyLog } from '../index.js'
 import type { Bucket } from './bucket.js'
 import { archiveRoot, HistoryNames } from './layout.js'
-import { type History, listHistories, listPieces, type Manifest } from './manifest.js'
+import { type History, listHistories, listPieces, type Manifest, type PieceEntry } from './manifest.js'
 import { HEADER_BYTES, offsetOfSeq, type PieceFacts, pieceIn } from './piece.js'
 import { SegmentRemoved, type Segments } from './segments.js'
 
@@ -153,10 +153,10 @@ async function isSame(
   if (found === undefined || found.facts.lastSeq + 1 !== end) return false
   if (seq === firstSeq && end > lastSeq) return found.facts.sha256 === sha256
   // The log has trimmed records at the beginning of the piece, or the history does not have all of the piece: compare the rest.
-  const { key } = manifest.entries[index] as { key: string }
-  const object = await bucket.get(key)
+  const entry = manifest.entries[index] as PieceEntry
+  const object = await bucket.getWhole(entry)
   if (object === undefined) throw new SegmentRemoved('the archive has changed')
-  const stored = await pieceIn(bucket.urlOf(key), object)
+  const stored = await pieceIn(bucket.urlOf(entry.key), object)
   const begins = offsetOfSeq(stored, firstSeq, seq)
   const ends = offsetOfSeq(stored, firstSeq, end)
   if (begins === undefined || ends === undefined) return false

@@ -1,12 +1,18 @@
 /** Reads pieces in order, with several range requests in flight. */
+import { setTimeout as wait } from 'node:timers/promises'
+import { Backoff } from '../ship/backoff.js'
 import { AlignedMemory } from '../streams/aligned-memory.js'
 import type { Bucket, StoredObject } from './bucket.js'
 import type { PieceEntry } from './manifest.js'
 import { pieceIn } from './piece.js'
+import { StoreFailure } from './store-errors.js'
 
 const RANGE_BYTES = 8 * 2 ** 20
 /** The number of ranges that are requested in advance. Each is in memory until the caller has used it. */
 const IN_FLIGHT = 8
+const ATTEMPTS = 5
+/** A range is not requested again after this time: the caller then counts the failure. */
+const REPEAT_MS = 5000
 
 export interface StoredRange {
   entry: PieceEntry
@@ -39,29 +45,56 @@ function memoryFor(entries: readonly PieceEntry[]): Buffer[] {
   return Array.from({ length: count }, (_, at) => memory.subarray(at * RANGE_BYTES, (at + 1) * RANGE_BYTES))
 }
 
+/**
+ * Reads a range, up to ATTEMPTS times: a large object has many ranges, and would never be read if one failure of a request
+ * repeated all of them.
+ */
+async function readRange(
+  bucket: Bucket,
+  { entry, offset, length }: Request,
+  into: Buffer,
+  signal: AbortSignal,
+): Promise<StoredObject | undefined> {
+  const backoff = new Backoff()
+  const until = performance.now() + REPEAT_MS
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await bucket.get(entry.key, { offset, length, into, signal })
+    } catch (error) {
+      if (!(error instanceof StoreFailure) || attempt === ATTEMPTS || performance.now() > until) throw error
+      await wait(backoff.failed(error, Number.POSITIVE_INFINITY), undefined, { signal })
+    }
+  }
+}
+
 /** Yields the ranges of `entries` in order. The body of a range is valid until the next one is requested. */
 async function* readRanges(bucket: Bucket, entries: readonly PieceEntry[]): AsyncGenerator<StoredRange> {
   const waiting: { request: Request; into: Buffer; answer: Promise<StoredObject | undefined> }[] = []
   const free = memoryFor(entries)
   const requests = requestsFor(entries)
+  const ending = new AbortController()
   const fill = (): void => {
     while (waiting.length < IN_FLIGHT) {
       const next = requests.next()
       if (next.done === true) return
-      const { entry, offset, length } = next.value
       const into = free.pop() as Buffer
-      const answer = bucket.get(entry.key, { offset, length, into })
+      const answer = readRange(bucket, next.value, into, ending.signal)
       // Awaited later: a rejection before that must not count as unhandled.
       answer.catch(() => {})
       waiting.push({ request: next.value, into, answer })
     }
   }
-  fill()
-  for (let first = waiting.shift(); first !== undefined; first = waiting.shift()) {
+  try {
     fill()
-    const { entry, offset, length } = first.request
-    yield { entry, offset, object: await first.answer, isLast: offset + length === entry.bytes }
-    free.push(first.into)
+    for (let first = waiting.shift(); first !== undefined; first = waiting.shift()) {
+      fill()
+      const { entry, offset, length } = first.request
+      yield { entry, offset, object: await first.answer, isLast: offset + length === entry.bytes }
+      free.push(first.into)
+    }
+  } finally {
+    // Ends the other requests after a failure: each of them holds a connection and memory.
+    ending.abort()
   }
 }
 

@@ -75,8 +75,7 @@ class PieceDeleted extends Error {}
 /** A piece of the archive. */
 interface Piece {
   facts: PieceFacts
-  key: string
-  firstSeq: number
+  entry: PieceEntry
   nextSeq: number
 }
 
@@ -117,7 +116,7 @@ class ArchiveReader {
   }
 
   async *read(
-    { facts, key, firstSeq, nextSeq }: Piece,
+    { facts, entry, nextSeq }: Piece,
     from: number,
     to: number,
     signal: AbortSignal | undefined,
@@ -125,7 +124,7 @@ class ArchiveReader {
     const end = Math.min(to, nextSeq)
     let next = from
     for (let attempts = 1; ; attempts++) {
-      const folder = await this.#cache.folderOf(facts, () => this.#load(key, firstSeq))
+      const folder = await this.#cache.folderOf(facts, () => this.#load(entry))
       let cause: unknown
       try {
         await using log: ReadableLog = await open(folder, { readOnly: true })
@@ -167,17 +166,17 @@ class ArchiveReader {
     if (at === -1) throw new DurlogError('ERR_DURLOG_OUT_OF_RANGE', `the archive begins after seq ${seq}`)
     const facts = await manifest.facts(at)
     const following = manifest.entries[at + 1]?.firstSeq ?? Number.POSITIVE_INFINITY
-    const { key, firstSeq } = manifest.entries[at] as PieceEntry
-    if (facts === undefined) throw new PieceDeleted(`${this.#bucket.urlOf(key)} was deleted after it was listed`)
+    const entry = manifest.entries[at] as PieceEntry
+    if (facts === undefined) throw new PieceDeleted(`${this.#bucket.urlOf(entry.key)} was deleted after it was listed`)
     if (facts.lastSeq < seq) return undefined
-    return { facts, key, firstSeq, nextSeq: Math.min(facts.lastSeq + 1, following) }
+    return { facts, entry, nextSeq: Math.min(facts.lastSeq + 1, following) }
   }
 
-  async #load(key: string, firstSeq: number): Promise<Buffer> {
-    const object = await this.#bucket.get(key)
-    const url = this.#bucket.urlOf(key)
+  async #load(entry: PieceEntry): Promise<Buffer> {
+    const object = await this.#bucket.getWhole(entry)
+    const url = this.#bucket.urlOf(entry.key)
     if (object === undefined) throw new PieceDeleted(`${url} was deleted after it was listed`)
-    const { sha256 } = factsOf(url, firstSeq, object)
+    const { sha256 } = factsOf(url, entry.firstSeq, object)
     const piece = await pieceIn(url, object)
     if (sha256 !== (await sha256Of(piece))) throw damaged(url)
     this.#deletions = 0

@@ -178,7 +178,7 @@ export class ArchiveRestore {
 
   /** Checks a piece, then adds those of its records that are not restored yet. */
   async #addChecked(files: RestoredFiles, entry: PieceEntry, manifest: Manifest): Promise<void> {
-    const object = await this.#bucket.get(entry.key)
+    const object = await this.#bucket.getWhole(entry)
     if (object === undefined) throw new StoreFailure(`${entry.key} was deleted: the archive has changed`)
     const piece = await pieceIn(this.#bucket.urlOf(entry.key), object)
     const facts = await this.#check(entry, object, await sha256Of(piece), manifest)
