@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "base/bytes.h"
 #include "platform/windows_error.h"
 #include "platform/windows_lock.h"
 #include "platform/windows_mapping.h"
@@ -42,6 +43,12 @@ Result<std::unique_ptr<FileLock>> WindowsFile::TryLock() {
 Result<bool> WindowsFile::IsLocked() { return IsHandleLocked(handle_.get(), path_); }
 
 Result<FileId> IdOfHandle(HANDLE handle, const std::string& path) {
+  // ReFS needs 128 bits. FAT has only the 64 bits below.
+  FILE_ID_INFO id;
+  if (GetFileInformationByHandleEx(handle, FileIdInfo, &id, sizeof id)) {
+    const uint8_t* const bytes = id.FileId.Identifier;
+    return FileId{id.VolumeSerialNumber ^ Load64(bytes + 8), Load64(bytes)};
+  }
   BY_HANDLE_FILE_INFORMATION info;
   if (!GetFileInformationByHandle(handle, &info)) {
     return WindowsError("GetFileInformationByHandle", GetLastError(), path);

@@ -69,9 +69,18 @@ int64_t ReadOwner(HANDLE file) {
   return OwnerInLine(line, got);
 }
 
-// How often to read the file again, with pauses of a millisecond, if the owner has not written its
-// pid yet.
+// The pid of a killed owner stays in the file until the next owner has written its own.
+bool IsAlive(int64_t pid) {
+  const ScopedHandle process(OpenProcess(SYNCHRONIZE, FALSE, static_cast<DWORD>(pid)));
+  if (!process.valid()) return GetLastError() == ERROR_ACCESS_DENIED;
+  return WaitForSingleObject(process.get(), 0) == WAIT_TIMEOUT;
+}
+
+// How often to read the file again, with pauses of a millisecond: if the owner has not written its
+// pid yet, and if it seems to be dead. Then its lock is about to be released, or another process is
+// testing the lock.
 constexpr int kOwnerAttempts = 1000;
+constexpr int kDeadOwnerAttempts = 50;
 
 // False if another open of the file has the lock. The lock belongs to the handle, so it excludes
 // other handles of the same process too.
@@ -101,14 +110,15 @@ Result<std::unique_ptr<FileLock>> TryLockFile(ScopedHandle file, const std::stri
 
 Result<std::unique_ptr<FileLock>> LockOpenFile(ScopedHandle file, const std::string& path) {
   int64_t owner = 0;
-  for (int attempt = 0; attempt < kOwnerAttempts && owner == 0; ++attempt) {
-    if (attempt > 0) Sleep(1);
+  for (int attempt = 0; attempt < kOwnerAttempts; ++attempt) {
     DURLOG_ASSIGN_OR_RETURN(const bool taken, TakeLock(file.get(), LOCKFILE_EXCLUSIVE_LOCK, path));
     if (taken) {
       WriteOwner(file.get(), GetCurrentProcessId());
       return std::unique_ptr<FileLock>(new WindowsOwnerLock(std::move(file)));
     }
     owner = ReadOwner(file.get());
+    if (owner > 0 && (attempt >= kDeadOwnerAttempts || IsAlive(owner))) break;
+    Sleep(1);
   }
   return Status::Locked(owner, GetCurrentProcessId()).WithPath(path);
 }

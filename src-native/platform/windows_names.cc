@@ -60,13 +60,16 @@ DWORD ReplaceOnce(const std::wstring& from, const std::wstring& to) {
 }
 
 // Without POSIX semantics, a name stays in use until the last handle is closed, so the file is
-// renamed before it is removed. If the rename fails, the file is removed anyway.
+// renamed before it is removed. If the rename fails, the file is removed anyway. A file that cannot
+// be removed, because a process has mapped it, gets its name back.
 DWORD RemoveAside(HANDLE handle, const std::wstring& path) {
   const std::wstring folder = path.substr(0, path.rfind(L'\\') + 1);
   const std::wstring aside = folder + L".durlog-removed-" + std::to_wstring(SystemRandom64());
-  static_cast<void>(Rename(handle, FileRenameInfo, 0, aside));
+  const bool renamed = Rename(handle, FileRenameInfo, 0, aside) == 0;
   FILE_DISPOSITION_INFO disposition = {TRUE};
-  return SetInformation(handle, FileDispositionInfo, &disposition, sizeof disposition);
+  const DWORD error = SetInformation(handle, FileDispositionInfo, &disposition, sizeof disposition);
+  if (error != 0 && renamed) static_cast<void>(Rename(handle, FileRenameInfo, 0, path));
+  return error;
 }
 
 DWORD RemoveOnce(const std::wstring& path) {

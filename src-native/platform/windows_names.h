@@ -15,7 +15,8 @@ namespace durlog {
 // Wine) it is replaced only if no process has it open.
 DWORD ReplaceName(const std::wstring& from, const std::wstring& to);
 
-// Removes a name. The name is free at once, even if the file is open.
+// Removes a name. The name is free at once, even if the file is open. Fails with
+// ERROR_ACCESS_DENIED if a process has mapped the file.
 DWORD RemoveName(const std::wstring& path);
 
 }  // namespace durlog

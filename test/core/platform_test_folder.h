@@ -12,6 +12,16 @@
 
 namespace durlog {
 
+#ifdef _WIN32
+inline constexpr bool kKeepsMappedFiles = true;
+#else
+inline constexpr bool kKeepsMappedFiles = false;
+#endif
+inline constexpr char kMappedFilesStay[] =
+    "not on Windows, which neither removes nor cuts a file that a process has mapped";
+inline constexpr char kNoPosixRename[] =
+    "no POSIX semantics here: Wine 8 has none, nor has Windows before 10 1709";
+
 class PlatformTest : public testing::Test {
  protected:
   PlatformTest() {

@@ -98,7 +98,7 @@ TEST_F(PlatformWindowsTest, PosixSemanticsReplaceAnOpenFile) {
   const Status renamed = folder_->Rename("new", "name");
   if (!renamed.ok()) {
     EXPECT_EQ(renamed.sys_errno(), EACCES) << renamed.message();
-    GTEST_SKIP() << "no POSIX semantics here: Wine 8 has none, nor has Windows before 10 1709";
+    GTEST_SKIP() << kNoPosixRename;
   }
   EXPECT_EQ(old->Size().value(), 5u);
   EXPECT_EQ((*folder_->Open("name", OpenMode::kRead))->Size().value(), 3u);
@@ -119,6 +119,28 @@ TEST_F(PlatformWindowsTest, EverySpellingOfAPathOpens) {
     ASSERT_TRUE(folder.ok()) << path << ": " << folder.status().message();
     EXPECT_TRUE((*folder)->Open("file", OpenMode::kRead).ok()) << path;
   }
+}
+
+// Node makes the same folders of these paths.
+TEST_F(PlatformWindowsTest, NamesAreTakenLiterally) {
+  for (const std::string name : {"dots..", "space ", "con", "nul.txt"}) {
+    ASSERT_TRUE(DefaultFileSystem().OpenDirectory(PathOf(name), true).ok()) << name;
+    const Result<std::vector<FileEntry>> entries = folder_->List();
+    ASSERT_TRUE(entries.ok());
+    EXPECT_TRUE(std::any_of(entries->begin(), entries->end(), [&](const FileEntry& entry) {
+      return entry.name == name;
+    })) << name;
+    EXPECT_TRUE(RemoveDirectoryW(AbsoluteWidePath(PathOf(name))->c_str())) << name;
+  }
+}
+
+TEST_F(PlatformWindowsTest, AMappedFileKeepsItsName) {
+  const std::unique_ptr<File> file = MakeFile("file", 4096);
+  const Result<std::unique_ptr<Mapping>> map = file->Map(0, 4096);
+  ASSERT_TRUE(map.ok());
+  EXPECT_EQ(folder_->Remove("file").sys_errno(), EACCES);
+  EXPECT_EQ(folder_->List()->size(), 1u);
+  EXPECT_TRUE(folder_->Open("file", OpenMode::kRead).ok());
 }
 
 TEST_F(PlatformWindowsTest, LongPathsAreMadeAndOpened) {
