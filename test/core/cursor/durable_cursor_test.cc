@@ -309,7 +309,7 @@ TEST_F(DurableCursorFolder, OneOpenOfACursorOwnsItAtATime) {
       DurableCursor::Open(DefaultFileSystem(), PathOf("log"), "c");
   ASSERT_TRUE(owner.ok()) << owner.status().message();
   ASSERT_TRUE((*owner)->Place(0, 0, 0).ok());
-  ASSERT_TRUE((*owner)->Commit(3, 0).ok());
+  ASSERT_TRUE((*owner)->Commit(3, 3).ok());
   const Result<std::unique_ptr<DurableCursor>> second =
       DurableCursor::Open(DefaultFileSystem(), PathOf("log"), "c");
   EXPECT_EQ(second.status().code(), Code::kLocked);
@@ -326,7 +326,7 @@ TEST_F(DurableCursorFolder, OneOpenOfACursorOwnsItAtATime) {
       DurableCursor::Open(DefaultFileSystem(), PathOf("log"), "c");
   ASSERT_TRUE(third.ok()) << third.status().message();
   EXPECT_EQ((*third)->position(), 3u);
-  ASSERT_EQ((*third)->Sync(2, true).value(), 2u);
+  ASSERT_EQ((*third)->Sync(4, true).value(), 3u);
 }
 
 }  // namespace
