@@ -51,3 +51,12 @@ onLinux.each([true, false])('the files of abandoned readers are closed (exclusiv
   const args = ['--expose-gc', child, join(scratchDir(), 'streams'), String(exclusive)]
   expect(execFileSync(process.execPath, args, { timeout: 60_000 }).toString().trim()).toBe('0 0')
 })
+
+onLinux('a process without a free file descriptor while the owner is killed works again when it has some', () => {
+  const child = fileURLToPath(new URL('handover-child.mjs', import.meta.url))
+  const command = `ulimit -n 128; exec "${process.execPath}" "${child}" "${join(scratchDir(), 'streams')}"`
+  const output = execFileSync('bash', ['-c', command], { timeout: 60_000 }).toString()
+  const [first, during, again, after, value] = JSON.parse(output) as unknown[]
+  expect([first, during, again, value]).toEqual([0, 'ERR_DURLOG_TOO_MANY_FILES', 'ERR_DURLOG_TOO_MANY_FILES', 4])
+  expect(after).toBeGreaterThan(0)
+})

@@ -14,6 +14,7 @@ import {
   type ReadRequest,
   receivedError,
   resultsOf,
+  type SentEvent,
   type SentValue,
   type SubmitOp,
   submitFrame,
@@ -22,7 +23,7 @@ import {
 import { LISTEN_WITHIN_MS, type OwnerHost } from './owner-host.js'
 import { FAILED_TICKS, OwnerWatch, stalledOwner } from './owner-watch.js'
 import { PendingRequests, type Request } from './pending-requests.js'
-import { RemoteRead } from './remote-read.js'
+import { isOneWaiting, RemoteRead } from './remote-read.js'
 
 type MakeFrame = (maker: FrameMaker, number: number) => MadeFrame
 
@@ -39,7 +40,7 @@ export interface LinkContext {
   durability: string | undefined
   encoding: string | undefined
   onWelcome(welcome: Welcome): void
-  onEvent(name: string, value: unknown): void
+  onEvent(event: SentEvent): void
   onStalled(pid: number): void
 }
 
@@ -62,7 +63,7 @@ export class Link {
   readonly #watch: OwnerWatch
   /** 0 before the first connection. */
   ownerPid = 0
-  /** Set if no request can be served any more: the reason. */
+  /** Set when the link is closed. */
   #failure: DurlogError | undefined
   #onIdle: (() => void) | undefined
   /** Gives the errors of answers, whose stack is that of the socket's event, the stacks of the calls. */
@@ -122,7 +123,7 @@ export class Link {
     })
   }
 
-  /** Throws if no request can be served any more. */
+  /** Throws if the link is closed. */
   checkOpen(): void {
     if (this.#failure !== undefined) throw this.#failure
   }
@@ -141,6 +142,7 @@ export class Link {
     this.#reads.set(id, read)
     if (this.#failure !== undefined) read.fail(this.#failure)
     else this.#connection?.json(FrameType.read, id, read.resumed())
+    this.#reconnect()
     return read
   }
 
@@ -151,7 +153,8 @@ export class Link {
         this.#onIdle = resolve
       })
     this.#confirm()
-    this.#fail(closedStreamsError(this.#context.dir))
+    this.#failure = closedStreamsError(this.#context.dir)
+    this.#rejectAll(this.#failure)
     this.#watch.close()
     clearTimeout(this.#confirmTimer)
     this.#connection?.close()
@@ -161,6 +164,7 @@ export class Link {
   #add(requests: PendingRequests, request: Request): void {
     requests.add(request)
     this.#connection?.send(request)
+    this.#reconnect()
     if (requests.size === 1) this.#keepAlive()
   }
 
@@ -229,12 +233,16 @@ export class Link {
 
   #onLost(): void {
     this.#connection = undefined
-    if (this.#failure !== undefined) return
-    this.connect(LISTEN_WITHIN_MS).catch((error: DurlogError) => this.#fail(error))
+    this.#reconnect()
   }
 
-  #fail(error: DurlogError): void {
-    this.#failure ??= error
+  /** Finds the next owner. If that fails, everything that waits fails, and the next call tries again. */
+  #reconnect(): void {
+    if (this.#connection !== undefined || this.#connecting || this.#failure !== undefined) return
+    this.connect(LISTEN_WITHIN_MS).catch((error: DurlogError) => this.#rejectAll(error))
+  }
+
+  #rejectAll(error: DurlogError): void {
     // An owner that has died may have stored them.
     this.#submits.rejectAll(() => (error.outcome === undefined ? withOutcome(error, 'unknown') : error))
     this.#calls.rejectAll(() => error)
@@ -251,10 +259,7 @@ export class Link {
       const error = receivedError(jsonOf(frame))
       // If the owner is closing the folder, the reading continues with the next owner.
       if (error.code !== 'ERR_DURLOG_CLOSED') this.#reads.get(id)?.fail(error)
-    } else if (type === FrameType.event) {
-      const { name, value } = jsonOf(frame) as { name: string; value: unknown }
-      this.#context.onEvent(name, value)
-    }
+    } else if (type === FrameType.event) this.#context.onEvent(jsonOf(frame) as SentEvent)
   }
 
   #answered(requests: PendingRequests, frame: Frame): void {
@@ -278,13 +283,8 @@ export class Link {
 
   #keepAlive(): void {
     const requests = this.#submits.size + this.#calls.size
-    this.#watch.awaiting = requests > 0 || this.#connecting || this.#isReading()
+    this.#watch.awaiting = requests > 0 || this.#connecting || isOneWaiting(this.#reads.values())
     if (requests === 0) this.#onIdle?.()
-  }
-
-  #isReading(): boolean {
-    for (const { waiting } of this.#reads.values()) if (waiting) return true
-    return false
   }
 
   #onStalledTick(ticks: number): void {

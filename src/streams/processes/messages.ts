@@ -269,6 +269,12 @@ export function addBody(payload: Buffer, from: number, body: Body): BodyRead {
   return { next: payload.readUIntLE(0, 6), timeMs }
 }
 
+/** The payload of `event`. */
+export interface SentEvent {
+  name: string
+  value: unknown
+}
+
 /** An error in the form in which it is sent. */
 export function sentError(error: unknown): object {
   if (!(error instanceof DurlogError)) return { code: 'ERR_DURLOG_IO', message: (error as Error).message }

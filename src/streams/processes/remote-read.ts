@@ -122,3 +122,9 @@ export class RemoteRead {
     wake()
   }
 }
+
+/** Whether a caller waits for a record of one of the reads. */
+export function isOneWaiting(reads: Iterable<RemoteRead>): boolean {
+  for (const { waiting } of reads) if (waiting) return true
+  return false
+}

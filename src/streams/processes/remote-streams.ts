@@ -57,7 +57,7 @@ export class RemoteStreams<V> extends EventEmitter<StreamsEvents> implements Str
         this.#cursors.reopen()
         this.changes.splice(0, this.changes.length, ...(welcome.changes as StreamChange[]))
       },
-      onEvent: (name, value) => this.#onEvent(name as keyof StreamsEvents, value),
+      onEvent: ({ name, value }) => this.#onEvent(name as keyof StreamsEvents, value),
       onStalled: (pid) => queueMicrotask(() => this.emit('stalled', { pid })),
     })
     this.#cursors = new RemoteCursors(this.#link)
