@@ -133,7 +133,7 @@ test('a writer that serves a request to trim keeps the records of a cursor that 
   const dir = await makeOldLog()
   const writer = await openUntilDone(dir, { segmentBytes: 65536 })
   expect(await trim(dir, { maxAgeMs: HOUR_MS, waitMs: 0 })).toMatchObject({ by: 'requested', before: 8 })
-  const name = trimRequests(dir)[0] as string
+  const name = (await trimRequests(dir))[0] as string
   copyFileSync(join(dir, name), join(dir, '..', name))
   await writer.close()
   const log = await openUntilDone(dir, { readOnly: true })

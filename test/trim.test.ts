@@ -63,7 +63,7 @@ test('a log that another process has open is trimmed by that process, while it a
   expect(report).toMatchObject({ by: 'writer', firstSeq: 8, segments: 2 })
   expect(report.overruns).toEqual([{ cursor: 'slow', lostFirst: 5, lostLast: 7 }])
   expect(await codeOf(cursor.read().next())).toBe('ERR_DURLOG_CURSOR_OVERRUN')
-  expect(trimRequests(dir)).toEqual([])
+  expect(await trimRequests(dir)).toEqual([])
   await reader.refresh()
   expect(reader.firstSeq).toBe(8)
   expect((await texts(reader.read({ to: 20 }))).length).toBe(12)
@@ -73,7 +73,7 @@ test('a request that the writer has not seen is executed by the next writer; a r
   const dir = join(scratchDir(), 'log')
   const log = await makeLog(dir)
   expect(await trim(dir, { before: 8, waitMs: 0 })).toMatchObject({ by: 'requested', firstSeq: 0, before: 8 })
-  const [name] = trimRequests(dir)
+  const [name] = await trimRequests(dir)
   const request = readFileSync(join(dir, name as string))
   expect(request.toString()).toBe(`${log.uuid} 8\n`)
   await log.close()
@@ -105,7 +105,7 @@ test('a request keeps the records that replaced truncated records after it was m
   onTestFinished(() => void owner.kill('SIGKILL'))
   await once(owner.stdout, 'data')
   expect(await trim(dir, { before: 16, waitMs: 0 })).toMatchObject({ by: 'requested', before: 16 })
-  const name = trimRequests(dir)[0] as string
+  const name = (await trimRequests(dir))[0] as string
   renameSync(join(dir, name), join(dir, '..', name))
   owner.kill('SIGKILL')
   await once(owner, 'exit')
@@ -151,7 +151,7 @@ test('two concurrent requests are both executed', async () => {
   ])
   expect(reports.map(({ by }) => by)).toEqual(['writer', 'writer'])
   expect(log.firstSeq).toBe(16)
-  expect(trimRequests(dir)).toEqual([])
+  expect(await trimRequests(dir)).toEqual([])
 })
 
 test('concurrent calls on a log that no process has open are all executed', async () => {
@@ -159,7 +159,7 @@ test('concurrent calls on a log that no process has open are all executed', asyn
   await (await makeLog(dir)).close()
   const calls = [9, 17, 5, 13].map((before) => trim(dir, { before, waitMs: 60_000 }))
   for (const { by } of await Promise.all(calls)) expect(by).not.toBe('requested')
-  expect(trimRequests(dir)).toEqual([])
+  expect(await trimRequests(dir)).toEqual([])
   const log = await openUntilDone(dir)
   expect(log.firstSeq).toBe(16)
 })
@@ -197,7 +197,7 @@ test('a dry run reports what would be removed and changes nothing, with a writer
     expect(await tell({ maxAgeMs: HOUR_MS, keepFor: 'nothing' })).toEqual(['none', 12, 3, 0])
     expect(await tell({ maxBytes: 5 * 65536 })).toEqual(['none', 8, 2, 1])
     expect(await tell({ before: 19 })).toEqual(['none', 16, 4, 1])
-    expect(trimRequests(dir)).toEqual([])
+    expect(await trimRequests(dir)).toEqual([])
   }
   const again = await openUntilDone(dir)
   expect(again.firstSeq).toBe(0)
@@ -246,7 +246,7 @@ test.each<[string, unknown, RegExp]>([
 test('trim of a folder without a log is refused, and creates nothing in it', async () => {
   const dir = scratchDir()
   expect(await codeOf(trim(dir, { before: 5 }))).toBe('ERR_DURLOG_NOT_FOUND')
-  expect(trimRequests(dir)).toEqual([])
+  expect(await trimRequests(dir)).toEqual([])
 })
 
 test('a request that is made while an earlier one is removed is not lost', async () => {
@@ -256,9 +256,18 @@ test('a request that is made while an earlier one is removed is not lost', async
     const earlier = await writeTrimRequest(dir, uuid, { before: round, regardless: round, seal: false, generation: 0 })
     const later = { before: 100 + round, regardless: round, seal: true, generation: 2 }
     const [name] = await Promise.all([writeTrimRequest(dir, uuid, later), removeTrimRequest(dir, earlier)])
-    expect(trimRequests(dir)).toEqual([name])
+    expect(await trimRequests(dir)).toEqual([name])
     expect(await readTrimRequest(dir, uuid, name)).toEqual(later)
     // Each of several writers that have executed the request removes it.
     await Promise.all([removeTrimRequest(dir, name), removeTrimRequest(dir, name)])
   }
+})
+
+test('looking for trim requests in the folder of a log lets the event loop turn', async () => {
+  const dir = scratchDir()
+  const order: string[] = []
+  setImmediate(() => order.push('turn'))
+  await trimRequests(dir)
+  order.push('found')
+  expect(order).toEqual(['turn', 'found'])
 })

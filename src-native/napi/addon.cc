@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "checksum/crc32c.h"
 #include "inspect/extent.h"
@@ -132,6 +133,28 @@ Napi::Value AddFileTo(const Napi::CallbackInfo& info) {
       [](Napi::Env env) { return env.Undefined(); });
 }
 
+Result<std::vector<std::string>> NamesWith(const std::string& path, const std::string& prefix) {
+  DURLOG_ASSIGN_OR_RETURN(const auto directory, DefaultFileSystem().OpenDirectory(path, false));
+  DURLOG_ASSIGN_OR_RETURN(std::vector<FileEntry> entries, directory->List());
+  std::vector<std::string> names;
+  for (FileEntry& entry : entries) {
+    if (entry.name.compare(0, prefix.size(), prefix) == 0) names.push_back(std::move(entry.name));
+  }
+  return names;
+}
+
+Napi::Value NamesIn(const Napi::CallbackInfo& info) {
+  const std::string path = StringAt(info, 0);
+  const std::string prefix = StringAt(info, 1);
+  return RunFor(
+      info.Env(), [path, prefix] { return NamesWith(path, prefix); },
+      [](Napi::Env env, const std::vector<std::string>& names) {
+        return FromList(env, names, [](Napi::Env in_env, const std::string& name) {
+          return Napi::String::New(in_env, name);
+        });
+      });
+}
+
 Napi::Value HasNoReaderOf(const Napi::CallbackInfo& info) {
   return Napi::Boolean::New(info.Env(), HasNoReader(info[0].As<Napi::Number>().Int32Value()));
 }
@@ -166,6 +189,7 @@ constexpr std::pair<const char*, Napi::Value (*)(const Napi::CallbackInfo&)> kEx
     {"extent", ExtentOf},
     {"repair", RepairLog},
     {"addFile", AddFileTo},
+    {"names", NamesIn},
     {"hasNoReader", HasNoReaderOf},
     {"crc32c", Checksum}};
 

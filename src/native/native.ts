@@ -60,6 +60,8 @@ export interface Native {
   repair(dir: string, apply: boolean, backup: string): Promise<NativeRepairReport>
   /** Creates the file `name` with the content `text`. Resolves once both are on the device. Rejects if the file exists. */
   addFile(dir: string, name: string, text: string): Promise<void>
+  /** The names in the folder `dir` that begin with `prefix`. */
+  names(dir: string, prefix: string): Promise<string[]>
   /** Whether a write to the pipe or socket `fd` would fail, because its reader has closed it. False on Windows. */
   hasNoReader(fd: number): boolean
   crc32c(crc: number, data: Uint8Array): number

@@ -63,13 +63,11 @@ export class FileChanges implements RetentionHost {
   onTick(): void {
     this.#retention?.onTick()
     if (this.#taking || this.ended) return
-    const names = trimRequests(this.#log.dir)
-    if (names.length === 0) return
     this.#taking = true
     const taken = (): void => {
       this.#taking = false
     }
-    this.#takeRequests(names).then(taken, (error: unknown) => {
+    this.#takeRequests().then(taken, (error: unknown) => {
       taken()
       if (this.ended) return
       if (!(error instanceof DurlogError)) throw error
@@ -78,7 +76,9 @@ export class FileChanges implements RetentionHost {
   }
 
   /** Serves every request, even if one of them fails; then throws the first error. */
-  async #takeRequests(names: readonly string[]): Promise<void> {
+  async #takeRequests(): Promise<void> {
+    // In a turn, so that the folder is not open any more when `close` resolves.
+    const names = await this.#turns.take(() => trimRequests(this.#log.dir))
     const failures: unknown[] = []
     for (const name of names) await this.#takeRequest(name).catch((error: unknown) => failures.push(error))
     if (failures.length > 0) throw failures[0]

@@ -4,12 +4,13 @@
  * serve the same request.
  */
 import { randomBytes } from 'node:crypto'
-import { closeSync, constants, existsSync, fstatSync, openSync, readdirSync, readSync, rmSync } from 'node:fs'
+import { closeSync, constants, existsSync, fstatSync, openSync, readSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { DurlogError } from '../../errors.js'
 import { ofFileSystem } from '../../file-system-error.js'
 import { native } from '../../native/native.js'
 
+const PREFIX = 'trim-request-'
 const NAME = /^trim-request-[0-9a-f]{16}$/
 const LINE = /^([0-9a-f-]{36}) (\d{1,16})( seal)?(?: keep (\d{1,16}))?(?: generation (\d{1,16}))?\n$/
 /** The length up to which the line of a request is read. A longer line is not a request. */
@@ -40,17 +41,18 @@ export async function writeTrimRequest(dir: string, uuid: string, request: TrimR
   const made = generation > 0 ? ` generation ${generation}` : ''
   const line = `${uuid} ${before}${seal ? ' seal' : ''}${keep}${made}\n`
   for (;;) {
-    const name = `trim-request-${randomBytes(8).toString('hex')}`
+    const name = `${PREFIX}${randomBytes(8).toString('hex')}`
     await native.addFile(dir, name, line)
     // If this process was stopped for a minute before it wrote the line, a writer has removed the file as unfinished.
     if (isTrimRequested(dir, name)) return name
   }
 }
 
-/** Lists the requests. Reads the folder on this thread: once a second, that costs less than using a worker thread. */
-export function trimRequests(dir: string): string[] {
+/** Lists the requests. A folder of 16,000 segments takes 9 ms, so a worker reads it. */
+export async function trimRequests(dir: string): Promise<string[]> {
   try {
-    return readdirSync(dir).filter((name) => NAME.test(name))
+    const names = await native.names(dir, PREFIX)
+    return names.filter((name) => NAME.test(name))
   } catch {
     // If the folder cannot be read, the calls that need it report the error.
     return []
