@@ -170,14 +170,13 @@ export class Reader implements LogReader {
       this.#source.look()
       if (this.#wasCut()) continue
       const { from: asked = first } = this.#options
-      const end = Math.min(limit, this.#stop, until)
-      const from = Math.max(asked < 0 ? Math.max(first, end + asked) : asked, since)
+      const begin = asked < 0 ? Math.max(first, Math.min(limit, this.#stop, until) + asked) : asked
+      const from = Math.max(begin, since)
       if (from < first) throw outOfRange(`cannot read from ${from}: records before ${first} were trimmed`)
       if (from > next) throw outOfRange(`cannot read from ${from}: the log's next seq is ${next}`)
       this.#stop = Math.min(this.#stop, until)
-      this.#begin = from
+      this.#begin = this.#position = from
       this.#batch.dropUntil(from)
-      this.#position = from
       if (!this.#options.follow) this.#end = limit
       if (from >= Math.min(this.#stop, this.#end)) return this.#finish()
       try {
