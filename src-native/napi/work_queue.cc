@@ -12,7 +12,9 @@ constexpr std::chrono::milliseconds kProbeInterval{20};
 
 }  // namespace
 
-class WorkQueue::Task final : public OverflowWork, public std::enable_shared_from_this<Task> {
+class WorkQueue::Task final : public OverflowWork,
+                              public Standby::Work,
+                              public std::enable_shared_from_this<Task> {
  public:
   Task(std::shared_ptr<WorkQueue> queue, std::shared_ptr<Job> job,
        std::function<void(napi_env)> done)
@@ -23,17 +25,21 @@ class WorkQueue::Task final : public OverflowWork, public std::enable_shared_fro
   void RunInOverflow() override {
     if (watched && !begun_in_pool_) queue_->pool_is_busy_.store(true, std::memory_order_relaxed);
     job_->RunOnce();
-    queue_->OnRanInOverflow(this);
+    queue_->OnRan(this);
+  }
+  void RunOnStandby() override {
+    const std::shared_ptr<Task> held = shared_from_this();
+    if (claim_.TakeForPool() && RunBriefly()) queue_->OnRan(this);
   }
 
   void RunInPool() {
     const bool in_time = Clock::now() - queued_at_ < OverflowThreads::kGrace;
     if (in_time) queue_->pool_is_busy_.store(false, std::memory_order_relaxed);
-    if (!claim_.TakeForPool() || job_->RunBriefly()) return;
-    begun_in_pool_ = true;
-    claim_.HandOver();
-    if (queue_->overflow_.Run(shared_from_this())) return;
-    if (claim_.TakeBack()) job_->RunOnce();
+    if (!claim_.TakeForPool() || !RunBriefly() || !follows_work || !queue_->standby_.Enter())
+      return;
+    claim_.DeliverEarly();
+    queue_->OnRan(this);
+    queue_->standby_.Serve();
   }
   bool RanInPool() const { return claim_.taken_by_pool(); }
   // Prevents all threads from taking the task. False if a thread has taken it already.
@@ -53,8 +59,19 @@ class WorkQueue::Task final : public OverflowWork, public std::enable_shared_fro
   Tasks::iterator place;
   // Set before another thread sees the task.
   bool watched = false;
+  bool follows_work = false;  // queued directly after another job had ended
 
  private:
+  // Called by a worker. Returns false if an overflow thread has to run the job again.
+  bool RunBriefly() {
+    if (job_->RunBriefly()) return true;
+    begun_in_pool_ = true;
+    claim_.HandOver();
+    if (queue_->overflow_.Run(shared_from_this())) return false;
+    if (claim_.TakeBack()) job_->RunOnce();
+    return true;
+  }
+
   const std::shared_ptr<WorkQueue> queue_;
   std::shared_ptr<Job> job_;
   std::function<void(napi_env)> done_;
@@ -84,6 +101,7 @@ void WorkQueue::StopAtTeardown(void* data) {
   // Keeps the queue alive, because the last task may own the last share of it.
   const std::shared_ptr<WorkQueue> queue = static_cast<WorkQueue*>(data)->shared_from_this();
   queue->stopped_ = true;
+  queue->standby_.Close();
   queue->overflow_.Stop();
   napi_release_threadsafe_function(std::exchange(queue->delivered_, nullptr), napi_tsfn_abort);
   for (Tasks::iterator at = queue->tasks_.begin(); at != queue->tasks_.end();) {
@@ -104,13 +122,24 @@ bool WorkQueue::GoesToPool(const Job& job) {
   return true;
 }
 
-bool WorkQueue::Queue(std::shared_ptr<Job> job, std::function<void(napi_env)> done) {
+bool WorkQueue::TakenOnStandby(Task& task) {
+  if (!standby_.waiting()) return false;
+  HoldLoop(task);
+  if (standby_.Offer(&task)) return true;
+  ReleaseLoop(task);
+  return false;
+}
+
+bool WorkQueue::Queue(std::shared_ptr<Job> queued, std::function<void(napi_env)> done) {
   if (!Start()) return false;
-  bool in_pool = GoesToPool(*job);
-  const bool in_overflow = !in_pool || pool_is_busy_.load(std::memory_order_relaxed);
-  const auto task = std::make_shared<Task>(shared_from_this(), std::move(job), std::move(done));
-  task->watched = !in_overflow;
+  Job& job = *queued;
+  const auto task = std::make_shared<Task>(shared_from_this(), std::move(queued), std::move(done));
+  task->follows_work = Clock::now() - finished_ < Standby::kWait;
   task->place = tasks_.insert(tasks_.end(), task);
+  if (!job.waits() && TakenOnStandby(*task)) return true;
+  bool in_pool = GoesToPool(job);
+  const bool in_overflow = !in_pool || pool_is_busy_.load(std::memory_order_relaxed);
+  task->watched = !in_overflow;
   if (in_pool) in_pool = QueueInPool(*task);
   if (in_pool && !in_overflow) {
     overflow_.Watch(task);
@@ -155,7 +184,7 @@ void WorkQueue::Complete(napi_env env, napi_status status, void* data) {
   }
 }
 
-void WorkQueue::OnRanInOverflow(Task* task) {
+void WorkQueue::OnRan(Task* task) {
   {
     const std::lock_guard<std::mutex> guard(mutex_);
     ran_.push_back(task);
@@ -189,6 +218,7 @@ void WorkQueue::Deliver(Task& task) {
 void WorkQueue::Finish(Task& finished) {
   const std::shared_ptr<Task> task = finished.shared_from_this();
   const std::function<void(napi_env)> done = task->TakeDone();
+  finished_ = Clock::now();
   if (task->work == nullptr) tasks_.erase(task->place);
   done(env_);
 }

@@ -22,6 +22,9 @@ class WorkClaim {
   void HandOver() { owner_.store(Owner::kHandedOver, std::memory_order_release); }
   // Called by that worker. False if an overflow thread was faster.
   bool TakeBack() { return Change(Owner::kHandedOver, Owner::kPool); }
+  // Called by that worker after the work has ended: the end is reported as that of an overflow
+  // thread.
+  void DeliverEarly() { owner_.store(Owner::kOverflow, std::memory_order_release); }
 
  private:
   enum class Owner : uint8_t { kNone, kPool, kHandedOver, kOverflow };

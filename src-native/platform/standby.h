@@ -1,0 +1,72 @@
+// A worker that has ended a piece of work and waits some microseconds for the next one.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <mutex>
+#include <optional>
+
+#include "platform/thread.h"
+
+namespace durlog {
+
+// To wake a sleeping thread takes longer than all other steps of a small commit except the device's
+// write. So if work follows work, a worker spins for a moment instead of sleeping. At most one
+// worker is on standby. It leaves after kMaxStay, because other work of its pool may wait for it.
+//
+// A thread that spins is scheduled late if other threads need its processor. If the worker was
+// ready but not running for too much of its stay, or if the system does not report this time,
+// Enter() fails for kPause.
+class Standby {
+ public:
+  using Clock = std::chrono::steady_clock;
+  using Delay = std::optional<std::chrono::nanoseconds>;
+  static constexpr std::chrono::microseconds kWait{50};
+  static constexpr std::chrono::milliseconds kMaxStay{1};
+  static constexpr std::chrono::milliseconds kPause{100};
+
+  class Work {
+   public:
+    virtual ~Work() = default;
+    // Called once, on the worker's thread.
+    virtual void RunOnStandby() = 0;
+  };
+
+  explicit Standby(Delay (*thread_delay)() = ThreadDelay) : thread_delay_(thread_delay) {}
+  Standby(const Standby&) = delete;
+  Standby& operator=(const Standby&) = delete;
+
+  // Whether an Offer() may succeed.
+  bool waiting() const { return next_.load(std::memory_order_relaxed) == &nothing_; }
+  // If it returns true, the worker runs `work`, which must exist until then.
+  bool Offer(Work* work) {
+    Work* expected = &nothing_;
+    return next_.compare_exchange_strong(expected, work, std::memory_order_acq_rel);
+  }
+
+  // Called by a worker. If it returns true, an Offer() may succeed, and the worker calls Serve().
+  bool Enter();
+  // Runs what is offered, until nothing was offered for kWait or kMaxStay has passed.
+  void Serve();
+  // Enter() fails until then. Requires that no worker is on standby.
+  Clock::time_point paused_until() const { return paused_until_; }
+
+  // Waits until the worker has left. From then on, Enter() and Offer() fail.
+  void Close();
+
+ private:
+  class Nothing final : public Work {
+    void RunOnStandby() override {}
+  };
+
+  Work* Await();
+
+  Delay (*const thread_delay_)();
+  Nothing nothing_;
+  std::atomic<Work*> next_{nullptr};  // null, what was offered, or &nothing_ while the worker waits
+  std::atomic<bool> closed_{false};
+  std::mutex stay_;  // held by the worker on standby
+  Clock::time_point paused_until_;
+};
+
+}  // namespace durlog
