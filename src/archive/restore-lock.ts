@@ -1,12 +1,16 @@
 /** Prevents two restores from writing to one folder: each must open a small log in the folder, whose lock is exclusive. */
 import { randomUUID } from 'node:crypto'
 import { existsSync } from 'node:fs'
-import { rename, rm } from 'node:fs/promises'
+import { readdir, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import process from 'node:process'
 import { DurlogError, isCode } from '../errors.js'
 import { type Log, open } from '../index.js'
+import { segmentFile } from '../segment-name.js'
 import { LOCK_FOLDER } from '../ship/restore-folder.js'
+
+/** The files and folders of a lock. */
+const NAMES: readonly string[] = ['lock', 'live', 'made', segmentFile(0)]
 
 export class RestoreLock {
   readonly #path: string
@@ -37,9 +41,15 @@ export class RestoreLock {
   static async removeLeft(folder: string): Promise<void> {
     const path = join(folder, LOCK_FOLDER)
     if (!existsSync(path)) return
-    // Without a log, the folder is not the lock of a restore. If it is locked, the restore still runs.
-    const log = await open(path, { create: false }).catch(() => undefined)
-    if (log !== undefined) await new RestoreLock(path, log).release()
+    try {
+      await new RestoreLock(path, await open(path, { create: false })).release()
+    } catch (error) {
+      // If it is locked, the restore still runs. If it is no log, the restore was killed while it removed the folder; a folder with
+      // other files is not the lock of a restore.
+      const names = await readdir(path).catch(() => undefined)
+      if (isCode(error, 'ERR_DURLOG_LOCKED') || names?.every((name) => NAMES.includes(name)) !== true) return
+      await rm(path, { recursive: true, force: true }).catch(() => {})
+    }
   }
 
   async release(): Promise<void> {

@@ -1,0 +1,53 @@
+import { readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { expect, test } from 'vitest'
+import { restoreArchive } from '../../src/archive/index.js'
+import { verify } from '../../src/index.js'
+import { archiveAll, plainRecords, plainRecordsIn, store } from '../fixtures/archive.js'
+import { runWithSnapshots, shimProblem } from '../fixtures/fault-shim.js'
+import { codeOf, openUntilDone, scratchDir, scratchLog } from '../fixtures/scratch.js'
+
+const CHILD = fileURLToPath(new URL('../fixtures/archive-restore-child.mjs', import.meta.url))
+
+test.skipIf(shimProblem('snapshot_shim') !== '')(
+  'a restore that was killed after any change of a file is finished by the next one, which leaves no other file',
+  async () => {
+    const s3 = await store()
+    const log = await scratchLog({ segmentBytes: 65_536 })
+    const append = async (count: number): Promise<void> => {
+      for (let at = 0; at < count; at++)
+        await log.append(`record ${log.nextSeq} ${'x'.repeat(300)}`, { durability: 'memory' })
+    }
+    await append(300)
+    await log.truncateAfter(290)
+    await append(110)
+    const cursor = await log.cursor('consumer')
+    await cursor.commit(99)
+    await cursor.close()
+    await archiveAll(log, s3)
+    const scratch = scratchDir()
+    const dir = join(scratch, 'restored')
+    const copies = join(scratch, 'copies')
+    const options = { ...s3.access, to: 250 }
+    const child = await runWithSnapshots([CHILD, dir, JSON.stringify(options)], dir, copies)
+    expect(child).toMatchObject({ code: 0, stderr: '' })
+    const expected = await plainRecords(log, 250)
+    const files = readdirSync(dir).sort()
+    const names = readdirSync(copies)
+    expect(names.length).toBeGreaterThan(40)
+    for (const name of names) {
+      const copy = join(copies, name)
+      const code = await codeOf(restoreArchive(copy, options))
+      // The last changes are those of a finished restore that removes its lock.
+      expect([name, ['none', 'ERR_DURLOG_NOT_EMPTY'].includes(code)]).toEqual([name, true])
+      expect([name, readdirSync(copy).sort()]).toEqual([name, files])
+      expect([name, await plainRecordsIn(copy)]).toEqual([name, expected])
+      expect([name, await verify(copy)]).toMatchObject([name, { state: 'clean', uuid: log.uuid }])
+      const opened = await openUntilDone(copy)
+      expect([name, opened.generation > log.generation]).toEqual([name, true])
+      expect(await opened.cursors()).toMatchObject([{ name: 'consumer', position: 100 }])
+      await opened.close()
+    }
+  },
+)
