@@ -1,6 +1,7 @@
 /** The errors of checkpoints. */
 import { becauseOf, DurlogError } from '../errors.js'
 import { ofFileSystem } from '../file-system-error.js'
+import { STREAMS_CURSOR } from '../streams-log.js'
 
 /** The error of a checkpoint whose records are no longer in the main log because a write of the log failed with `cause`. */
 export function logChangedError(cause: DurlogError | undefined): DurlogError {
@@ -10,6 +11,15 @@ export function logChangedError(cause: DurlogError | undefined): DurlogError {
   // `checkpointError` adds the remedy for a full disk.
   const remedy = cause.code === 'ERR_DURLOG_NO_SPACE' ? '' : ': call checkpoint again'
   return becauseOf(cause, `a write of the main log has failed (${cause.message}), ${loading}${remedy}`)
+}
+
+/** The error of a checkpoint that cannot trim the main log in `dir`. */
+export function missingCursor(dir: string): DurlogError {
+  return new DurlogError(
+    'ERR_DURLOG_NOT_FOUND',
+    `another program has removed the cursor ${STREAMS_CURSOR} in ${dir}, without which the main log cannot be trimmed; no record is lost: close the folder and open it again`,
+    { path: dir },
+  )
 }
 
 /** The error with which a checkpoint fails because of `cause`. */

@@ -6,6 +6,7 @@ import { DurlogError, isCode } from '../errors.js'
 import { ofFileSystem } from '../file-system-error.js'
 import { AlignedMemory } from './aligned-memory.js'
 import type { CatalogChange, CatalogHead } from './catalog-records.js'
+import { missingCursor } from './checkpoint-errors.js'
 import { FileRepair, type StepHook } from './file-repair.js'
 import type { MemTable } from './mem-table.js'
 import type { OpenFolder } from './open-folder.js'
@@ -115,6 +116,8 @@ export class Checkpointer {
     onStep('trim')
     if (this.#position > 0) await cursor.commit(this.#position - 1, { durability: level })
     const cursors = await log.cursors()
+    // Without it, a trim would also remove records that are not in the files yet.
+    if (!cursors.some(({ name }) => name === cursor.name)) throw missingCursor(log.dir)
     const before = Math.min(...cursors.map(({ position }) => position))
     // Appends wait during a trim. So trim only if it removes a segment.
     const whole = this.#segments.filter((firstSeq) => firstSeq <= before)

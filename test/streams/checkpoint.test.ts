@@ -1,4 +1,5 @@
-/** Checkpoints that fail. */
+/** Checkpoints that fail, or whose files other programs remove. */
+import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, expect, onTestFinished, test, vi } from 'vitest'
 import { DurlogError } from '../../src/errors.js'
@@ -34,3 +35,25 @@ test.each(['ERR_DURLOG_SYNC_FAILED', 'ERR_DURLOG_LATCHED'] as const)(
     expect(again.changes).toEqual([])
   },
 )
+
+test('a checkpoint keeps the records after its position if another program removes the cursor of the main log', async () => {
+  const dir = join(scratchDir(), 'streams')
+  const later: Promise<unknown>[] = []
+  const append = (count: number): Promise<unknown>[] =>
+    Array.from({ length: count }, () => streams.stream('s').append('x'.repeat(10_000)))
+  const onStep = (step: string): void => {
+    if (step !== 'catalog' || later.length > 0) return
+    rmSync(join(dir, 'log', 'durlog-streams.cursor'))
+    later.push(...append(300))
+  }
+  const options = { checkpointMs: 3_600_000, durability: 'memory' } as const
+  const streams = await openStore(dir, options, { logSegmentBytes: 1 << 20, onStep })
+  onTestFinished(() => streams.close(false))
+  await Promise.all(append(300))
+  expect(await codeOf(streams.checkpoint())).toBe('ERR_DURLOG_NOT_FOUND')
+  await Promise.all(later)
+  await streams.close(false)
+  const again = await openStore(dir, options, {})
+  onTestFinished(() => again.close())
+  expect(await again.stream('s').info()).toMatchObject({ nextSeq: 600 })
+})
