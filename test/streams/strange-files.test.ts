@@ -17,6 +17,8 @@ import { accessOf } from '../../src/streams/access.js'
 import { Body } from '../../src/streams/body.js'
 import type { Streams } from '../../src/streams/index.js'
 import { isExclusive } from '../../src/streams/processes/address.js'
+import { Connection } from '../../src/streams/processes/connection.js'
+import { FrameMaker } from '../../src/streams/processes/frames.js'
 import { codeOf, scratchDir } from '../fixtures/scratch.js'
 import { all, scratchStreams, values } from '../fixtures/streams.js'
 
@@ -166,3 +168,13 @@ test.each(['json', 'bytes'] as const)(
     expect(readdirSync(join(dir, 'changed'))).toHaveLength(1)
   },
 )
+
+test('a process that finds no name in the file `owner/pipe` (Windows: the owner is writing it) does not connect', async () => {
+  const dir = scratchDir()
+  mkdirSync(join(dir, 'owner'))
+  writeFileSync(join(dir, 'owner', 'pipe'), '')
+  const platform = Object.getOwnPropertyDescriptor(process, 'platform') as PropertyDescriptor
+  onTestFinished(() => void Object.defineProperty(process, 'platform', platform))
+  Object.defineProperty(process, 'platform', { value: 'win32' })
+  expect(await Connection.dial(dir, new FrameMaker())).toBeUndefined()
+})

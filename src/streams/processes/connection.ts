@@ -43,6 +43,8 @@ export class Connection {
       if (NO_FOLDER.includes((error as NodeJS.ErrnoException).code ?? '')) return undefined
       throw ofFileSystem(error)
     }
+    // Windows: the owner has created the file with the name of its pipe and has not written the name yet.
+    if (address.path === '') return undefined
     const socket = connect(address.path)
     try {
       await new Promise<void>((resolve, reject) => socket.once('connect', resolve).once('error', reject))
