@@ -42,7 +42,7 @@ const TESTS = [
   {
     on: isWindows,
     file: 'test/live.test.ts',
-    test: /one writer to the next|without a page|whose page is cut|loses the page/,
+    test: /another writer opens the log|without a page|whose page is cut|loses the page/,
     reason: 'the test removes or cuts the page under the processes that map it, which Windows refuses',
   },
   {
