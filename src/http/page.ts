@@ -27,7 +27,7 @@ const SCRIPT = `
 const $ = (id) => document.getElementById(id)
 const MAX_ROWS = 500
 const enc = encodeURIComponent
-let token = '', current, stop, paused = false, held = [], marks = []
+let token = '', current, stop, paused = false, held = [], marks = [], listed, listFails = false
 const ask = async (path, init = {}) => {
   const headers = token ? { authorization: 'Bearer ' + token } : {}
   const answer = await fetch(path, { ...init, headers, cache: 'no-store' }).catch(() => {
@@ -44,13 +44,21 @@ const ask = async (path, init = {}) => {
 const show = (error) => { $('error').textContent = error ? String(error.message || error) : '' }
 const amount = (count, unit) => count + ' ' + unit + (count === 1 ? '' : 's')
 const seqOf = (offset) => Number(offset.split('_').pop())
+const buttons = () => [...$('streams').querySelectorAll('button')]
 const list = async () => {
   try {
     const answer = await ask('__ds/streams?limit=200&prefix=' + encodeURIComponent($('prefix').value))
-    const { streams, more } = await answer.json()
+    const text = await answer.text()
+    if (listFails) show()
+    listFails = false
+    if (text === listed) return
+    listed = text
+    const { streams, more } = JSON.parse(text)
+    const focused = document.activeElement.dataset.name
     $('streams').replaceChildren(...streams.map((stream) => {
       const button = document.createElement('button')
       button.type = 'button'
+      button.dataset.name = stream.name
       button.append(stream.name, document.createElement('br'))
       const small = document.createElement('small')
       small.textContent = amount(stream.records, 'record') + (stream.closed ? ', closed' : '') + ' · ' + stream.contentType
@@ -61,12 +69,42 @@ const list = async () => {
       item.append(button)
       return item
     }))
+    if (focused !== undefined) buttons().find((button) => button.dataset.name === focused)?.focus({ preventScroll: true })
     $('count').textContent = streams.length === 0 ? 'no streams' : (more ? 'the first ' : '') + amount(streams.length, 'stream')
-    show()
   } catch (error) {
+    listFails = true
     if (error.status === 401 || error.status === 403) $('login').hidden = false
     show(error)
   }
+}
+// JSON is shown as it was sent: JSON.parse would change long numbers, and drop repeated names.
+const elementsOf = (json) => {
+  const elements = []
+  let depth = 0, start = 1
+  for (let at = 0; at < json.length; at++) {
+    const sign = json[at]
+    if (sign === '"') while (json[++at] !== '"') { if (json[at] === '\\\\') at++ }
+    else if (sign === '[' || sign === '{') depth++
+    else if (sign === ']' || sign === '}') depth--
+    const ends = depth === 0 || (depth === 1 && sign === ',')
+    if (!ends || at === start) continue
+    elements.push(json.slice(start, at))
+    start = at + 1
+  }
+  return elements
+}
+const indented = (json) => {
+  let depth = 0, text = '', last = ''
+  for (const token of json.match(/"(?:\\\\.|[^"\\\\])*"|[[\\]{},:]|[^\\s[\\]{},:"]+/g)) {
+    const closes = token === '}' || token === ']'
+    const isFirst = last === '{' || last === '['
+    if (closes) depth--
+    if (closes ? !isFirst : isFirst || last === ',') text += '\\n' + '  '.repeat(Math.min(depth, 50))
+    text += token === ':' ? ': ' : token
+    if (token === '{' || token === '[') depth++
+    last = token
+  }
+  return text
 }
 const row = (text, isJson, seq) => {
   const item = document.createElement('li')
@@ -79,7 +117,7 @@ const row = (text, isJson, seq) => {
     details.addEventListener('toggle', () => {
       if (!details.open || details.children.length > 1) return
       const pre = document.createElement('pre')
-      try { pre.textContent = JSON.stringify(JSON.parse(text), null, 2) } catch { pre.textContent = text }
+      pre.textContent = indented(text)
       details.append(pre)
     })
     item.append(details)
@@ -119,8 +157,8 @@ const open = async (name, offset) => {
   marks = []
   $('name').textContent = name
   $('records').replaceChildren()
-  for (const button of $('streams').querySelectorAll('button')) {
-    if (button.firstChild.textContent === name) button.setAttribute('aria-current', 'true')
+  for (const button of buttons()) {
+    if (button.dataset.name === name) button.setAttribute('aria-current', 'true')
     else button.removeAttribute('aria-current')
   }
   let pause = 250
@@ -133,7 +171,7 @@ const open = async (name, offset) => {
       const isJson = type.startsWith('application/json')
       const text = answer.status === 204 ? '' : isJson || type.startsWith('text/') ? await answer.text() : hex(await answer.arrayBuffer())
       if (ending.signal.aborted) return
-      const parts = text === '' ? [] : isJson ? JSON.parse(text).map((value) => JSON.stringify(value)) : [text]
+      const parts = text === '' ? [] : isJson ? elementsOf(text) : [text]
       const next = answer.headers.get('stream-next-offset')
       wait = answer.headers.get('stream-up-to-date') === 'true'
       add(parts, isJson, seqOf(next))
@@ -176,9 +214,15 @@ $('jump').addEventListener('submit', async (event) => {
   } catch (error) { show(error) }
 })
 $('search').addEventListener('submit', (event) => { event.preventDefault(); list() })
-$('login').addEventListener('submit', (event) => { event.preventDefault(); token = $('token').value; $('login').hidden = true; list() })
-const named = decodeURIComponent(location.hash.slice(1))
-if (named !== '') open(named, '-1')
+$('login').addEventListener('submit', (event) => { event.preventDefault(); token = $('token').value; $('login').hidden = true; list(); if (current !== undefined) open(current, '-1') })
+const openNamed = () => {
+  try {
+    const name = decodeURIComponent(location.hash.slice(1))
+    if (name !== '' && name !== current) open(name, '-1')
+  } catch { show('the address does not name a stream') }
+}
+addEventListener('hashchange', openNamed)
+openNamed()
 list()
 setInterval(() => { if (!document.hidden) list() }, 5000)
 `

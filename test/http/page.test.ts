@@ -101,3 +101,56 @@ test.skipIf(missingChromium !== '')(
     expect(page.errors).toEqual([])
   },
 )
+
+test.skipIf(missingChromium !== '')(
+  `the page shows JSON as it was stored, with long numbers and repeated names ${missingChromium}`,
+  async () => {
+    const { url } = await serve()
+    const stored = [
+      `{"id":12345678901234567890,"price":1.10,"a":1,"a":"],[\\"","more":[{}, []]}`,
+      `"${'x'.repeat(130)}"`,
+    ]
+    await fetch(`${url}/numbers`, {
+      method: 'PUT',
+      headers: { 'content-type': 'application/json' },
+      body: `[${stored}]`,
+    })
+    const page = await Page.open(`${url}/#numbers`)
+    const rows = "JSON.stringify([...document.querySelectorAll('#records li')].map((row) => row.textContent))"
+    await expect.poll(() => page.value(text('#state'))).toBe('live')
+    expect(JSON.parse(await page.value(rows))).toEqual([stored[0], `"${'x'.repeat(109)}…`])
+    expect(await page.value(`indented(${JSON.stringify(stored[0])})`)).toBe(
+      [
+        '{',
+        '  "id": 12345678901234567890,',
+        '  "price": 1.10,',
+        '  "a": 1,',
+        '  "a": "],[\\"",',
+        '  "more": [',
+        '    {},',
+        '    []',
+        '  ]',
+        '}',
+      ].join('\n'),
+    )
+  },
+)
+
+test.skipIf(missingChromium !== '')(
+  `a new list of the streams keeps the focus and the error of a stream ${missingChromium}`,
+  async () => {
+    const { url } = await serve()
+    const page = await Page.open(`${url}/#100%`)
+    await expect.poll(() => page.value(text('#error'))).toBe('the address does not name a stream')
+    await expect.poll(() => page.value(text('#count'))).toBe('34 streams')
+    await page.value("open('missing', '-1')")
+    await page.value("document.querySelector('[data-name=audio]').focus()")
+    await fetch(`${url}/a-new-one`, { method: 'PUT' })
+    await page.value('list()')
+    expect(await page.value(text('#count'))).toBe('35 streams')
+    expect(await page.value('document.activeElement.dataset.name')).toBe('audio')
+    expect(await page.value(text('#error'))).toBe('404: the stream does not exist')
+    await page.value("location.hash = '#a-new-one'")
+    await expect.poll(() => page.value(text('#name'))).toBe('a-new-one')
+  },
+)
