@@ -7,6 +7,9 @@ import { pid } from 'node:process'
 const FOLDER = 'build/batches'
 /** A change to one source recompiles its whole batch, so batches are small. Small batches also compile in parallel. */
 const MOST_FILES = 8
+/** The core's tests are combined across folders: GoogleTest's header takes half of the time for a small batch. */
+const TESTS = 'test/core'
+const MOST_TEST_FILES = 24
 /** Sources that are not combined with others. */
 const SEPARATE = new Set([
   // In one file with the sources that it calls, gcc takes minutes to optimize it.
@@ -31,7 +34,12 @@ function writeBatch(sources) {
   return path
 }
 
-/** Combines `sources` ([{ source, flags }]) that are in the same folder and have the same flags. */
+/** The folder whose sources are combined. */
+function batchFolder(source) {
+  return source.startsWith(`${TESTS}/`) ? TESTS : dirname(source)
+}
+
+/** Combines `sources` ([{ source, flags }]) that are in the same folder, or are tests, and have the same flags. */
 export function inBatches(sources) {
   mkdirSync(FOLDER, { recursive: true })
   const groups = new Map()
@@ -41,13 +49,14 @@ export function inBatches(sources) {
       result.push(each)
       continue
     }
-    const key = `${dirname(each.source)} ${each.flags.join(' ')}`
+    const key = `${batchFolder(each.source)} ${each.flags.join(' ')}`
     const group = groups.get(key) ?? []
     groups.set(key, group)
     group.push(each)
   }
   for (const group of groups.values()) {
-    const size = Math.ceil(group.length / Math.ceil(group.length / MOST_FILES))
+    const most = batchFolder(group[0].source) === TESTS ? MOST_TEST_FILES : MOST_FILES
+    const size = Math.ceil(group.length / Math.ceil(group.length / most))
     for (let first = 0; first < group.length; first += size) {
       const batch = group.slice(first, first + size)
       const paths = batch.map(({ source }) => source)

@@ -15,18 +15,18 @@
 namespace durlog {
 namespace {
 
-constexpr uint64_t kSegmentBytes = 64 << 10;
+constexpr uint64_t kReadSegmentBytes = 64 << 10;
 
 class LogReaderTest : public testing::Test {
  protected:
   static SegmentHeader HeaderWithSalt(uint64_t salt) {
     SegmentHeader header;
     header.salt = salt;
-    header.segment_bytes = kSegmentBytes;
+    header.segment_bytes = kReadSegmentBytes;
     return header;
   }
   static MemoryBytes EmptySegment(const SegmentHeader& header) {
-    MemoryBytes image(kSegmentBytes, 0);
+    MemoryBytes image(kReadSegmentBytes, 0);
     EncodeSegmentHeader(header, image.data());
     return image;
   }
@@ -219,7 +219,7 @@ TEST_F(LogReaderTest, AReaderThatLacksOneRecordReadsLittleMore) {
   ASSERT_TRUE(reader.ok()) << reader.status().message();
   size_t read = 0;
   disk_.after_read = [&read](size_t bytes) { read += bytes; };
-  std::vector<uint8_t> buffer(kSegmentBytes);
+  std::vector<uint8_t> buffer(kReadSegmentBytes);
   std::vector<ReadEntry> entries(64);
   const auto next = [&](uint64_t seq, size_t payload_bytes) {
     at = PutRecord(&image, at, header, seq, std::string(payload_bytes, 'r'));

@@ -13,7 +13,7 @@ namespace durlog {
 namespace {
 
 // crc32c of the uuid 00 01 .. 0f and the salt 0x1122334455667788, worked out by hand.
-constexpr uint32_t kSeed = 0xed97321e;
+constexpr uint32_t kCodecSeed = 0xed97321e;
 using Frame = std::vector<uint8_t>;
 
 FrameFields Fields(FrameState state, uint32_t length, uint64_t seq, uint32_t unsynced = 0) {
@@ -25,7 +25,7 @@ FrameFields Fields(FrameState state, uint32_t length, uint64_t seq, uint32_t uns
   return fields;
 }
 
-Frame Encode(const FrameFields& fields, const std::string& payload, uint32_t seed = kSeed) {
+Frame Encode(const FrameFields& fields, const std::string& payload, uint32_t seed = kCodecSeed) {
   Frame frame(static_cast<size_t>(FrameBytes(payload.size())), 0);
   const Bytes bytes{reinterpret_cast<const uint8_t*>(payload.data()), payload.size()};
   // Not EncodeFrame(): a frame's length may be a lie.
@@ -35,7 +35,7 @@ Frame Encode(const FrameFields& fields, const std::string& payload, uint32_t see
   return frame;
 }
 
-DecodeStatus Decode(const Frame& frame, uint64_t room, uint32_t seed = kSeed) {
+DecodeStatus Decode(const Frame& frame, uint64_t room, uint32_t seed = kCodecSeed) {
   DecodedFrame decoded;
   return DecodeFrame(frame.data(), frame.size(), room, seed, &decoded);
 }
@@ -48,7 +48,7 @@ Frame Forge(uint32_t word, uint64_t seq, uint32_t unsynced, size_t covered, size
   Store32(frame.data(), word);
   Store64(frame.data() + kFrameSeqOffset, seq);
   Store32(frame.data() + kFrameUnsyncedOffset, unsynced);
-  const uint32_t crc = Crc32c(kSeed, frame.data(), kFrameHeaderBytes + covered);
+  const uint32_t crc = Crc32c(kCodecSeed, frame.data(), kFrameHeaderBytes + covered);
   Store32(frame.data() + kFrameCrcOffset, crc);
   return frame;
 }
@@ -91,15 +91,15 @@ TEST(RecordTest, PaddingIsCheckedByItsHeaderAlone) {
 
 TEST(RecordTest, AVoidIsCheckedByItsHeaderAloneAndHasRoomForItsSeqs) {
   Frame frame(static_cast<size_t>(FrameBytes(72)), 0xee);
-  EncodeVoid(5, 3, 72, kSeed, frame.data());
+  EncodeVoid(5, 3, 72, kCodecSeed, frame.data());
   DecodedFrame decoded;
-  ASSERT_EQ(DecodeFrame(frame.data(), frame.size(), frame.size(), kSeed, &decoded),
+  ASSERT_EQ(DecodeFrame(frame.data(), frame.size(), frame.size(), kCodecSeed, &decoded),
             DecodeStatus::kWhole);
   EXPECT_EQ(decoded.fields.seqs(), 3u);
   EXPECT_EQ(decoded.fields.synced_end(), 0u);
-  EncodeVoid(5, 4, 72, kSeed, frame.data());
+  EncodeVoid(5, 4, 72, kCodecSeed, frame.data());
   EXPECT_EQ(Decode(frame), DecodeStatus::kBadLength);
-  EncodeVoid(5, 0, 0, kSeed, frame.data());
+  EncodeVoid(5, 0, 0, kCodecSeed, frame.data());
   EXPECT_EQ(Decode(frame), DecodeStatus::kWhole);
   EXPECT_EQ(PeekFrame(frame.data()).seqs(), 0u);
 }
@@ -109,7 +109,7 @@ TEST(RecordTest, WhatWasEncodedIsDecoded) {
   fields.time_ms = 123456;
   const Frame frame = Encode(fields, "hello");
   DecodedFrame decoded;
-  ASSERT_EQ(DecodeFrame(frame.data(), frame.size(), frame.size(), kSeed, &decoded),
+  ASSERT_EQ(DecodeFrame(frame.data(), frame.size(), frame.size(), kCodecSeed, &decoded),
             DecodeStatus::kWhole);
   EXPECT_EQ(decoded.fields.state, FrameState::kCommitted);
   EXPECT_FALSE(decoded.fields.batch_continues);
@@ -138,13 +138,13 @@ TEST(RecordTest, AlignmentBytesAreNotChecked) {
 }
 
 TEST(RecordTest, RecordOfAnotherSaltIsRefused) {
-  const Frame stale = Encode(Fields(FrameState::kCommitted, 4, 5), "gone", kSeed ^ 1);
+  const Frame stale = Encode(Fields(FrameState::kCommitted, 4, 5), "gone", kCodecSeed ^ 1);
   EXPECT_EQ(Decode(stale), DecodeStatus::kBadCrc);
 }
 
 TEST(RecordTest, ZerosAreNeverARecord) {
   const Frame zeros(4096, 0);
-  for (const uint32_t seed : {0u, 1u, kSeed, UINT32_MAX}) {
+  for (const uint32_t seed : {0u, 1u, kCodecSeed, UINT32_MAX}) {
     EXPECT_EQ(Decode(zeros, 4096, seed), DecodeStatus::kFree);
   }
 }
@@ -202,7 +202,8 @@ TEST(RecordTest, HighestSeqIsDecoded) {
   const uint32_t word = Word(FrameState::kCommitted, 8);
   const Frame frame = Forge(word, UINT64_MAX, UINT32_MAX, 8, 32);
   DecodedFrame decoded;
-  ASSERT_EQ(DecodeFrame(frame.data(), frame.size(), 32, kSeed, &decoded), DecodeStatus::kWhole);
+  ASSERT_EQ(DecodeFrame(frame.data(), frame.size(), 32, kCodecSeed, &decoded),
+            DecodeStatus::kWhole);
   EXPECT_EQ(decoded.fields.synced_end(), UINT64_MAX - UINT32_MAX);
 }
 
@@ -210,7 +211,7 @@ TEST(RecordTest, NoRecordWithoutRoomForAHeader) {
   const Frame frame(kFrameHeaderBytes, 0xff);
   for (uint64_t room = 0; room < kFrameHeaderBytes; ++room) {
     DecodedFrame decoded;
-    EXPECT_EQ(DecodeFrame(frame.data(), static_cast<size_t>(room), room, kSeed, &decoded),
+    EXPECT_EQ(DecodeFrame(frame.data(), static_cast<size_t>(room), room, kCodecSeed, &decoded),
               DecodeStatus::kFree);
   }
 }
@@ -220,7 +221,7 @@ TEST(RecordTest, TruncatedFrameAsksForMore) {
   for (size_t bytes = 0; bytes < whole.size(); ++bytes) {
     const Frame cut(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(bytes));
     DecodedFrame decoded;
-    EXPECT_EQ(DecodeFrame(cut.data(), cut.size(), whole.size(), kSeed, &decoded),
+    EXPECT_EQ(DecodeFrame(cut.data(), cut.size(), whole.size(), kCodecSeed, &decoded),
               DecodeStatus::kShort)
         << bytes;
   }

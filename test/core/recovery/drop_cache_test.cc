@@ -9,8 +9,8 @@
 namespace durlog {
 namespace {
 
-constexpr uint64_t kMiB = 1u << 20;
-constexpr uint64_t kFileBytes = 8 * kMiB;
+constexpr uint64_t kOneMiB = 1u << 20;
+constexpr uint64_t kTailBytes = 8 * kOneMiB;
 
 class DropCacheTest : public PlatformTest {
  protected:
@@ -18,19 +18,19 @@ class DropCacheTest : public PlatformTest {
   // only, then blocks that were never written. Null where the system does not tell what it caches.
   std::unique_ptr<File> MakeTail() {
     std::unique_ptr<File> file = MakeFile("tail");
-    if (!file->Allocate(0, kFileBytes).ok()) return nullptr;
-    const std::string records(static_cast<size_t>(kMiB), 'x');
+    if (!file->Allocate(0, kTailBytes).ok()) return nullptr;
+    const std::string records(static_cast<size_t>(kOneMiB), 'x');
     // They end where a chunk of the map does, which is at any page.
-    const std::string zeros(static_cast<size_t>(4 * kMiB + 4096), '\0');
+    const std::string zeros(static_cast<size_t>(4 * kOneMiB + 4096), '\0');
     EXPECT_TRUE(file->WriteAt(0, records.data(), records.size()).ok());
-    EXPECT_TRUE(file->WriteAt(kMiB, zeros.data(), zeros.size()).ok());
-    const std::optional<CacheUse> use = file->CacheUseOf(0, kFileBytes);
-    return use && use->dirty_bytes > 2 * kMiB ? std::move(file) : nullptr;
+    EXPECT_TRUE(file->WriteAt(kOneMiB, zeros.data(), zeros.size()).ok());
+    const std::optional<CacheUse> use = file->CacheUseOf(0, kTailBytes);
+    return use && use->dirty_bytes > 2 * kOneMiB ? std::move(file) : nullptr;
   }
   static std::string Content(File& file) {
-    std::string content(static_cast<size_t>(kFileBytes), '?');
+    std::string content(static_cast<size_t>(kTailBytes), '?');
     const Result<size_t> read = file.ReadAt(0, content.data(), content.size());
-    EXPECT_TRUE(read.ok() && *read == kFileBytes);
+    EXPECT_TRUE(read.ok() && *read == kTailBytes);
     return content;
   }
 };
@@ -43,7 +43,7 @@ TEST_F(DropCacheTest, ZerosThatOnlyTheCacheHoldsAreNotWritten) {
   const std::string before = Content(*file);
   ASSERT_TRUE(DiscardDirtyZeros(*file).ok());
   ASSERT_TRUE(DropCache(*file).ok());
-  const Result<uint64_t> data = file->NextData(kMiB);
+  const Result<uint64_t> data = file->NextData(kOneMiB);
   ASSERT_TRUE(data.ok());
   EXPECT_EQ(*data, UINT64_MAX) << "the zeros have become data";
   EXPECT_EQ(Content(*file), before);
@@ -52,7 +52,7 @@ TEST_F(DropCacheTest, ZerosThatOnlyTheCacheHoldsAreNotWritten) {
 TEST_F(DropCacheTest, BytesAfterTheZerosStay) {
   std::unique_ptr<File> file = MakeTail();
   if (!file) GTEST_SKIP() << kNotTold;
-  ASSERT_TRUE(file->WriteAt(kFileBytes - 8, "evidence", 8).ok());
+  ASSERT_TRUE(file->WriteAt(kTailBytes - 8, "evidence", 8).ok());
   const std::string before = Content(*file);
   ASSERT_TRUE(DiscardDirtyZeros(*file).ok());
   EXPECT_EQ(Content(*file), before);
@@ -64,7 +64,7 @@ TEST_F(DropCacheTest, TheCacheIsEmptyIfItReportsSo) {
   const Result<bool> from_device = DropCache(*file);
   ASSERT_TRUE(from_device.ok());
   if (*from_device) {
-    EXPECT_EQ(file->CacheUseOf(4 * kMiB, 4 * kMiB)->cached_bytes, 0u);
+    EXPECT_EQ(file->CacheUseOf(4 * kOneMiB, 4 * kOneMiB)->cached_bytes, 0u);
   }
 }
 

@@ -24,7 +24,7 @@ class NoListener final : public LogListener {
   void OnRotated(uint64_t) override {}
 };
 
-std::string PayloadOf(uint64_t seq) { return "payload number " + std::to_string(seq * seq); }
+std::string SquarePayload(uint64_t seq) { return "payload number " + std::to_string(seq * seq); }
 
 class EveryByteTest : public testing::Test {
  protected:
@@ -40,7 +40,7 @@ class EveryByteTest : public testing::Test {
     (*log)->Attach(&executor_, &listener_);
     uint64_t last_first_seq = 0;
     while (last_first_seq == 0 || (*log)->next_seq() < last_first_seq + 12) {
-      const std::string payload = PayloadOf((*log)->next_seq());
+      const std::string payload = SquarePayload((*log)->next_seq());
       const Bytes bytes{reinterpret_cast<const uint8_t*>(payload.data()), payload.size()};
       const bool synced = last_first_seq == 0 || (*log)->next_seq() < last_first_seq + 6;
       ASSERT_TRUE((*log)->AppendSync(bytes, synced ? Level::kSync : Level::kMemory).ok());
@@ -85,7 +85,7 @@ class EveryByteTest : public testing::Test {
       if (!batch.ok() || batch->count == 0) break;
       for (size_t i = 0; i < batch->count; ++i, ++seq) {
         const uint8_t* const at = buffer.data() + entries[i].offset;
-        EXPECT_EQ(std::string(at, at + entries[i].length), PayloadOf(seq));
+        EXPECT_EQ(std::string(at, at + entries[i].length), SquarePayload(seq));
       }
     }
     EXPECT_EQ(seq, (*log)->next_seq());

@@ -11,7 +11,7 @@
 namespace durlog {
 namespace {
 
-constexpr uint64_t kSegmentBytes = 64 << 10;
+constexpr uint64_t kPlannedSegmentBytes = 64 << 10;
 
 // A log of small segments on files in memory.
 class PlanFolderTest : public testing::Test {
@@ -39,7 +39,7 @@ class PlanFolderTest : public testing::Test {
     EXPECT_TRUE(outside.ok()) << outside.status().message();
     EXPECT_EQ(outside->plan.before, job->plan()->before);
     EXPECT_EQ(outside->plan.seal, job->plan()->seal);
-    EXPECT_EQ(outside->segment_bytes, kSegmentBytes);
+    EXPECT_EQ(outside->segment_bytes, kPlannedSegmentBytes);
     return job->plan().value();
   }
   void TrimTo(uint64_t seq) {
@@ -58,12 +58,12 @@ class PlanFolderTest : public testing::Test {
 
 TEST_F(PlanFolderTest, BytesAreThoseOfTheFilesAndOfWhatComesNext) {
   AppendUntilRotated(6, Log::kClockTime);
-  policy_.max_bytes = 5 * kSegmentBytes;
+  policy_.max_bytes = 5 * kPlannedSegmentBytes;
   const RetentionPlan plan = Planned();
   // Two that come next, the one that is appended to, and two sealed ones.
   EXPECT_EQ(plan.segments, 4u);
   EXPECT_EQ(plan.before, listener_.rotated[3]);
-  EXPECT_EQ(plan.bytes, 4 * kSegmentBytes);
+  EXPECT_EQ(plan.bytes, 4 * kPlannedSegmentBytes);
   TrimTo(plan.before);
   EXPECT_EQ(Planned().segments, 0u);
 }

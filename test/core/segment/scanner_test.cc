@@ -13,7 +13,7 @@ namespace durlog {
 namespace {
 
 constexpr uint32_t kSeed = 0x5eed;
-constexpr uint64_t kSegmentBytes = 1u << 20;
+constexpr uint64_t kStatedBytes = 1u << 20;
 
 // Frames one after the other, behind a header that the scanner never looks at.
 class ScannerTest : public testing::Test {
@@ -47,7 +47,7 @@ class ScannerTest : public testing::Test {
   void PutZeros(size_t count) { bytes_->resize(bytes_->size() + count, 0); }
 
   SegmentScan Scan(uint64_t first_seq = 0, bool recycled = false,
-                   uint64_t segment_bytes = kSegmentBytes) {
+                   uint64_t segment_bytes = kStatedBytes) {
     Result<SegmentScan> scan =
         ScanSegment(file_, ScanContext{first_seq, kSeed, segment_bytes, recycled});
     EXPECT_TRUE(scan.ok());
@@ -302,16 +302,16 @@ TEST_F(ScannerTest, TheHighestSeqsDoNotOverflow) {
 
 // Every eighth byte claims a record that reaches to the segment's end.
 TEST_F(ScannerTest, ManyLookAlikesAreScannedQuickly) {
-  constexpr uint64_t kBytes = 16u << 20;
-  bytes_->resize(kBytes, 0);
+  constexpr uint64_t kWrittenBytes = 16u << 20;
+  bytes_->resize(kWrittenBytes, 0);
   // As a word, a committed record of 8 MiB; as a seq, just above `first_seq`; as both, all over.
   const uint32_t word = (2u << kStateShift) | (8u << 20);
   const uint64_t first_seq = word - 1000;
-  for (size_t at = kSegmentHeaderBytes; at + 8 <= kBytes; at += 8) {
+  for (size_t at = kSegmentHeaderBytes; at + 8 <= kWrittenBytes; at += 8) {
     Store64(bytes_->data() + at, word);
   }
   const auto began = std::chrono::steady_clock::now();
-  const SegmentScan scan = Scan(first_seq, false, kBytes);
+  const SegmentScan scan = Scan(first_seq, false, kWrittenBytes);
   const auto took = std::chrono::steady_clock::now() - began;
   EXPECT_TRUE(scan.damaged);
   // None of them claims that what is missing had been synced: no reason to call it a loss.

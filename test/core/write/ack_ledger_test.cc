@@ -24,7 +24,7 @@ struct Step {
 
 using Ends = std::array<uint64_t, kLevelCount>;
 
-struct Case {
+struct LedgerCase {
   const char* name;
   std::vector<Step> steps;
   Ends reached;  // at memory, async, sync and full
@@ -36,7 +36,7 @@ Step Reach(Level level, uint64_t end) { return Step{Call::kReach, level, end}; }
 Step Withdraw(uint64_t end) { return Step{Call::kWithdraw, kMemory, end}; }
 Step Reset(uint64_t end) { return Step{Call::kReset, kMemory, end}; }
 
-const Case kCases[] = {
+const LedgerCase kLedgerCases[] = {
     {"NothingIsDueAtFirst", {}, {0, 0, 0, 0}, std::nullopt},
     {"WhatIsWantedIsDue", {Want(kAsync, 1)}, {0, 0, 0, 0}, kAsync},
     {"TheHighestLevelIsDue", {Want(kFull, 2), Want(kMemory, 9)}, {0, 0, 0, 0}, kFull},
@@ -69,7 +69,7 @@ const Case kCases[] = {
      std::nullopt},
 };
 
-class AckLedgerTest : public testing::TestWithParam<Case> {};
+class AckLedgerTest : public testing::TestWithParam<LedgerCase> {};
 
 TEST_P(AckLedgerTest, DecidesWhatIsAcknowledged) {
   AckLedger acks;
@@ -87,7 +87,7 @@ TEST_P(AckLedgerTest, DecidesWhatIsAcknowledged) {
   EXPECT_EQ(acks.DueLevel(), GetParam().due);
 }
 
-INSTANTIATE_TEST_SUITE_P(All, AckLedgerTest, testing::ValuesIn(kCases),
+INSTANTIATE_TEST_SUITE_P(All, AckLedgerTest, testing::ValuesIn(kLedgerCases),
                          [](const auto& test) { return test.param.name; });
 
 }  // namespace
