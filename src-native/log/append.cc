@@ -46,8 +46,10 @@ bool Log::HasRoom() const {
          !(point_.TooMuchUnsynced() || (point_.maps() && chain_.is_making_spare()));
 }
 
-// After success, the append point is ready for `frame_bytes` of frames with this time.
-Status Log::MakeRoom(uint64_t frame_bytes, uint64_t time_ms) {
+// After success, the append point is ready for `frame_bytes` of frames with this time, which take
+// `seqs` seqs.
+Status Log::MakeRoom(uint64_t frame_bytes, uint64_t time_ms, uint64_t seqs) {
+  if (!HasSeqs(seqs, next_seq())) return SeqsUsedUp();
   if (ExceedsPending(frame_bytes)) {
     refused_bytes_ = frame_bytes;
     return Status::Error(Code::kBackpressure, std::to_string(pending_bytes()) +
@@ -84,7 +86,7 @@ DURLOG_INLINE_CALLS Result<uint64_t> Log::Append(Bytes payload, Level level, uin
       !commits_.running() && !point_.has_staged()) {
     DURLOG_RETURN_IF_ERROR(commits_.EnterMap());
   }
-  DURLOG_RETURN_IF_ERROR(MakeRoom(frame_bytes, time_ms));
+  DURLOG_RETURN_IF_ERROR(MakeRoom(frame_bytes, time_ms, 1));
   const uint64_t seq = next_seq();
   Status stored = point_.Store(NextFields(payload.size), payload);
   if (!stored.ok()) return commits_.FailStore(std::move(stored));
@@ -114,7 +116,7 @@ Result<uint64_t> Log::AppendBatch(const Bytes* payloads, size_t count, Level lev
                                   uint64_t time_ms, uint64_t expected_seq) {
   DURLOG_ASSIGN_OR_RETURN(const uint64_t frame_bytes, CheckBatch(payloads, count));
   if (expected_seq != kAnySeq) DURLOG_RETURN_IF_ERROR(CheckExpectedSeq(expected_seq, next_seq()));
-  DURLOG_RETURN_IF_ERROR(MakeRoom(frame_bytes, time_ms));
+  DURLOG_RETURN_IF_ERROR(MakeRoom(frame_bytes, time_ms, count));
   const uint64_t first_seq = next_seq();
   Status stored = point_.StoreBatch(NextFields(payloads[0].size), payloads, count, frame_bytes);
   if (!stored.ok()) return commits_.FailStore(std::move(stored));
@@ -172,7 +174,7 @@ Result<uint64_t> Log::AppendVoid(uint64_t seqs, uint64_t time_ms) {
                          "a record, at most 1024 at a time");
   }
   const uint64_t frame_bytes = seqs * kMinRecordFrameBytes;
-  DURLOG_RETURN_IF_ERROR(MakeRoom(frame_bytes, time_ms));
+  DURLOG_RETURN_IF_ERROR(MakeRoom(frame_bytes, time_ms, seqs));
   const uint64_t seq = next_seq();
   FrameFields fields = NextFields(static_cast<size_t>(frame_bytes) - kFrameHeaderBytes);
   fields.state = FrameState::kVoid;

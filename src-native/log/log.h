@@ -132,7 +132,7 @@ class Log final : public LogWriter {
   Result<uint64_t> CheckBatch(const Bytes* payloads, size_t count) const;
   void CommitEagerly();
   bool ExceedsPending(uint64_t frame_bytes) const;
-  Status MakeRoom(uint64_t frame_bytes, uint64_t time_ms);
+  Status MakeRoom(uint64_t frame_bytes, uint64_t time_ms, uint64_t seqs);
   FrameFields NextFields(size_t payload_bytes);
   void NoteAppended(uint64_t frame_bytes, uint64_t records, Level level);
   Result<uint64_t> AppendVoid(uint64_t seqs, uint64_t time_ms);

@@ -78,10 +78,7 @@ Result<SharedLog::Place> SharedLog::Reserve(uint64_t frame_bytes, uint64_t seqs,
   for (;;) {
     DURLOG_RETURN_IF_ERROR(CatchUp());
     if (expected_seq != kAnySeq) DURLOG_RETURN_IF_ERROR(CheckExpectedSeq(expected_seq, point.seq));
-    if (point.seq + seqs > kMaxSeq) {
-      return Status::Error(Code::kOutOfRange,
-                           "the log has no seqs left: write to a new log in another folder");
-    }
+    if (!HasSeqs(seqs, point.seq)) return SeqsUsedUp();
     if (append_->stop().kind == StepKind::kEnd) {
       DURLOG_RETURN_IF_ERROR(MakeNext());
       continue;

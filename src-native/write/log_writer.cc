@@ -39,6 +39,11 @@ Result<uint64_t> BatchBytes(const Bytes* payloads, size_t count, const LogOption
   return frame_bytes;
 }
 
+Status SeqsUsedUp() {
+  return Status::Error(Code::kOutOfRange,
+                       "the log has no seqs left: write to a new log in another folder");
+}
+
 Status CheckExpectedSeq(uint64_t expected_seq, uint64_t next_seq) {
   if (expected_seq == next_seq) return Status::Ok();
   return Status::Error(Code::kSeqConflict, "the next record gets seq " + std::to_string(next_seq) +

@@ -8,6 +8,7 @@
 #include "base/bytes.h"
 #include "base/executor.h"
 #include "base/status.h"
+#include "record/record_format.h"
 #include "record/segment_header.h"
 #include "recovery/report.h"
 #include "write/log_listener.h"
@@ -49,6 +50,9 @@ Status CheckRecord(Bytes payload, const LogOptions& options);
 // Returns the size of the batch's frames. kRecordEmpty, kRecordTooLarge, kInvalidArgument if the
 // batch has no record, kBatchTooLarge.
 Result<uint64_t> BatchBytes(const Bytes* payloads, size_t count, const LogOptions& options);
+// Whether `seqs` seqs are left in a log whose next seq is `next_seq`, at most kMaxSeq.
+inline bool HasSeqs(uint64_t seqs, uint64_t next_seq) { return seqs <= kMaxSeq - next_seq; }
+Status SeqsUsedUp();
 // kSeqConflict unless `next_seq` is the seq that an append expects.
 Status CheckExpectedSeq(uint64_t expected_seq, uint64_t next_seq);
 // Converts a failure to the error with which a log latches, which always has the code kSyncFailed.

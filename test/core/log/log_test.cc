@@ -84,6 +84,26 @@ TEST_P(LogTest, ALogThatIsRestoredHasTheUuidAndTheFirstSeqItWasGiven) {
   Close(std::move(log));
 }
 
+TEST_P(LogTest, TheLastSeqIsAppendedAndNoneAfterIt) {
+  LogOptions options = Options();
+  options.restored.uuid = LogUuid{1, 2, 3};
+  options.restored.first_seq = kMaxSeq - 3;
+  std::unique_ptr<Log> log = Open(options);
+  ASSERT_TRUE(log->AppendSync(AsBytes("first"), Level::kSync).ok());
+  const Bytes records[] = {AsBytes("a"), AsBytes("b"), AsBytes("c")};
+  EXPECT_EQ(log->AppendBatch(records, 3, Level::kSync).status().code(), Code::kOutOfRange);
+  EXPECT_EQ(*log->AppendBatch(records, 2, Level::kSync), kMaxSeq - 2);
+  EXPECT_EQ(log->Append(records[0], Level::kMemory).status().code(), Code::kOutOfRange);
+  EXPECT_EQ(log->Write(records[0]).status().code(), Code::kOutOfRange);
+  EXPECT_EQ(log->WriteVoid(1, 0).status().code(), Code::kOutOfRange);
+  Settle(*log);
+  Close(std::move(log));
+  log = Open(Options());
+  EXPECT_EQ(log->next_seq(), kMaxSeq);
+  EXPECT_EQ(log->Append(records[0], Level::kSync).status().code(), Code::kOutOfRange);
+  Close(std::move(log));
+}
+
 TEST_P(LogTest, ALevelCoversAllEarlierRecords) {
   std::unique_ptr<Log> log = Open(Options());
   AppendMany(*log, 30, Level::kMemory);
