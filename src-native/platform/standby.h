@@ -4,9 +4,8 @@
 #include <atomic>
 #include <chrono>
 #include <mutex>
-#include <optional>
 
-#include "platform/thread.h"
+#include "base/yield.h"
 
 namespace durlog {
 
@@ -14,15 +13,15 @@ namespace durlog {
 // write. So if work follows work, a worker spins for a moment instead of sleeping. At most one
 // worker is on standby. It leaves after kMaxStay, because other work of its pool may wait for it.
 //
-// A thread that spins is scheduled late if other threads need its processor. If the worker was
-// ready but not running for too much of its stay, or if the system does not report this time,
-// Enter() fails for kPause.
+// A thread that spins is scheduled late after its next wait for the device if other threads need
+// its processor. So the worker yields the processor first. If that takes longer than kLate, another
+// thread has run; then the worker does not wait, and no worker enters for kPause.
 class Standby {
  public:
   using Clock = std::chrono::steady_clock;
-  using Delay = std::optional<std::chrono::nanoseconds>;
   static constexpr std::chrono::microseconds kWait{50};
   static constexpr std::chrono::milliseconds kMaxStay{1};
+  static constexpr std::chrono::microseconds kLate{10};
   static constexpr std::chrono::milliseconds kPause{100};
 
   class Work {
@@ -32,7 +31,7 @@ class Standby {
     virtual void RunOnStandby() = 0;
   };
 
-  explicit Standby(Delay (*thread_delay)() = ThreadDelay) : thread_delay_(thread_delay) {}
+  explicit Standby(void (*yield)() = YieldThread) : yield_(yield) {}
   Standby(const Standby&) = delete;
   Standby& operator=(const Standby&) = delete;
 
@@ -44,7 +43,7 @@ class Standby {
     return next_.compare_exchange_strong(expected, work, std::memory_order_acq_rel);
   }
 
-  // Called by a worker. If it returns true, an Offer() may succeed, and the worker calls Serve().
+  // Called by a worker. If it returns true, the worker calls Serve().
   bool Enter();
   // Runs what is offered, until nothing was offered for kWait or kMaxStay has passed.
   void Serve();
@@ -61,7 +60,7 @@ class Standby {
 
   Work* Await();
 
-  Delay (*const thread_delay_)();
+  void (*const yield_)();
   Nothing nothing_;
   std::atomic<Work*> next_{nullptr};  // null, what was offered, or &nothing_ while the worker waits
   std::atomic<bool> closed_{false};

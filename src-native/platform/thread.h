@@ -1,10 +1,8 @@
 // A thread. Unlike std::thread, it reports an error if the system cannot create one.
 #pragma once
 
-#include <chrono>
 #include <functional>
 #include <memory>
-#include <optional>
 
 #include "base/status.h"
 
@@ -17,9 +15,5 @@ class Thread {
   // Waits until `work` has returned.
   virtual ~Thread() = default;
 };
-
-// For how long the calling thread has been ready to run without a processor, since it began.
-// Nothing if the system does not report it.
-std::optional<std::chrono::nanoseconds> ThreadDelay();
 
 }  // namespace durlog

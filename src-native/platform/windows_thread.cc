@@ -39,6 +39,4 @@ Result<std::unique_ptr<Thread>> Thread::Start(std::function<void()> work) {
   return std::unique_ptr<Thread>(std::move(thread));
 }
 
-std::optional<std::chrono::nanoseconds> ThreadDelay() { return std::nullopt; }
-
 }  // namespace durlog

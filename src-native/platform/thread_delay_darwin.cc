@@ -1,7 +1,0 @@
-#include "platform/thread.h"
-
-namespace durlog {
-
-std::optional<std::chrono::nanoseconds> ThreadDelay() { return std::nullopt; }
-
-}  // namespace durlog
