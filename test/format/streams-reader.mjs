@@ -156,7 +156,8 @@ class Folder {
         first: [...older, disk][0][0],
         next: disk[1],
         producers: new Map(producers.map(([id, epoch, seq]) => [id, { epoch, seq }])),
-        own: storedRecords(this.#dir, name, options, [...older, disk]),
+        stored: () => storedRecords(this.#dir, name, options, [...older, disk]),
+        own: [],
       })
     }
     return commit
@@ -223,14 +224,26 @@ class Folder {
   /** Its records, and before them those of its source. */
   recordsOf(stream) {
     const { fork } = stream.options
-    if (fork === undefined || stream.first !== fork.seq) return stream.own
-    return [...this.recordsOf(this.streams.get(fork.stream)).filter(({ seq }) => seq < fork.seq), ...stream.own]
+    const own = [...stream.stored(), ...stream.own]
+    if (fork === undefined || stream.first !== fork.seq) return own
+    return [...this.recordsOf(this.streams.get(fork.stream)).filter(({ seq }) => seq < fork.seq), ...own]
   }
 }
 
 function newStream(options) {
   const next = options.fork?.seq ?? 0
-  return { options, ended: false, gone: false, writerSeq: undefined, first: next, next, producers: new Map(), own: [] }
+  const producers = new Map()
+  return {
+    options,
+    ended: false,
+    gone: false,
+    writerSeq: undefined,
+    first: next,
+    next,
+    producers,
+    stored: () => [],
+    own: [],
+  }
 }
 
 function copyOf(stream) {

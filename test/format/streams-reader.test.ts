@@ -4,8 +4,10 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { fileNameOf as ownFileNameOf } from '../../src/streams/file-name.js'
 import { openStreams, type Streams } from '../../src/streams/index.js'
-import { scratchDir } from '../fixtures/scratch.js'
+import { openStore } from '../../src/streams/open-store.js'
+import { codeOf, scratchDir } from '../fixtures/scratch.js'
 import { all } from '../fixtures/streams.js'
+import { Steps } from '../streams/checkpoint-steps.js'
 import { fileNameOf, readStreams } from './streams-reader.mjs'
 
 const NAMES = [
@@ -111,4 +113,30 @@ test('streams with retention have the same records in a reader that was written 
   const reopened: Streams<unknown> = await openStreams(dir, { exclusive: true })
   await expectTheSame(reopened, dir)
   await reopened.close()
+})
+
+test('after a crash at any step of a checkpoint, a reader that was written from the document finds what durlog finds', async () => {
+  let isStopped = true
+  let limit = 0
+  while (isStopped) {
+    const dir = join(scratchDir(), 'streams')
+    const steps = new Steps()
+    const options = { checkpointMs: 3_600_000, durability: 'memory' } as const
+    const streams = await openStore(dir, options, steps.hooks)
+    for (const name of ['kept', 'deleted', 'replaced']) await streams.stream(name).appendAll([1, 2, 3])
+    await streams.stream('fork').create({ fork: { stream: 'kept' } })
+    await streams.checkpoint()
+    for (const name of ['deleted', 'replaced', 'kept']) await streams.stream(name).delete()
+    await streams.stream('replaced').appendAll(['a', 'longer value'])
+    await streams.stream('fork').append(4)
+    steps.reset(++limit)
+    isStopped = (await codeOf(streams.checkpoint())) !== 'none'
+    await streams.close(false)
+    const copy = `${dir}-copy`
+    cpSync(dir, copy, { recursive: true })
+    const reopened = await openStore(dir, options, {})
+    await expectTheSame(reopened, copy)
+    await reopened.close()
+  }
+  expect(limit).toBeGreaterThan(5)
 })
