@@ -73,6 +73,11 @@ export class RestoreTarget {
     this.#isChosen = true
   }
 
+  /** Whether at least one record is restored. */
+  get hasRecords(): boolean {
+    return this.files.next > this.#mark.first
+  }
+
   /** Raises the generation of the restored log to `generation`, which is too low if the archive has got a new history. */
   async raiseGeneration(uuid: string, generation: number): Promise<void> {
     if (generation <= this.#mark.cuts) return

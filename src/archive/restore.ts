@@ -87,10 +87,12 @@ export class ArchiveRestore {
 
   /** Makes one attempt. Returns whether the restore is complete; waits before it returns false. */
   async #attempt(before: RestoreMark | undefined): Promise<boolean> {
-    const { signal, follow, pollMs, retryForMs } = this.#options
+    const { signal, to, follow, pollMs, retryForMs } = this.#options
     try {
       signal?.throwIfAborted()
       const chosen = await chooseArchive(this.#bucket, this.#options)
+      const { firstSeq } = chosen.manifest.entries[0] as PieceEntry
+      if (firstSeq >= to) throw tooEarlyError(firstSeq)
       const { files } = await this.#accept(chosen, before)
       await this.#readAll(files, chosen.manifest)
       if (!follow) {
@@ -107,7 +109,7 @@ export class ArchiveRestore {
       await this.#target?.files.undo()
       this.#last = undefined
       if (signal?.aborted === true) {
-        if (follow && this.#target !== undefined) return true
+        if (follow && this.#target?.hasRecords === true) return true
         throw signal.reason
       }
       if (!(error instanceof StoreFailure)) throw error
@@ -248,13 +250,16 @@ export class ArchiveRestore {
     if (next === log.nextSeq) return
     const segment = await new Segments(log.dir).find(next)
     if (segment !== undefined && segment.firstSeq < next) next = await endOfBatches(log.dir, segment.firstSeq, next)
-    if (next <= log.firstSeq)
-      throw new DurlogError(
-        'ERR_DURLOG_NOT_FOUND',
-        `the archive begins with record ${log.firstSeq}, and no whole batch is before the requested end of the restore: use a later end`,
-      )
+    if (next <= log.firstSeq) throw tooEarlyError(log.firstSeq)
     await log.truncateAfter(next - 1)
   }
+}
+
+function tooEarlyError(firstSeq: number): DurlogError {
+  return new DurlogError(
+    'ERR_DURLOG_NOT_FOUND',
+    `the archive begins with record ${firstSeq}, and no whole batch is before the requested end of the restore: use a later end`,
+  )
 }
 
 function indexOf({ entries }: Manifest, { firstSeq }: PieceFacts): number {

@@ -134,6 +134,37 @@ test('a replica follows the archive, and is continued and read', async () => {
   expect(await verify(dir)).toMatchObject({ state: 'clean' })
 })
 
+test('a replica that is ended before its first record is restored rejects with the reason of its signal', async () => {
+  const s3 = await store()
+  const log = await scratchLog(SMALL)
+  await append(log, 20)
+  await archiveAll(log, s3)
+  const dir = join(scratchDir(), 'replica')
+  const ending = new AbortController()
+  s3.fault = ({ method, key }) => {
+    if (method === 'GET' && /\/tail\/\d/.test(key)) ending.abort(new Error('ended'))
+    return undefined
+  }
+  await expect(restoreArchive(dir, { ...s3.access, follow: true, signal: ending.signal })).rejects.toThrow('ended')
+  expect(await restoreArchive(dir, s3.access)).toMatchObject({ nextSeq: 20 })
+})
+
+test('a restore that would end before the first archived record is refused, and leaves the folder empty', async () => {
+  const s3 = await store()
+  const log = await scratchLog(SMALL)
+  await append(log, 700)
+  await log.trimBefore(400)
+  await archiveAll(log, s3)
+  const dir = join(scratchDir(), 'restored')
+  for (const to of [0, 100, log.firstSeq])
+    expect(await codeOf(restoreArchive(dir, { ...s3.access, to }))).toBe('ERR_DURLOG_NOT_FOUND')
+  expect(readdirSync(dir)).toEqual([])
+  expect(await restoreArchive(dir, { ...s3.access, to: log.firstSeq + 1 })).toMatchObject({
+    firstSeq: log.firstSeq,
+    nextSeq: log.firstSeq + 1,
+  })
+})
+
 test('a replica continues with a new history that holds its records, and stops if its records were truncated', async () => {
   const s3 = await store()
   const log = await scratchLog(SMALL)
