@@ -80,16 +80,22 @@ export function factsOf(url: string, firstSeq: number, { size, metadata }: Store
 }
 
 /** Returns the piece that is the body of `object`, or is compressed in it. Throws ERR_DURLOG_CORRUPT if it cannot be decompressed. */
-export async function pieceIn(url: string, { body, metadata: { zstd } }: StoredObject): Promise<Buffer> {
-  if (zstd === undefined) return body
-  const length = Number(zstd)
-  if (!(length <= SEGMENT_BYTES_RANGE.max)) throw damaged(url)
+export async function pieceIn(url: string, object: StoredObject): Promise<Buffer> {
+  if (object.metadata['zstd'] === undefined) return object.body
+  const length = lengthOf(url, object)
   const { decompress } = await loadZstd()
-  const piece = await decompress(body, length).catch((cause: unknown) => {
+  const piece = await decompress(object.body, length).catch((cause: unknown) => {
     throw isCode(cause, 'ERR_DURLOG_UNSUPPORTED') ? cause : damaged(url, cause)
   })
   if (piece.length !== length) throw damaged(url)
   return Buffer.from(piece.buffer, piece.byteOffset, piece.length)
+}
+
+/** Returns the length of the piece that is compressed in an object. Throws ERR_DURLOG_CORRUPT if no segment has that length. */
+export function lengthOf(url: string, { metadata: { zstd } }: StoredObject): number {
+  const length = Number(zstd)
+  if (length <= SEGMENT_BYTES_RANGE.max) return length
+  throw damaged(url)
 }
 
 export function damaged(url: string, cause?: unknown): DurlogError {

@@ -1,5 +1,5 @@
 /** Determines the record with which archiving continues, by comparing the archive's last piece with the log. */
-import { DurlogError, isCode } from '../errors.js'
+import { DurlogError } from '../errors.js'
 import type { DurableCursor, Log, ReadableLog, ReadOnlyLog } from '../index.js'
 import type { Bucket } from './bucket.js'
 import { archiveRoot, HistoryNames } from './layout.js'
@@ -143,13 +143,8 @@ async function isSame(
   const seq = Math.max(firstSeq, log.firstSeq)
   const local = await segments.find(seq)
   if (local === undefined) throw new SegmentRemoved(`the segment of record ${seq} was removed`)
-  const found = await segments
-    .read(local, { seq, endSeq: end, maxBytes: Number.MAX_SAFE_INTEGER, compresses: false })
-    .catch((error: unknown) => {
-      // In the log, no frame begins with `seq`.
-      if (isCode(error, 'ERR_DURLOG_INVALID_ARGUMENT')) return undefined
-      throw error
-    })
+  const range = { seq, endSeq: end, maxBytes: Number.MAX_SAFE_INTEGER, compresses: false }
+  const found = await segments.read(local, range)
   if (found === undefined || found.facts.lastSeq + 1 !== end) return false
   if (seq === firstSeq && end > lastSeq) return found.facts.sha256 === sha256
   // The log has trimmed records at the beginning of the piece, or the history does not have all of the piece: compare the rest.

@@ -3,8 +3,8 @@ import { setTimeout as wait } from 'node:timers/promises'
 import { Backoff } from '../ship/backoff.js'
 import { AlignedMemory } from '../streams/aligned-memory.js'
 import type { Bucket, StoredObject } from './bucket.js'
+import { decompressed } from './decompressed.js'
 import type { PieceEntry } from './manifest.js'
-import { pieceIn } from './piece.js'
 import { StoreFailure } from './store-errors.js'
 
 const RANGE_BYTES = 8 * 2 ** 20
@@ -20,6 +20,8 @@ export interface StoredRange {
   /** Undefined if the object was deleted after it was listed. */
   object: StoredObject | undefined
   isLast: boolean
+  /** The length of the objects' bytes that were read for this range. */
+  bytes: number
 }
 
 interface Request {
@@ -89,7 +91,7 @@ async function* readRanges(bucket: Bucket, entries: readonly PieceEntry[]): Asyn
     for (let first = waiting.shift(); first !== undefined; first = waiting.shift()) {
       fill()
       const { entry, offset, length } = first.request
-      yield { entry, offset, object: await first.answer, isLast: offset + length === entry.bytes }
+      yield { entry, offset, object: await first.answer, isLast: offset + length === entry.bytes, bytes: length }
       free.push(first.into)
     }
   } finally {
@@ -99,25 +101,14 @@ async function* readRanges(bucket: Bucket, entries: readonly PieceEntry[]): Asyn
 }
 
 /**
- * Yields the pieces of `entries` in order: a compressed one as a whole, any other in ranges. The body of a range is valid until the
- * next range is requested; it is page-aligned if the runtime can provide such memory and the piece is not compressed. Throws
+ * Yields the pieces of `entries` in order, in ranges; compressed ones are decompressed. The body of a range is valid until the next
+ * range is requested; it is page-aligned if the runtime can provide such memory and the piece is not compressed. Throws
  * ERR_DURLOG_CORRUPT if a piece cannot be decompressed.
  */
 export async function* readPieces(bucket: Bucket, entries: readonly PieceEntry[]): AsyncGenerator<StoredRange> {
-  let before: Buffer[] = []
-  for await (const range of readRanges(bucket, entries)) {
-    const { entry, object, isLast } = range
-    if (object?.metadata['zstd'] === undefined) {
-      yield range
-      continue
-    }
-    if (!isLast) {
-      before.push(Buffer.from(object.body))
-      continue
-    }
-    const compressed = { ...object, body: Buffer.concat([...before, object.body]) }
-    before = []
-    const body = await pieceIn(bucket.urlOf(entry.key), compressed)
-    yield { entry, offset: 0, object: { ...object, body }, isLast }
+  const ranges = readRanges(bucket, entries)
+  for await (const range of ranges) {
+    if (range.object?.metadata['zstd'] === undefined) yield range
+    else yield* decompressed(bucket.urlOf(range.entry.key), { ...range, object: range.object }, ranges)
   }
 }

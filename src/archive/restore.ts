@@ -149,13 +149,13 @@ export class ArchiveRestore {
     const whole = entries.slice(checked.length)
     report()
     let hash = createHash('sha256')
-    for await (const { entry, offset, object, isLast } of readPieces(this.#bucket, whole)) {
+    for await (const { entry, offset, object, isLast, bytes } of readPieces(this.#bucket, whole)) {
       if (object === undefined) throw new StoreFailure(`${entry.key} was deleted: the archive has changed`)
       if (offset === 0) await this.#begin(files, entry, object.body)
       const written = files.write(offset === 0 ? object.body.subarray(HEADER_BYTES) : object.body)
       hash.update(object.body)
       await written
-      this.#bytes += offset === 0 && isLast ? entry.bytes : object.body.length
+      this.#bytes += bytes
       report()
       if (!isLast) continue
       const facts = await this.#check(entry, object, hash.digest('hex'), manifest)

@@ -95,6 +95,8 @@ export class Segments {
       const { code } = error as NodeJS.ErrnoException
       if (code === 'ENOENT' || code === 'ESTALE' || code === 'ERR_DURLOG_NOT_FOUND')
         throw new SegmentRemoved(`${path} was removed`)
+      // No frame begins with `seq`, or the known offset is no longer that of a frame: the log was cut.
+      if (code === 'ERR_DURLOG_INVALID_ARGUMENT') return undefined
       throw ofFileSystem(error)
     }
   }

@@ -2,6 +2,7 @@
  * Compression with zstd (RFC 8878): by node:zlib, which has it from Node 22.15 on, or by the package @bokuweb/zstd-wasm, an
  * optional peer dependency.
  */
+import type { Transform } from 'node:stream'
 import { promisify } from 'node:util'
 import zlib from 'node:zlib'
 import { DurlogError } from '../errors.js'
@@ -15,6 +16,9 @@ const PACKAGE: string = '@bokuweb/zstd-wasm'
  */
 const PACKAGE_BYTES = 512 * 2 ** 20
 
+/** The length of the parts in which a stream decompresses. */
+const CHUNK_BYTES = 2 ** 20
+
 /** The first bytes of a frame (RFC 8878, 3.1.1). */
 const MAGIC = 0xfd2fb528
 
@@ -26,11 +30,14 @@ export interface Zstd {
    * long.
    */
   decompress(bytes: Uint8Array, length: number): Promise<Uint8Array>
+  /** Makes a stream that decompresses; undefined if only a whole frame can be decompressed. */
+  stream?: () => Transform
 }
 
 /** The functions of node:zlib that the types of Node 20 do not have. */
 interface ZlibZstd {
   zstdCompressSync?: (bytes: Uint8Array) => Buffer
+  createZstdDecompress?: (options: { chunkSize: number }) => Transform
   zstdDecompress?: (
     bytes: Uint8Array,
     options: { maxOutputLength: number },
@@ -47,12 +54,14 @@ export function loadZstd(): Promise<Zstd> {
 }
 
 async function load(): Promise<Zstd> {
-  const { zstdCompressSync, zstdDecompress } = zlib as ZlibZstd
-  if (zstdCompressSync === undefined || zstdDecompress === undefined) return await loadPackage()
+  const { zstdCompressSync, zstdDecompress, createZstdDecompress } = zlib as ZlibZstd
+  if (zstdCompressSync === undefined || zstdDecompress === undefined || createZstdDecompress === undefined)
+    return await loadPackage()
   const decompress = promisify(zstdDecompress)
   return {
     compress: (bytes) => zstdCompressSync(bytes),
     decompress: (bytes, maxOutputLength) => decompress(bytes, { maxOutputLength }),
+    stream: () => createZstdDecompress({ chunkSize: CHUNK_BYTES }),
   }
 }
 

@@ -1,6 +1,7 @@
 /** Changes of an archive, of its log and of the connection during the requests of an archiver, a restore or a reader. */
-import { expect, test, vi } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { listArchive, readArchive } from '../../src/archive/index.js'
+import { Segments } from '../../src/archive/segments.js'
 import type { Log } from '../../src/index.js'
 import { archiveAll, archiver, plainRecords, plainRecordsIn, restored, store } from '../fixtures/archive.js'
 import type { FakeRequest, FakeS3 } from '../fixtures/fake-s3.mjs'
@@ -190,4 +191,14 @@ test('an incomplete list of objects is not taken for the whole list', async () =
   expect(lists).toBe(2)
   s3.fault = ({ query }) => (query['prefix'] !== undefined ? { endAfter: 400 } : undefined)
   expect(await codeOf(listArchive(s3.access))).toBe('ERR_DURLOG_DESTINATION_UNREACHABLE')
+})
+
+test('a piece that a truncation has removed meanwhile is not found, which does not stop an archiver', async () => {
+  const log = await scratchLog()
+  await append(log, 10)
+  await log.truncateAfter(4)
+  const segments = new Segments(log.dir)
+  onTestFinished(() => segments.close())
+  const range = { seq: 8, endSeq: 10, maxBytes: 2 ** 20, compresses: false }
+  expect(await segments.read({ firstSeq: 0, endSeq: undefined }, range)).toBe(undefined)
 })

@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import { expect, test } from 'vitest'
 import { listArchive, type ReadArchiveOptions, readArchive } from '../../src/archive/index.js'
 import type { Log } from '../../src/index.js'
@@ -18,7 +19,7 @@ async function largeLog(): Promise<Log> {
   const log = await scratchLog({ maxRecordBytes: length, maxPendingBytes: 2 * length })
   await append(log, 1)
   await log.rotate()
-  await log.append(Buffer.alloc(length), { durability: 'memory' })
+  await log.append(randomBytes(length), { durability: 'memory' })
   await log.rotate()
   await append(log, 1)
   return log
@@ -133,17 +134,20 @@ test('an archiver whose boundary is always refused pauses, and gives up after re
   expect(await stopped).toBe('ERR_DURLOG_DESTINATION_UNREACHABLE')
 })
 
-test('an object of many ranges is restored although every fourth request fails', async () => {
-  const s3 = await store()
-  const log = await largeLog()
-  await archiveAll(log, s3)
-  expect(s3.objects.get(s3.keys('/log/')[1] as string)?.body.length).toBeGreaterThan(36 * 2 ** 20)
-  let reads = 0
-  s3.fault = ({ headers }) =>
-    headers['range'] !== undefined && ++reads % 4 === 0 ? { status: 503, code: 'SlowDown' } : undefined
-  const dir = await restored(s3, { retryForMs: 2000 })
-  expect(await plainRecordsIn(dir)).toEqual(await plainRecords(log))
-})
+test.each(['none', 'zstd'] as const)(
+  'an object of many ranges (%s) is restored although every fourth request fails',
+  async (compress) => {
+    const s3 = await store()
+    const log = await largeLog()
+    await archiveAll(log, s3, { compress })
+    expect(s3.objects.get(s3.keys('/log/')[1] as string)?.body.length).toBeGreaterThan(36 * 2 ** 20)
+    let reads = 0
+    s3.fault = ({ headers }) =>
+      headers['range'] !== undefined && ++reads % 4 === 0 ? { status: 503, code: 'SlowDown' } : undefined
+    const dir = await restored(s3, { retryForMs: 2000 })
+    expect(await plainRecordsIn(dir)).toEqual(await plainRecords(log))
+  },
+)
 
 test('a restore whose first range fails ends its other requests before it repeats them', async () => {
   const s3 = await store()
