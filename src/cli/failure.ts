@@ -5,6 +5,7 @@ import { ExitCode } from '../terminal/exit-codes.js'
 import { InputError } from '../terminal/input-error.js'
 import { InterruptedError } from '../terminal/interrupt.js'
 import { OutputClosedError } from '../terminal/output.js'
+import { visible } from '../terminal/visible.js'
 import { logFolder } from './streams/folder.js'
 
 export interface Failure {
@@ -168,7 +169,7 @@ export function reportFailure(error: unknown, json: boolean, command?: Command):
   if (json) {
     process.stderr.write(`${JSON.stringify({ error: { code, message, advice, exitCode, ...details } })}\n`)
   } else {
-    process.stderr.write(`durlog: ${code}: ${message}\n${advice === '' ? '' : `  ${advice}\n`}`)
+    process.stderr.write(`durlog: ${code}: ${visible(message)}\n${advice === '' ? '' : `  ${advice}\n`}`)
   }
   return exitCode
 }

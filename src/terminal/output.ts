@@ -1,6 +1,7 @@
 /** Output of commands to stdout: bytes in large pieces, lines of JSON, tables, formatted numbers. */
 import { stripVTControlCharacters } from 'node:util'
 import { COLOURED, PLAIN, renderTable } from './table.js'
+import { visible } from './visible.js'
 
 const CHUNK_BYTES = 256 * 1024
 const NEWLINE = 10
@@ -77,7 +78,7 @@ export function writeJson(value: unknown): Promise<void> {
 /** Formats names and values as two columns, of which the first is padded. */
 export function formatFields(fields: readonly (readonly [string, string | number])[]): string {
   const width = Math.max(...fields.map(([name]) => name.length))
-  return fields.map(([name, value]) => `${name.padEnd(width)}  ${value}\n`).join('')
+  return fields.map(([name, value]) => `${name.padEnd(width)}  ${visible(String(value))}\n`).join('')
 }
 
 /**
@@ -110,7 +111,8 @@ export function formatTable(
   columns: number = process.stdout.columns || DEFAULT_COLUMNS,
 ): string {
   const aligns = head.map((_, column) => (column === 0 ? 'left' : 'right'))
-  const table = renderTable(head, rows, aligns, useColour() ? COLOURED : PLAIN)
+  const cells = rows.map((row) => row.map(visible))
+  const table = renderTable(head, cells, aligns, useColour() ? COLOURED : PLAIN)
   if (stripVTControlCharacters(table.slice(0, table.indexOf('\n'))).length <= columns) return `${table}\n`
   return rows.map((row) => formatFields(head.map((name, i) => [name, row[i] ?? '']))).join('\n')
 }
@@ -160,6 +162,6 @@ export function formatSynced(syncedSeq: number): string {
 /** Writes a warning to stderr; with `json`, as one JSON object. */
 export function warn(code: string, message: string, json: boolean, details: Record<string, unknown> = {}): void {
   process.stderr.write(
-    json ? `${JSON.stringify({ warning: { code, message, ...details } })}\n` : `durlog: warning: ${message}\n`,
+    json ? `${JSON.stringify({ warning: { code, message, ...details } })}\n` : `durlog: warning: ${visible(message)}\n`,
   )
 }

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { formatCount, formatTable, formatWrapped } from '../../src/terminal/output.js'
+import { formatCount, formatFields, formatTable, formatWrapped } from '../../src/terminal/output.js'
 
 test('text is broken at blanks, within the columns, and indented to the end of its head', () => {
   const text = 'a line that is too long for a narrow terminal is broken'
@@ -29,6 +29,13 @@ test('a table that is wider than the terminal is a list of fields for each row',
   ]
   expect(formatTable(head, rows, 80).startsWith('┌')).toBe(true)
   expect(formatTable(head, rows, 50)).toBe(`cursor    ${'a'.repeat(40)}\nposition  1\n\ncursor    b\nposition  2\n`)
+})
+
+test('a name from another program cannot control the terminal, break its line or reverse it', () => {
+  const name = 'a\x1b[31m\n\r\t\x07\x7f\x9b\u2028\u202e\u2066é☃'
+  const shown = 'a\\u001b[31m\\u000a\\u000d\\u0009\\u0007\\u007f\\u009b\\u2028\\u202e\\u2066é☃'
+  expect(formatFields([['stream', name]])).toBe(`stream  ${shown}\n`)
+  expect(formatTable(['stream', 'records'], [[name, '1']], 200).split('\n')[3]).toBe(`│ ${shown} │       1 │`)
 })
 
 test.each([

@@ -16,6 +16,7 @@ import {
   writeOut,
   writeSummary,
 } from '../../terminal/output.js'
+import { visible } from '../../terminal/visible.js'
 import { onOutputClosed } from '../closed-output.js'
 import type { StreamsFlags } from '../commands/streams.js'
 import { isBlank, LineSplitter, openInput, RECORD_TOO_LONG } from '../input.js'
@@ -209,7 +210,7 @@ async function verify(streams: Streams, _: Names, { prefix, json }: StreamsFlags
       process.exitCode = ExitCode.corrupt
       const { message } = error as Error
       if (json) await writeJson({ stream: name, error: message })
-      else await writeOut(`${name}: ${message}\n`)
+      else await writeOut(`${visible(`${name}: ${message}`)}\n`)
     }
   }
   if (json) return writeJson({ streams: count, records, damaged })
