@@ -49,13 +49,23 @@ function read({ tokenFile, tlsCert, tlsKey }: AccessFlags): Contents {
   if ((tlsCert === undefined) !== (tlsKey === undefined))
     throw new InputError('--tls-cert and --tls-key must be used together', ExitCode.usage)
   return {
-    rightsOf: tokenFile === undefined ? undefined : readTokens(tokenFile),
+    rightsOf:
+      tokenFile === undefined ? undefined : readTokens(tokenFile, readFlagFile('--token-file', tokenFile).toString()),
     tls: tlsCert === undefined ? undefined : readTls(tlsCert, tlsKey as string),
   }
 }
 
+/** Throws an InputError that names the flag, which the message of the system does not have. */
+export function readFlagFile(flag: string, path: string): Buffer {
+  try {
+    return readFileSync(path)
+  } catch (error) {
+    throw new InputError(`can't read ${flag} ${path}: ${(error as Error).message}`, ExitCode.badInput)
+  }
+}
+
 function readTls(certPath: string, keyPath: string): TlsOptions {
-  const tls = { cert: readFileSync(certPath), key: readFileSync(keyPath) }
+  const tls = { cert: readFlagFile('--tls-cert', certPath), key: readFlagFile('--tls-key', keyPath) }
   try {
     return checkTls(tls, { cert: `--tls-cert ${certPath}`, key: `--tls-key ${keyPath}` })
   } catch (error) {

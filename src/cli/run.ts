@@ -34,6 +34,12 @@ export async function run(args: readonly string[]): Promise<number> {
   const chosen = named[0] === 'help' ? named[1] : named[0]
   try {
     await addCommands(program, (name) => name === chosen)
+    if (
+      named[0] === 'help' &&
+      chosen !== undefined &&
+      ![...program.commands.map((command) => command.name()), 'help'].includes(chosen)
+    )
+      throw new InputError(`there is no command "${chosen}": "durlog --help" lists them`, ExitCode.usage)
     for (const command of program.commands) {
       command.addHelpText('after', EXIT_CODES_HINT)
       command.showHelpAfterError(`  usage: durlog ${command.name()} ${command.usage()}`)

@@ -1,6 +1,5 @@
 /** The tokens of `durlog serve` and their rights. */
 import { createHash } from 'node:crypto'
-import { readFileSync } from 'node:fs'
 import type { HttpRequest, Rights } from '../http/index.js'
 import { ExitCode } from '../terminal/exit-codes.js'
 import { InputError } from '../terminal/input-error.js'
@@ -8,10 +7,10 @@ import { InputError } from '../terminal/input-error.js'
 const LETTERS: Record<string, keyof Rights> = { r: 'read', w: 'write', c: 'create', d: 'delete', l: 'list' }
 const LINE = /^(\S{16,512})\s+([rwcdl]+)(?:\s+([^\s/]{1,256}))?$/
 
-/** Reads a token file. Each line has a token, its rights (letters of rwcdl) and, optionally, its tenant. `#` begins a comment line. */
-export function readTokens(path: string): (request: HttpRequest) => Rights | undefined {
+/** Parses the content of the token file `path`. Each line has a token, its rights (letters of rwcdl) and, optionally, its tenant. `#` begins a comment line. */
+export function readTokens(path: string, content: string): (request: HttpRequest) => Rights | undefined {
   const tokens = new Map<string, Rights>()
-  for (const [at, line] of readFileSync(path, 'utf8').split('\n').entries()) {
+  for (const [at, line] of content.split('\n').entries()) {
     const text = line.trim()
     if (text === '' || text.startsWith('#')) continue
     const [, token, letters, tenant] = LINE.exec(text) ?? []

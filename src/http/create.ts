@@ -44,6 +44,10 @@ export async function create(service: Service, call: Call): Promise<void> {
   reply(service, call, created ? 201 : 200, headers, '')
 }
 
+export function isContentType(text: string): boolean {
+  return text.length <= TYPE_MAX_LENGTH && TYPE.test(text)
+}
+
 /** The state of a stream after its creation. */
 function stateOf(meta: StreamMeta, values: number, ended: boolean): CreatedState {
   const { seq, bytes } = meta.fork ?? { seq: 0, bytes: 0 }
@@ -53,7 +57,7 @@ function stateOf(meta: StreamMeta, values: number, ended: boolean): CreatedState
 async function requestedMeta(service: Service, call: Call): Promise<{ meta: StreamMeta; forkAnywhere: boolean }> {
   const { exchange } = call
   const given = exchange.header('content-type') ?? ''
-  if (given !== '' && (given.length > TYPE_MAX_LENGTH || !TYPE.test(given)))
+  if (given !== '' && !isContentType(given))
     throw badRequest('Content-Type is malformed: send a media type such as application/json')
   const forked = await forkOf(service, call)
   const source = forked === undefined ? undefined : await metaOf(service, forked.fork.stream)

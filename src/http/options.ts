@@ -49,8 +49,8 @@ export function resolveHandlerOptions(options: unknown): ResolvedHandlerOptions 
   if (typeof prefix !== 'string' || !prefix.startsWith('/') || !prefix.endsWith('/'))
     throw invalidArgument(`prefix must be a path that begins and ends with a slash; got ${shown(prefix)}`)
   const origins = typeof cors === 'string' ? [cors] : cors
-  if (!Array.isArray(origins) || !origins.every((origin) => typeof origin === 'string' && /^[!-~]+$/.test(origin)))
-    throw invalidArgument(`cors must be an origin, an array of origins, or *; got ${shown(cors)}`)
+  if (!Array.isArray(origins) || !origins.every(isOrigin))
+    throw invalidArgument(`cors must be *, or origins such as https://app.example, without a path; got ${shown(cors)}`)
   const count = (min: number, unit: string) => ({ min, max: 2 ** 31 - 1, unit })
   return {
     prefix,
@@ -80,6 +80,13 @@ export function resolveHandlerOptions(options: unknown): ResolvedHandlerOptions 
     onRequest: callable('onRequest', onRequest),
     onError: callable('onError', given.onError) ?? warn,
   }
+}
+
+/** Whether `text` can be the header Origin of a browser, or is "*". An origin in another notation would never match. */
+function isOrigin(text: unknown): boolean {
+  if (text === '*' || text === 'null') return true
+  if (typeof text !== 'string' || !/^[a-z][a-z0-9+.-]*:\/\/[!-.0-~]+$/.test(text) || !URL.canParse(text)) return false
+  return !text.startsWith('http') || new URL(text).origin === text
 }
 
 function warn(error: unknown): void {

@@ -3,6 +3,7 @@ import { basename } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { DurlogError, invalidArgument } from '../errors.js'
 import { open } from '../index.js'
+import { shown } from '../options/checks.js'
 import type { Body, BodyRead } from '../streams/body.js'
 import { noSuchStream } from '../streams/decide.js'
 import { codecOf } from '../streams/encoding.js'
@@ -15,6 +16,7 @@ import { NO_DISK, NO_FILES, StreamState } from '../streams/state.js'
 import { StreamTable } from '../streams/table.js'
 import type { StreamEncoding } from '../streams/types.js'
 import type { LogRecord, ReadOnlyLog } from '../types.js'
+import { isContentType } from './create.js'
 import { isOperation } from './operations.js'
 import { serve } from './server.js'
 import type { LogServerOptions, StreamsServer } from './types.js'
@@ -29,8 +31,10 @@ const RETRY_MS = 1000
  * the errors of `open` with `readOnly` and of `serveStreams`.
  */
 export async function serveLog(dir: string | URL, options: LogServerOptions = {}): Promise<StreamsServer> {
-  const { contentType, ...serverOptions } = options
-  const log = new ServedLog(await open(dir, { readOnly: true }), contentType ?? 'application/octet-stream')
+  const { contentType = 'application/octet-stream', ...serverOptions } = options
+  if (typeof contentType !== 'string' || !isContentType(contentType))
+    throw invalidArgument(`contentType must be a media type such as application/json; got ${shown(contentType)}`)
+  const log = new ServedLog(await open(dir, { readOnly: true }), contentType)
   try {
     const path = (options.prefix ?? '/') + encodeURIComponent(log.name)
     if (isOperation(path))

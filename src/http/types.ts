@@ -58,7 +58,7 @@ export interface HandlerOptions {
   /** Refuse all requests except reads. Default false. */
   readOnly?: boolean | undefined
   /**
-   * The origins of pages that may call the server from a browser, or `*` for all. Default: only pages of the server
+   * The origins of pages that may call the server from a browser, such as `https://app.example`, or `*` for all. Default: only pages of the server
    * itself.
    */
   cors?: string | readonly string[] | undefined

@@ -53,6 +53,11 @@ describe('a duration', () => {
     }
   })
 
+  test('top refuses a count of 0 samples', async () => {
+    const { code, stderr } = await durlog(['top', 'DIR', '-n', '0'])
+    expect([code, stderr]).toEqual([64, expect.stringContaining('It must be at least 1.')])
+  })
+
   test('an age has a unit', () => {
     expect(toAgeMs('7d')).toBe(604_800_000)
     expect(() => toAgeMs('7')).toThrow(/must be a duration/)

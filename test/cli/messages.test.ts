@@ -201,3 +201,42 @@ test('ship --status of an empty log says that there are no records', async () =>
   const { code, stdout } = await durlog(['ship', dir, '--status'])
   expect([code, stdout.toString()]).toEqual([0, expect.stringMatching(/^log +no records, none synced$/m)])
 })
+
+test('the names of streams, which any client of a server can choose, cannot control the terminal', async () => {
+  const dir = join(scratchDir(), 'streams')
+  const streams = await openStreams(dir, { exclusive: true })
+  await streams.stream('a\x1b]0;title\x07\nb').append(1)
+  await streams.close()
+  const outcomes = [
+    await durlog(['streams', dir, 'ls']),
+    await durlog(['streams', dir, 'stat', 'a\x1b]0;title\x07\nb']),
+    await durlog(['streams', dir, 'cat', 'not\x1b[31m']),
+  ]
+  for (const { stdout, stderr } of outcomes) {
+    expect(stdout + stderr).toContain('\\u001b')
+    expect(stdout + stderr).not.toMatch(/[^\P{Cc}\n]/u)
+  }
+})
+
+test('serve: the messages name the flag of a file, and --cors that takes the folder as an origin', async () => {
+  const dir = join(scratchDir(), 'streams')
+  const refused = async (...args: string[]) => {
+    const { code, stderr } = await durlog(['serve', ...args, '--port', '0'])
+    return [code, stderr.split('\n')[0]]
+  }
+  const missing = join(dir, 'missing')
+  expect(await refused(dir, '--token-file', missing)).toEqual([
+    65,
+    expect.stringContaining(`BAD_INPUT: can't read --token-file ${missing}: ENOENT`),
+  ])
+  expect(await refused('--cors', 'https://app.example', dir)).toEqual([
+    64,
+    'durlog: USAGE: name the folder before --cors, which takes all words that follow it',
+  ])
+})
+
+test('help of a command that does not exist says so', async () => {
+  const { code, stderr } = await durlog(['help', 'tial'])
+  expect([code, stderr]).toEqual([64, 'durlog: USAGE: there is no command "tial": "durlog --help" lists them\n'])
+  expect((await durlog(['help', 'tail'])).stdout.toString()).toContain('Usage: durlog tail')
+})

@@ -86,3 +86,19 @@ test('a cache keeps no answer to a read from now on, and no answer for another u
   expect(read.headers.get('cache-control')).toContain('private, max-age=60')
   expect(read.headers.get('vary')).toBe('authorization, cookie')
 })
+
+test('an origin that no browser sends is refused, because it would allow nothing', async () => {
+  const { streams } = await handlerUntilDone()
+  for (const cors of ['*', 'null', 'https://app.example', 'http://localhost:5173', 'http://[::1]', 'tauri://localhost'])
+    expect(() => streamsHandler(streams, { cors })).not.toThrow()
+  const never = [
+    '',
+    'app.example',
+    'https://app.example/',
+    'https://App.example',
+    'https://a.example:443',
+    'https://a.example/x',
+    './streams',
+  ]
+  for (const cors of never) expect(() => streamsHandler(streams, { cors: ['*', cors] })).toThrow('cors must be')
+})

@@ -133,3 +133,10 @@ test('a log whose name is a path of the server itself is refused', async () => {
   const server = await serveStreamOf(dir, { port: 0, prefix: '/v1/' })
   await server.close()
 })
+
+test('a content type that cannot be the value of a header is refused', async () => {
+  const dir = join(scratchDir(), 'log')
+  await writer(dir)
+  for (const contentType of ['text', 'text/plain\r\nx: 1', '', 'text/\u2603'])
+    expect(await codeOf(serveStreamOf(dir, { port: 0, contentType }))).toBe('ERR_DURLOG_INVALID_ARGUMENT')
+})

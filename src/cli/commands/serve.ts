@@ -12,6 +12,7 @@ import { openStreams } from '../../streams/index.js'
 import { parseWhole } from '../../terminal/arguments.js'
 import { ExitCode } from '../../terminal/exit-codes.js'
 import { InputError } from '../../terminal/input-error.js'
+import { visible } from '../../terminal/visible.js'
 import { Access, type AccessFlags } from '../access.js'
 import { toBytes } from '../arguments.js'
 
@@ -58,6 +59,8 @@ export function register(command: Command): void {
 }
 
 async function run(dir: string | undefined, flags: Flags): Promise<void> {
+  if (dir === undefined && flags.log === undefined && flags.cors !== undefined)
+    throw new InputError('name the folder before --cors, which takes all words that follow it', ExitCode.usage)
   if ((dir === undefined) === (flags.log === undefined))
     throw new InputError('name the folder of the streams, or use --log with the folder of a log', ExitCode.usage)
   if (flags.contentType !== undefined && flags.log === undefined)
@@ -95,7 +98,7 @@ function reload(access: Access, server: StreamsServer): void {
 }
 
 function say(line: string): void {
-  process.stderr.write(`durlog: ${line}\n`)
+  process.stderr.write(`durlog: ${line.split('\n').map(visible).join('\n')}\n`)
 }
 
 async function toOptions(flags: Flags, access: Access): Promise<ServerOptions> {

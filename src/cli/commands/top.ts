@@ -52,6 +52,12 @@ function parseInterval(text: string): number {
   return ms
 }
 
+function parseCount(text: string): number {
+  const count = parseWhole(text)
+  if (count === 0) throw new InvalidArgumentError('It must be at least 1.')
+  return count
+}
+
 export function register(command: Command): void {
   command
     .description(
@@ -59,7 +65,7 @@ export function register(command: Command): void {
     )
     .argument('<dirs...>', 'the folders of the logs, or of streams')
     .option('-i, --interval <ms>', 'time between two samples, at least 100', parseInterval, 1000)
-    .option('-n, --count <times>', 'the number of samples (default: until interrupted)', parseWhole)
+    .option('-n, --count <times>', 'the number of samples (default: until interrupted)', parseCount)
   addJson(command).action(run)
 }
 
