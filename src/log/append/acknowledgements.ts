@@ -116,9 +116,9 @@ export class Acknowledgements {
     }
   }
 
-  /** Notes that a new turn of the event loop has begun, in which the full number of promises may be settled. */
+  /** Called once in each turn of the event loop that follows a call of `settle`. */
   startTurn(): void {
-    this.#settledInTurn = 0
+    if (!this.#turnScheduled) this.#settledInTurn = 0
   }
 
   /** Rejects the appends of a failed commit. First settles the appends whose level was reached before the failure. */

@@ -206,9 +206,8 @@ export class WritePipeline {
     }
   }
 
-  /** Called on the log's JavaScript thread, between two turns of the event loop, when a job of the core has ended. */
+  /** Called when a job of the core has ended; if jobs end quickly, many times in one turn of the event loop. */
   onProgress(): void {
-    this.#acknowledgements.startTurn()
     this.#core.takeEvents()
     this.#settleInTurn()
   }
@@ -255,6 +254,7 @@ export class WritePipeline {
 
   readonly #tick = (): void => {
     this.#tickScheduled = false
+    this.#acknowledgements.startTurn()
     this.#settle()
     if (this.#commitDelay !== undefined && !this.#gate.isClosed) this.#commitDelay.request()
     else this.#startCommit()
