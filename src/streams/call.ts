@@ -10,7 +10,7 @@ import { type CreationRequest, withInherited } from './creation.js'
 import { checkForkStart, decide, decideBatch, type ProposedChange } from './decide.js'
 import type { RequestId } from './dedup-table.js'
 import { codecOf, EncodedValue } from './encoding.js'
-import { type EntryKind, encodeEntry, type ValuedChange } from './entry.js'
+import { EntryKind, encodeEntry, type ValuedChange } from './entry.js'
 import { encode, encodeForAny } from './items.js'
 import type { ValueSlice } from './mem-table.js'
 import type { StreamState } from './state.js'
@@ -100,7 +100,9 @@ export class SingleCall implements Call {
     this.#state = table.find(item.stream)
     const { outcome, seq } = decide(item, this.#state, table.find)
     this.#seq = seq
-    return outcome === 'duplicate'
+    if (outcome === 'duplicate') return true
+    checkUndecided(this.#request, table)
+    return false
   }
 
   frame({ log, durability, memory, onSettled }: Framing, table: StreamTable, position: number): boolean {
@@ -151,6 +153,10 @@ export class BatchCall implements Call {
       this.#results = original.map((seq) => ({ seq, duplicate: false }))
       return true
     }
+    if (this.#items[0]?.kind === EntryKind.delete && wasDecided(this.#request, table)) {
+      this.#results = [{ seq: -1, duplicate: true }]
+      return true
+    }
     for (const [at, item] of this.#items.entries()) complete(item, table, this.#items[at - 1])
     const verdicts = decideBatch(this.#items, table.find)
     this.#results = verdicts.map(({ seq, outcome }) => ({ seq, duplicate: outcome === 'duplicate' }))
@@ -162,7 +168,9 @@ export class BatchCall implements Call {
         'ERR_DURLOG_PRODUCER_GAP',
         `${duplicates} of the batch's ${this.#items.length} appends are already stored: to repeat a batch, pass the same appends with the same producers`,
       )
-    return duplicates > 0
+    if (duplicates > 0) return true
+    checkUndecided(this.#request, table)
+    return false
   }
 
   frame({ log, durability, memory, onSettled }: Framing, table: StreamTable, position: number): boolean {
@@ -209,6 +217,23 @@ export class BatchCall implements Call {
   #seqAt(at: number): number {
     return (this.#results[at] as StreamAppendResult).seq
   }
+}
+
+function wasDecided(request: RequestId | undefined, table: StreamTable): boolean {
+  return request !== undefined && table.dedup.wasDecided(request)
+}
+
+/**
+ * Throws if an earlier owner has refused the request or found nothing to change. To carry it out now could change what
+ * later requests of the same client have stored.
+ */
+function checkUndecided(request: RequestId | undefined, table: StreamTable): void {
+  if (wasDecided(request, table))
+    throw new DurlogError(
+      'ERR_DURLOG_STALLED',
+      'the process that had the folder open ended before it answered; the call has stored nothing, because it was refused or was a duplicate: repeat it if it is still needed',
+      { outcome: 'not-written' },
+    )
 }
 
 /** The bytes of one entry of a batch. */

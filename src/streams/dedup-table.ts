@@ -15,6 +15,8 @@ export type StoredRequests = [client: string, requests: [number: number, seqs: r
 
 export class DedupTable {
   readonly #clients = new Map<string, Map<number, readonly number[]>>()
+  /** For each client, the greatest number of its requests that an earlier owner has stored. */
+  readonly #stored = new Map<string, number>()
 
   constructor(stored: StoredRequests = []) {
     for (const [client, requests] of stored) for (const [number, seqs] of requests) this.add({ client, number }, seqs)
@@ -28,6 +30,23 @@ export class DedupTable {
   /** The seqs of a stored request; undefined if it is not stored. */
   find({ client, number }: RequestId): readonly number[] | undefined {
     return this.#clients.get(client)?.get(number)
+  }
+
+  /** Notes that all requests so far were stored by an earlier owner. */
+  loaded(): void {
+    for (const [client, requests] of this.#clients) {
+      let greatest = 0
+      for (const number of requests.keys()) greatest = Math.max(greatest, number)
+      this.#stored.set(client, greatest)
+    }
+  }
+
+  /**
+   * Whether an earlier owner has decided the request, which it has not stored: it has stored a later one, and the requests
+   * of a client are decided in the order of their numbers. So the request was refused, or there was nothing to change.
+   */
+  wasDecided({ client, number }: RequestId): boolean {
+    return number < (this.#stored.get(client) ?? 0)
   }
 
   add({ client, number }: RequestId, seqs: readonly number[]): void {
@@ -49,6 +68,7 @@ export class DedupTable {
   /** The client does not exist any more. */
   forget(client: string): void {
     this.#clients.delete(client)
+    this.#stored.delete(client)
   }
 
   /** All requests, for the catalog. */

@@ -162,6 +162,7 @@ async function load(log: Log, catalog: Catalog): Promise<{ head: CatalogHead | u
   for (const at of head.voids) table.voids.add(at)
   table.dedup = new DedupTable(requests)
   await replay(log, table, head.position)
+  table.dedup.loaded()
   return { head, table }
 }
 

@@ -111,3 +111,41 @@ test('confirmed requests and the requests of a forgotten client are removed', as
   expect([...again.dedup.clients]).toEqual([CLIENT])
   expect(again.dedup.find({ client: CLIENT, number: 99 })).toEqual([99])
 })
+
+test.each([true, false])(
+  'a repeated request that has changed nothing changes nothing after later requests of its client (checkpoint: %s)',
+  async (checkpoint) => {
+    const dir = join(scratchDir(), 'streams')
+    const retried = { producer: { id: 'p', epoch: 0, seq: 0 } }
+    const calls: ((store: StreamStore<unknown>) => Promise<unknown>)[] = [
+      (store) => streamOf(store, CLIENT, 0, 'absent').delete(),
+      (store) => streamOf(store, CLIENT, 1, 'absent').append('kept'),
+      (store) => streamOf(store, CLIENT, 2, 'a').append('too early', { expectedSeq: 1 }),
+      (store) => streamOf(store, CLIENT, 3, 'a').append('first'),
+      (store) => streamOf(store, CLIENT, 4, 'deleted').append('again', retried),
+      (store) => streamOf(store, CLIENT, 5, 'deleted').delete(),
+      (store) => streamOf(store, CLIENT, 6, 'a').create({ encoding: 'text' }),
+    ]
+    const store = await openForTest(dir)
+    await store.stream('deleted').append('once', retried)
+    const first = await Promise.allSettled(calls.map((call) => call(store)))
+    expect(first.map(({ status }) => status === 'fulfilled')).toEqual([true, true, false, true, true, true, false])
+    await store.close(checkpoint)
+    const again = await openForTest(dir)
+    const repeated = await Promise.allSettled(calls.map((call) => call(again)))
+    const notWritten = { reason: { code: 'ERR_DURLOG_STALLED', outcome: 'not-written' } }
+    expect(repeated).toMatchObject([
+      { value: false },
+      { value: stored(0) },
+      notWritten,
+      { value: stored(0) },
+      notWritten,
+      { value: true },
+      { reason: { code: 'ERR_DURLOG_STREAM_EXISTS' } },
+    ])
+    expect(await values(again.stream('absent').read())).toEqual(['kept'])
+    expect(await values(again.stream('a').read())).toEqual(['first'])
+    expect(await again.stream('deleted').info()).toBeUndefined()
+    expect(await streamOf(again, CLIENT, 7, 'a').append('next')).toEqual(stored(1))
+  },
+)
