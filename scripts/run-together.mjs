@@ -1,6 +1,7 @@
 // Runs test programs at the same time, because most of them wait for a disk or for other processes most of the time.
 import { spawn } from 'node:child_process'
 import { execPath } from 'node:process'
+import './certificates.mjs'
 
 /** Runs a Node script. Resolves with its exit status, and with its output if `stdio` pipes it. */
 function run(command, stdio) {

@@ -6,6 +6,7 @@ import process from 'node:process'
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
 import { cacheFolder } from '../scripts/cache.mjs'
+import { downloadEnvironment } from '../scripts/certificates.mjs'
 
 /** Without the declarations of browsers, whose check takes half of the time. */
 const FLAGS = '--noEmit --strict --target es2022 --lib es2022 --module nodenext --types node'
@@ -19,7 +20,7 @@ function fetchCompiler(version: string): { tsc: string } | { problem: string } {
   const making = mkdtempSync(`${folder}-`)
   try {
     const args = ['pack', `typescript@${version}`, '--silent', '--fetch-retries=0', '--fetch-timeout=20000']
-    execFileSync('npm', args, { cwd: making, stdio: 'pipe', timeout: 40_000 })
+    execFileSync('npm', args, { cwd: making, stdio: 'pipe', timeout: 40_000, env: downloadEnvironment() })
     execFileSync('tar', ['xzf', `typescript-${version}.tgz`], { cwd: making, stdio: 'pipe' })
     // Another process may have finished first.
     if (!existsSync(folder)) renameSync(making, folder)
