@@ -7,6 +7,7 @@
 #include "platform/windows_handle.h"
 #include "platform/windows_path.h"
 #include "platform/windows_random.h"
+#include "platform/wrong_type.h"
 
 namespace durlog {
 namespace {
@@ -24,6 +25,10 @@ std::wstring ParentOf(const std::wstring& path) {
   return path.substr(0, root ? slash + 1 : slash);
 }
 
+Status AsFileForFolder(Status status) {
+  return std::move(status).WithCode(Code::kNotALog).WithMessage(kFileForFolderMessage);
+}
+
 // Makes `path` and its missing parents, from the top down. A new folder inherits the access list of
 // its parent, which in a user's own folders gives access to that user only.
 Status MakeFolder(const std::wstring& path) {
@@ -39,7 +44,7 @@ Status MakeFolder(const std::wstring& path) {
       const DWORD again = GetLastError();
       // The parent exists now. If it is still not found, it is not a folder.
       Status status = WindowsError("CreateDirectoryW", again, NarrowFromWide(path));
-      if (again == ERROR_PATH_NOT_FOUND) return std::move(status).WithCode(Code::kNotALog);
+      if (again == ERROR_PATH_NOT_FOUND) return AsFileForFolder(std::move(status));
       if (again != ERROR_ALREADY_EXISTS) return status;
     }
   }
@@ -67,7 +72,7 @@ Status CheckFolder(HANDLE handle, const std::string& path) {
     return WindowsError("FileBasicInfo", GetLastError(), path);
   }
   if ((info.FileAttributes & FILE_ATTRIBUTE_DIRECTORY) != 0) return Status::Ok();
-  return Status::Error(Code::kNotALog, "is a file where a folder is expected").WithPath(path);
+  return Status::Error(Code::kNotALog, kFileForFolderMessage).WithPath(path);
 }
 
 }  // namespace
@@ -78,14 +83,15 @@ Result<std::unique_ptr<Directory>> WindowsFileSystem::OpenDirectory(const std::s
   ScopedHandle handle = OpenFolder(wide);
   DWORD error = handle.valid() ? 0 : GetLastError();
   if (create && (error == ERROR_FILE_NOT_FOUND || error == ERROR_PATH_NOT_FOUND)) {
-    DURLOG_RETURN_IF_ERROR(MakeFolder(wide));
+    Status made = MakeFolder(wide);
+    if (!made.ok()) return std::move(made).WithPath(path);
     handle = OpenFolder(wide);
     error = handle.valid() ? 0 : GetLastError();
   }
   if (!handle.valid()) {
     Status status = WindowsNameError("CreateFileW", error, path);
     if (status.code() != Code::kNotFound) return status;
-    if (LeadsThroughAFile(wide)) return std::move(status).WithCode(Code::kNotALog);
+    if (LeadsThroughAFile(wide)) return AsFileForFolder(std::move(status));
     return create ? std::move(status) : std::move(status).WithMessage(kNoFolder);
   }
   DURLOG_RETURN_IF_ERROR(CheckFolder(handle.get(), path));
