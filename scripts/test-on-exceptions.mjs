@@ -6,7 +6,7 @@ const isEmulated = ({ system, arch }) => system === 'linux' && arch === 'arm64'
 const isLinux = ({ system }) => system === 'linux'
 
 /** Test files that are not run; `files` is the beginning of their path. */
-const FILES = [
+export const FILES = [
   {
     on: isWindows,
     files: 'test/faults/',
@@ -32,7 +32,7 @@ const FILES = [
 ]
 
 /** Tests that may fail; `test` matches their names. */
-const TESTS = [
+export const TESTS = [
   {
     on: isWindows,
     file: 'test/damage.test.ts',

@@ -170,6 +170,7 @@ test('a restore repeats its last request', async () => {
   const s3 = await store()
   const log = await scratchLog(SMALL)
   await append(log, 20)
+  await log.sync()
   await log.ensureCursor('mailer', { from: 7 })
   await archiveAll(log, s3)
   let failures = 0

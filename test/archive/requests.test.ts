@@ -175,6 +175,7 @@ test('the position of a cursor with the name __proto__ is restored', async () =>
   const s3 = await store()
   const log = await scratchLog(SMALL)
   await append(log, 10)
+  await log.sync()
   const cursor = await log.cursor('__proto__')
   await cursor.commit(4)
   await cursor.close()

@@ -1,0 +1,2 @@
+export const FILES: readonly { files: string; reason: string }[]
+export const TESTS: readonly { file: string; test: RegExp; reason: string }[]
