@@ -90,7 +90,7 @@ describe('read', () => {
   test('in a read-only log a negative from counts from the end at the first next, not at open', async () => {
     const log = await scratchLog()
     await log.append('old')
-    await using readOnly = await open(log.dir, { readOnly: true })
+    const readOnly = await openUntilDone(log.dir, { readOnly: true })
     await log.appendBatch(numbered(10))
     expect(await texts(readOnly.read({ from: -1 }))).toEqual(['record 9'])
   })

@@ -19,6 +19,7 @@ inline constexpr bool kKeepsMappedFiles = false;
 #endif
 inline constexpr char kMappedFilesStay[] =
     "not on Windows, which neither removes nor cuts a file that a process has mapped";
+inline constexpr char kNoMappedLogs[] = "strategy auto uses only pwrite here";
 inline constexpr char kNoPosixRename[] =
     "no POSIX semantics here: Wine 8 has none, nor has Windows before 10 1709";
 

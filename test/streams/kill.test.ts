@@ -42,7 +42,9 @@ async function runAndKill(request: object, lines: number, onLine: (line: string)
   const ended = new Promise<NodeJS.Signals | number | null>((resolve, reject) => {
     child.on('close', (code, signal) => {
       isAlive = false
-      resolve(signal ?? code)
+      // On Windows a process that kills itself ends with status 1.
+      const hasKilledItself = process.platform === 'win32' && code === 1 && errors === ''
+      resolve(hasKilledItself ? 'SIGKILL' : (signal ?? code))
     })
     child.on('error', reject)
   })

@@ -54,6 +54,7 @@ INSTANTIATE_TEST_SUITE_P(Strategies, MappedLogTest,
                          testing::Values(Strategy::kAuto, Strategy::kMmap), NameOfStrategy);
 
 TEST_P(MappedLogTest, ARotationOnlyRenamesOnTheAppendingThread) {
+  if (!folder_->Probe()->survives_map_faults) GTEST_SKIP() << kNoMappedLogs;
   PromptExecutor workers;
   CallsOfThisThread calls;
   ObservedFileSystem file_system([&](const ObservedCall& call) { return calls(call); }, "ext4");
@@ -73,6 +74,7 @@ TEST_P(MappedLogTest, ARotationOnlyRenamesOnTheAppendingThread) {
 }
 
 TEST_P(MappedLogTest, ALongRangeIsSyncedWithoutTheZerosAhead) {
+  if (!folder_->Probe()->survives_map_faults) GTEST_SKIP() << kNoMappedLogs;
   std::set<std::string> syncs;
   uint64_t mapped_end = 0;  // of the newest map
   ObservedFileSystem file_system(

@@ -29,7 +29,7 @@ INSTANTIATE_TEST_SUITE_P(Levels, RecycleTest, testing::Values(Level::kSync, Leve
                          NameOfLevel);
 
 TEST_P(RecycleTest, RecycledSegmentsGetNoZerosAhead) {
-  if (!folder_->Probe()->survives_map_faults) GTEST_SKIP() << "strategy auto uses only pwrite here";
+  if (!folder_->Probe()->survives_map_faults) GTEST_SKIP() << kNoMappedLogs;
   // A record takes two blocks at most, and the next spare a header.
   constexpr uint64_t kMostBytesPerAppend = 3 * 4096;
   uint64_t written = 0;
