@@ -196,6 +196,11 @@ export function closedError(dir: string): DurlogError {
   return new DurlogError('ERR_DURLOG_CLOSED', `the log in ${dir} has been closed; open it again`)
 }
 
+export function replacedError(dir: string): DurlogError {
+  const message = 'the folder was replaced and holds another log now: close the log and open it again'
+  return new DurlogError('ERR_DURLOG_NOT_A_LOG', `${message} [${dir}]`, { path: dir })
+}
+
 export function closedStreamsError(dir: string): DurlogError {
   return new DurlogError('ERR_DURLOG_CLOSED', `the folder of streams ${dir} has been closed; open it again`)
 }

@@ -424,6 +424,7 @@ function sourceOf(log: Log, end: number) {
     look: () => {},
     settled: async () => {},
     hold: () => () => {},
+    uuid: log.uuid,
     limitFor(): number {
       return this.end
     },

@@ -1,6 +1,6 @@
 /** A wrong folder, a file in place of a folder, or missing rights: the error has the code, the path, the reason and the remedy. */
 import { execFileSync } from 'node:child_process'
-import { chmodSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
+import { chmodSync, mkdirSync, renameSync, symlinkSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { expect, test } from 'vitest'
 import { open, trim } from '../src/index.js'
@@ -113,5 +113,32 @@ test.skipIf(process.getuid?.() !== 0).each(MODES)(
       path: expect.stringContaining(join(dir, 'owner')),
       message: expect.stringMatching(/permission denied: the user of this process needs the right to read and write/),
     })
+  },
+)
+
+test.skipIf(process.platform === 'win32').each([false, true])(
+  'an open log reads no record of another log that has replaced its folder, and opens no cursor there (read-only: %s)',
+  async (readOnly) => {
+    const dir = join(scratchDir(), 'log')
+    const writer = await openUntilDone(dir)
+    await writer.append('old')
+    const log = readOnly ? await openUntilDone(dir, { readOnly }) : writer
+    expect((await log.get(0)).data.toString()).toBe('old')
+    renameSync(dir, `${dir}-moved`)
+    const other = await openUntilDone(dir)
+    await other.append('new')
+    const replaced = {
+      code: 'ERR_DURLOG_NOT_A_LOG',
+      path: dir,
+      message: expect.stringMatching(/the folder was replaced and holds another log now: close the log and open it/),
+    }
+    await expect(log.read().next()).rejects.toMatchObject(replaced)
+    await expect(log.cursor('c')).rejects.toMatchObject(replaced)
+    if (log.readOnly) await expect(log.refresh()).rejects.toMatchObject(replaced)
+    expect(await other.cursors()).toEqual([])
+    await writer.append('kept')
+    await writer.close()
+    const moved = await openUntilDone(`${dir}-moved`, { readOnly: true })
+    expect((await moved.get(1)).data.toString()).toBe('kept')
   },
 )

@@ -91,9 +91,10 @@ uint64_t PositionIn(const BootId& boot, const CursorSlot& slot, uint64_t first_s
   return std::max(slot.durable, std::min(slot.position, first_seq));
 }
 
-Result<LogOfCursors> FindLog(Directory& directory) {
+Result<LogOfCursors> FindLog(Directory& directory, const LogUuid& expected) {
   DURLOG_ASSIGN_OR_RETURN(const LogFiles files, FindLogFiles(directory));
-  DURLOG_ASSIGN_OR_RETURN(const LogIdentity identity, IdentifyLog(directory, files.segments));
+  DURLOG_ASSIGN_OR_RETURN(const LogIdentity identity,
+                          IdentifyExpectedLog(directory, files.segments, expected));
   return LogOfCursors{identity.uuid, files.segments.front()};
 }
 

@@ -44,7 +44,8 @@ struct LogOfCursors {
   uint64_t first_seq = 0;
 };
 // kNotFound if the folder holds no log.
-Result<LogOfCursors> FindLog(Directory& directory);
+// kNotALog if the folder holds another log than `expected` (zeros: any log).
+Result<LogOfCursors> FindLog(Directory& directory, const LogUuid& expected = {});
 
 // The position of a cursor according to its file.
 struct CursorPlace {

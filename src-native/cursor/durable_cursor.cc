@@ -23,9 +23,10 @@ DurableCursor::DurableCursor(FileSystem& file_system, std::unique_ptr<Directory>
 
 Result<std::unique_ptr<DurableCursor>> DurableCursor::Open(FileSystem& file_system,
                                                            const std::string& path,
-                                                           const std::string& name) {
+                                                           const std::string& name,
+                                                           const LogUuid& uuid) {
   DURLOG_ASSIGN_OR_RETURN(auto directory, file_system.OpenDirectory(path, false));
-  DURLOG_ASSIGN_OR_RETURN(const LogOfCursors log, FindLog(*directory));
+  DURLOG_ASSIGN_OR_RETURN(const LogOfCursors log, FindLog(*directory, uuid));
   DURLOG_ASSIGN_OR_RETURN(OwnedCursorFile owned, TakeCursorFile(*directory, CursorFileName(name)));
   std::unique_ptr<DurableCursor> cursor(
       new DurableCursor(file_system, std::move(directory), CursorFileName(name)));

@@ -21,11 +21,12 @@ namespace durlog {
 class DurableCursor {
  public:
   // Takes the cursor's lock and creates the file if there is none. kLocked, with the owner's pid,
-  // if it is open; kNotFound if the folder holds no log. Destroying a new cursor that was never
-  // placed removes its file.
+  // if it is open; kNotFound if the folder holds no log, kNotALog if it holds another one than
+  // `uuid` (zeros: any log). Destroying a new cursor that was never placed removes its file.
   static Result<std::unique_ptr<DurableCursor>> Open(FileSystem& file_system,
                                                      const std::string& path,
-                                                     const std::string& name);
+                                                     const std::string& name,
+                                                     const LogUuid& uuid = {});
   ~DurableCursor();
   DurableCursor(const DurableCursor&) = delete;
   DurableCursor& operator=(const DurableCursor&) = delete;

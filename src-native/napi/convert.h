@@ -83,6 +83,11 @@ inline Napi::Number FromSeq(Napi::Env env, const std::optional<uint64_t>& seq,
   return seq ? FromSeq(env, *seq) : Napi::Number::New(env, missing);
 }
 
+// The UUID of the log that a call expects; '' for any log.
+inline LogUuid ToUuid(const Napi::Value& value) {
+  return ParseUuid(value.As<Napi::String>()).value_or(LogUuid{});
+}
+
 // An array of `items`, each converted with `convert`.
 template <typename Item, typename Convert>
 Napi::Array FromList(Napi::Env env, const std::vector<Item>& items, Convert convert) {

@@ -133,8 +133,10 @@ Napi::Object FromSummary(Napi::Env env, const CursorSummary& summary) {
 Napi::Value OpenDurableCursor(const Napi::CallbackInfo& info) {
   const std::string path = info[0].As<Napi::String>();
   const std::string name = info[1].As<Napi::String>();
+  const LogUuid uuid = ToUuid(info[2]);
   return RunFor(
-      info.Env(), [path, name] { return DurableCursor::Open(DefaultFileSystem(), path, name); },
+      info.Env(),
+      [path, name, uuid] { return DurableCursor::Open(DefaultFileSystem(), path, name, uuid); },
       [](Napi::Env env, auto& cursor) { return DurableCursorWrap::Make(env, std::move(cursor)); });
 }
 

@@ -128,8 +128,10 @@ Napi::Value OpenLogReader(const Napi::CallbackInfo& info) {
   const std::string path = info[0].As<Napi::String>();
   const double from = info[1].As<Napi::Number>().DoubleValue();
   const uint64_t from_seq = from < 0 ? 0 : static_cast<uint64_t>(from);
+  const LogUuid uuid = ToUuid(info[2]);
   return RunFor(
-      info.Env(), [path, from_seq] { return LogReader::Open(DefaultFileSystem(), path, from_seq); },
+      info.Env(),
+      [path, from_seq, uuid] { return LogReader::Open(DefaultFileSystem(), path, from_seq, uuid); },
       [](Napi::Env env, auto& reader) { return LogReaderWrap::Make(env, std::move(reader)); });
 }
 

@@ -104,9 +104,10 @@ Napi::Value MakePointReader(const Napi::CallbackInfo& info) {
   const std::string path = info[0].As<Napi::String>();
   const bool own = info[1].As<Napi::Boolean>();
   return PointReaderWrap::Make(
-      info.Env(), std::make_shared<PointReader>(
-                      DefaultFileSystem(), path,
-                      own ? PointReader::Writer::kOwn : PointReader::Writer::kForeign));
+      info.Env(),
+      std::make_shared<PointReader>(DefaultFileSystem(), path,
+                                    own ? PointReader::Writer::kOwn : PointReader::Writer::kForeign,
+                                    ToUuid(info[2])));
 }
 
 }  // namespace durlog

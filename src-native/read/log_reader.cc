@@ -17,9 +17,9 @@ constexpr int kOpenAttempts = 8;
 }  // namespace
 
 Result<std::unique_ptr<LogReader>> LogReader::Open(FileSystem& file_system, const std::string& path,
-                                                   uint64_t from_seq) {
+                                                   uint64_t from_seq, const LogUuid& uuid) {
   for (int attempt = 1;; ++attempt) {
-    Result<std::unique_ptr<LogReader>> reader = OpenOnce(file_system, path, from_seq);
+    Result<std::unique_ptr<LogReader>> reader = OpenOnce(file_system, path, from_seq, uuid);
     const bool removed =
         reader.status().sys_errno() != 0 && reader.status().code() == Code::kNotFound;
     if (!removed || attempt == kOpenAttempts) return reader;
@@ -27,7 +27,8 @@ Result<std::unique_ptr<LogReader>> LogReader::Open(FileSystem& file_system, cons
 }
 
 Result<std::unique_ptr<LogReader>> LogReader::OpenOnce(FileSystem& file_system,
-                                                       const std::string& path, uint64_t from_seq) {
+                                                       const std::string& path, uint64_t from_seq,
+                                                       const LogUuid& uuid) {
   DURLOG_ASSIGN_OR_RETURN(auto directory, file_system.OpenDirectory(path, false));
   DURLOG_ASSIGN_OR_RETURN(const LogFiles files, FindLogFiles(*directory));
   if (from_seq < files.segments.front()) {
@@ -38,7 +39,7 @@ Result<std::unique_ptr<LogReader>> LogReader::OpenOnce(FileSystem& file_system,
   const auto behind = std::upper_bound(files.segments.begin(), files.segments.end(), from_seq);
   std::unique_ptr<LogReader> reader(new LogReader(std::move(directory), from_seq));
   DURLOG_ASSIGN_OR_RETURN(const LogIdentity identity,
-                          IdentifyLog(*reader->directory_, files.segments));
+                          IdentifyExpectedLog(*reader->directory_, files.segments, uuid));
   reader->uuid_ = identity.uuid;
   Status entered = reader->EnterSegment(*std::prev(behind));
   if (!entered.ok()) {

@@ -36,9 +36,10 @@ class LogReader {
   static constexpr uint64_t kNoLimit = UINT64_MAX;
   static constexpr size_t kCachedBytes = 64 << 10;
 
-  // Starts at `from_seq`, which may be after the end. kOutOfRange if it was trimmed.
+  // Starts at `from_seq`, which may be after the end. kOutOfRange if it was trimmed, kNotALog if
+  // the folder holds another log than `uuid` (zeros: any log).
   static Result<std::unique_ptr<LogReader>> Open(FileSystem& file_system, const std::string& path,
-                                                 uint64_t from_seq);
+                                                 uint64_t from_seq, const LogUuid& uuid = {});
 
   // Reads the segment directly into `buffer`; `entries` are the places of the payloads in it.
   // Delivers records below `limit`, all of which are acknowledged; with kNoLimit, records that are
@@ -74,7 +75,8 @@ class LogReader {
       : directory_(std::move(directory)), from_seq_(from_seq) {}
 
   static Result<std::unique_ptr<LogReader>> OpenOnce(FileSystem& file_system,
-                                                     const std::string& path, uint64_t from_seq);
+                                                     const std::string& path, uint64_t from_seq,
+                                                     const LogUuid& uuid);
   Status EnterSegment(uint64_t first_seq);
   void FollowHint();
   Result<bool> LeaveHint(const Stop& stop, bool moved);

@@ -177,7 +177,8 @@ Status PointReader::LookAround() {
   DURLOG_ASSIGN_OR_RETURN(std::shared_ptr<Directory> directory,
                           file_system_.OpenDirectory(path_, false));
   DURLOG_ASSIGN_OR_RETURN(LogFiles files, FindLogFiles(*directory));
-  DURLOG_ASSIGN_OR_RETURN(const LogIdentity identity, IdentifyLog(*directory, files.segments));
+  DURLOG_ASSIGN_OR_RETURN(const LogIdentity identity,
+                          IdentifyExpectedLog(*directory, files.segments, expected_));
   const std::lock_guard<std::mutex> guard(mutex_);
   directory_.swap(directory);
   uuid_ = identity.uuid;
@@ -186,7 +187,7 @@ Status PointReader::LookAround() {
 }
 
 Result<PointRecord> PointReader::ReadInOrder(uint64_t seq, uint64_t limit) {
-  DURLOG_ASSIGN_OR_RETURN(const auto reader, LogReader::Open(file_system_, path_, seq));
+  DURLOG_ASSIGN_OR_RETURN(const auto reader, LogReader::Open(file_system_, path_, seq, expected_));
   PointRecord record;
   for (size_t bytes = kScanBytes;;) {
     if (!record.memory.Reserve(bytes, 0)) {

@@ -36,9 +36,10 @@ class PointReader {
     kForeign,
   };
 
-  // Opens nothing yet. `path` must refer to the same folder during the life of the reader.
-  PointReader(FileSystem& file_system, std::string path, Writer writer)
-      : file_system_(file_system), path_(std::move(path)), writer_(writer) {}
+  // Opens nothing yet. Reads fail with kNotALog if `path` holds another log than `uuid` (zeros: any
+  // log).
+  PointReader(FileSystem& file_system, std::string path, Writer writer, const LogUuid& uuid = {})
+      : file_system_(file_system), path_(std::move(path)), writer_(writer), expected_(uuid) {}
   PointReader(const PointReader&) = delete;
   PointReader& operator=(const PointReader&) = delete;
 
@@ -82,6 +83,7 @@ class PointReader {
   FileSystem& file_system_;
   const std::string path_;
   const Writer writer_;
+  const LogUuid expected_;
 
   std::mutex mutex_;  // protects the members below
   std::shared_ptr<Directory> directory_;

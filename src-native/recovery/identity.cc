@@ -42,4 +42,15 @@ Result<LogIdentity> IdentifyLog(Directory& directory, const std::vector<uint64_t
   return identity;
 }
 
+Result<LogIdentity> IdentifyExpectedLog(Directory& directory, const std::vector<uint64_t>& segments,
+                                        const LogUuid& expected) {
+  DURLOG_ASSIGN_OR_RETURN(const LogIdentity identity, IdentifyLog(directory, segments));
+  const bool any = expected == LogUuid{} || identity.uuid == LogUuid{};
+  if (any || identity.uuid == expected) return identity;
+  return Status::Error(Code::kNotALog,
+                       "the folder was replaced and holds another log now: close the log and open "
+                       "it again")
+      .WithPath(directory.path());
+}
+
 }  // namespace durlog

@@ -18,6 +18,9 @@ struct LogIdentity {
 // The UUID of most segments. If the oldest and the newest segment have the same UUID, it is the
 // result, and no other segment is read.
 Result<LogIdentity> IdentifyLog(Directory& directory, const std::vector<uint64_t>& segments);
+// As IdentifyLog(). kNotALog if the folder holds another log than `expected` (zeros: any log).
+Result<LogIdentity> IdentifyExpectedLog(Directory& directory, const std::vector<uint64_t>& segments,
+                                        const LogUuid& expected);
 // kCorrupt unless the segment belongs to the log `uuid`.
 Status CheckIdentity(const Directory& directory, uint64_t first_seq, const SegmentHeader& header,
                      const LogUuid& uuid);

@@ -33,10 +33,10 @@ export class LogCursors {
   }
 
   async #cursor(name: string, { from, waitMs }: ResolvedCursorOptions): Promise<NamedCursor> {
-    const { dir } = this.#host.source
+    const { dir, uuid } = this.#host.source
     const file = await waitForLock(waitMs, async () => {
       this.#check()
-      return native.openDurableCursor(dir, name)
+      return native.openDurableCursor(dir, name, uuid)
     })
     const cursor: NamedCursor = new NamedCursor(name, this.#host, file, () => this.#open.delete(cursor))
     try {

@@ -43,7 +43,7 @@ export class ReaderLog implements ReadOnlyLog {
   }
 
   get uuid(): string {
-    return this.#source.bounds.uuid
+    return this.#source.uuid
   }
 
   get firstSeq(): number {

@@ -85,9 +85,7 @@ export class WriterLog extends EventEmitter<LogEvents> implements Log<unknown> {
     this.#diskUse = new DiskUse(dir)
     const announcer = new Announcer(this, native)
     this.#announcer = announcer
-    const unshared = native.shared
-      ? undefined
-      : { native, source: new WriterSource(dir, options.salvage, native.counters) }
+    const unshared = native.shared ? undefined : { native, source: new WriterSource(dir, options.salvage, native) }
     // A shared log is read like a log that another process writes.
     this.#source = unshared?.source ?? FolderSource.ofWriter(dir, options.salvage, native)
     this.#reads = new LogReads(this.#source, unshared !== undefined, options.codec)

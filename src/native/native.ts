@@ -15,9 +15,10 @@ export interface Native {
    * have changed, events were queued, or room became available.
    */
   open(dir: string, options: NativeOptions, onProgress: () => void): Promise<NativeLog | NativeSharedLog>
-  openLogReader(dir: string, fromSeq: number): Promise<NativeLogReader>
-  /** Takes the cursor's lock. Rejects with ERR_DURLOG_LOCKED if another owner has it. */
-  openDurableCursor(dir: string, name: string): Promise<NativeDurableCursor>
+  /** Rejects with ERR_DURLOG_NOT_A_LOG if `dir` holds another log than `uuid`. */
+  openLogReader(dir: string, fromSeq: number, uuid: string): Promise<NativeLogReader>
+  /** Takes the cursor's lock. Rejects with ERR_DURLOG_LOCKED if another owner has it, otherwise as `openLogReader`. */
+  openDurableCursor(dir: string, name: string, uuid: string): Promise<NativeDurableCursor>
   listCursors(dir: string): Promise<NativeCursorSummary[]>
   removeCursor(dir: string, name: string): Promise<void>
   /** Plans what `policy` would trim from a log that another process may have open. */
@@ -33,7 +34,7 @@ export interface Native {
    * other than an append, the caller must wait until every read has ended and call `forget`, and must not read again until the
    * change has ended.
    */
-  pointReader(dir: string, own: boolean): NativePointReader
+  pointReader(dir: string, own: boolean, uuid: string): NativePointReader
   /** Reads the log's bounds from its files, without the writer's lock. */
   bounds(dir: string): Promise<NativeBounds>
   /** The cuts of the log since `generation`. */

@@ -2,6 +2,7 @@
 import { native } from '../native/native.js'
 import type { NativeBatch, NativeLogReader } from '../native/reading.js'
 import type { BatchMemory } from './batch-memory.js'
+import type { ReadSource } from './read-source.js'
 
 /** A follower with at most this many records to read takes records that are in the page cache without a worker thread. */
 const MAX_CACHED_RECORDS = 256
@@ -30,9 +31,14 @@ export class BatchFetcher {
     this.#follows = follows
   }
 
-  /** Opens a reader of the core for the log in `dir`, from `seq` on. */
-  static async open(dir: string, seq: number, memory: BatchMemory, follows: boolean): Promise<BatchFetcher> {
-    return new BatchFetcher(await native.openLogReader(dir, seq), memory, follows)
+  /** Opens a reader of the core for the log of `source`, from `seq` on. */
+  static async open(
+    { dir, uuid }: ReadSource,
+    seq: number,
+    memory: BatchMemory,
+    follows: boolean,
+  ): Promise<BatchFetcher> {
+    return new BatchFetcher(await native.openLogReader(dir, seq, uuid), memory, follows)
   }
 
   /** Requests the batch of records from `position` to below `limit`. If a batch is already requested, returns that one. */

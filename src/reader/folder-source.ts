@@ -1,5 +1,6 @@
 /** The source of a log that another process or thread writes: the live page of its writer, or the files alone. */
 import { clearTimeout, setTimeout } from 'node:timers'
+import { replacedError } from '../errors.js'
 import { Counter, type NativeWriter } from '../native/log.js'
 import { native } from '../native/native.js'
 import {
@@ -38,6 +39,7 @@ interface Follower {
 
 export class FolderSource implements ReadSource {
   readonly dir: string
+  readonly uuid: string
   readonly salvage: boolean
   readonly counts: ReadCounts = { readRecords: 0, readBytes: 0 }
   lastTruncation: Truncation = new Truncation(Number.POSITIVE_INFINITY)
@@ -61,6 +63,7 @@ export class FolderSource implements ReadSource {
   constructor(dir: string, salvage: boolean, bounds: NativeBounds) {
     this.dir = dir
     this.salvage = salvage
+    this.uuid = bounds.uuid
     this.bounds = bounds
     // A weak reference, so that a log that is never closed can be garbage-collected.
     const weak = new WeakRef(this)
@@ -91,7 +94,9 @@ export class FolderSource implements ReadSource {
     let seen: Truncation
     do {
       seen = this.lastTruncation
-      this.bounds = await native.bounds(this.dir)
+      const bounds = await native.bounds(this.dir)
+      if (bounds.uuid !== this.uuid) throw replacedError(this.dir)
+      this.bounds = bounds
       this.look()
     } while (this.lastTruncation !== seen)
   }

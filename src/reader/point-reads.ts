@@ -25,7 +25,7 @@ export class PointReads {
 
   /** With `own`, this process alone writes the log. */
   constructor(source: ReadSource, own: boolean) {
-    this.#native = native.pointReader(source.dir, own)
+    this.#native = native.pointReader(source.dir, own, source.uuid)
     this.#source = source
   }
 

@@ -11,6 +11,7 @@ export interface ReadCounts {
 /** The source of records: this process's writer, or a log that another process or thread writes. */
 export interface ReadSource {
   readonly dir: string
+  readonly uuid: string
   readonly salvage: boolean
   /** Counters of the records decoded for readers. */
   readonly counts: ReadCounts

@@ -190,7 +190,7 @@ export class Reader implements LogReader {
   }
 
   async #openAt(seq: number, memory: BatchMemory): Promise<void> {
-    this.#fetcher = await BatchFetcher.open(this.#source.dir, seq, memory, this.#options.follow === true)
+    this.#fetcher = await BatchFetcher.open(this.#source, seq, memory, this.#options.follow === true)
   }
 
   #limit(): number {

@@ -1,4 +1,4 @@
-import { Counter } from '../native/log.js'
+import { Counter, type NativeLog } from '../native/log.js'
 import { native } from '../native/native.js'
 import { LaterCuts } from './later-cuts.js'
 import { checkHeld, type ReadCounts, type ReadSource } from './read-source.js'
@@ -7,6 +7,7 @@ import { Truncation } from './truncation.js'
 /** The source of a log that only this process writes. Its bounds are the core's counters; `wake` notifies its followers. */
 export class WriterSource implements ReadSource {
   readonly dir: string
+  readonly uuid: string
   readonly salvage: boolean
   readonly counts: ReadCounts = { readRecords: 0, readBytes: 0 }
   readonly #counters: Float64Array
@@ -18,8 +19,9 @@ export class WriterSource implements ReadSource {
   /** The lowest next seq after a cut by another writer. */
   #cutEnd = Number.POSITIVE_INFINITY
 
-  constructor(dir: string, salvage: boolean, counters: Float64Array) {
+  constructor(dir: string, salvage: boolean, { uuid, counters }: NativeLog) {
     this.dir = dir
+    this.uuid = uuid
     this.salvage = salvage
     this.#counters = counters
   }
