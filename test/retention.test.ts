@@ -4,6 +4,7 @@ import { readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { type CursorOverrun, type DurlogError, type Log, type OpenOptions, open } from '../src/index.js'
+import { native } from '../src/native/native.js'
 import { codeOf, openUntilDone, scratchDir, texts } from './fixtures/scratch.js'
 
 const SEGMENT_BYTES = 65536
@@ -229,4 +230,14 @@ test('without segmentBytes a segment is an eighth of maxBytes, and at most 64 Mi
   expect(log.stats().segmentBytes).toBe(1_249_280)
   const large = await openUntilDone(join(scratchDir(), 'log'), { retention: { maxBytes: 2 ** 40 } })
   expect(large.stats().segmentBytes).toBe(64 * 2 ** 20)
+})
+
+test('close does not wait for another process that holds up a pass', async () => {
+  const log = await openRetaining(join(scratchDir(), 'log'), { maxBytes: BOUND })
+  const trim = await native.lockTrims(log.dir)
+  const pass = codeOf(log.applyRetention())
+  await new Promise(setImmediate)
+  await log.close()
+  expect(await pass).toBe('ERR_DURLOG_CLOSED')
+  trim.release()
 })

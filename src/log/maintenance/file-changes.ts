@@ -1,5 +1,6 @@
 /** Changes of a log's files other than appends: trims, truncations, rotations and retention, one at a time. */
 import { closedError, DurlogError, invalidArgument } from '../../errors.js'
+import type { NativeTrimLock } from '../../native/cursors.js'
 import { waitForLock } from '../../native/lock-wait.js'
 import {
   Counter,
@@ -19,7 +20,7 @@ import { Retention, type RetentionHost } from './retention.js'
 import { startTicker } from './ticker.js'
 import { currentBounds, readTrimRequest, removeTrimRequest, type TrimBounds, trimRequests } from './trim-request.js'
 
-/** In a shared log, how long to wait for another process that trims. */
+/** How long to wait for another process that trims. */
 const LOCK_WAIT_MS = 10_000
 
 /** The open log. */
@@ -193,7 +194,7 @@ export class FileChanges implements RetentionHost {
   /** A cursor that is placed during a pass waits for its end: the pass may have read the positions of the cursors already. */
   async #retain(policy: NativeRetentionPolicy): Promise<NativeRetentionPlan> {
     const { dir, unshared } = this.#log
-    const lock = policy.keepForCursors && (await waitForLock(LOCK_WAIT_MS, () => native.lockTrims(dir)))
+    const lock = policy.keepForCursors && (await this.#lockTrims(dir))
     try {
       const plan = await (unshared?.native.planRetention(policy) ?? native.planRetention(dir, policy))
       if (plan.before > this.firstSeq) await this.#trim(plan.before)
@@ -201,6 +202,16 @@ export class FileChanges implements RetentionHost {
     } finally {
       if (lock) lock.release()
     }
+  }
+
+  /** Stops waiting for another process when the log is being closed, because `close` waits for this change. */
+  #lockTrims(dir: string): Promise<NativeTrimLock> {
+    let tried = false
+    return waitForLock(LOCK_WAIT_MS, async () => {
+      if (tried && this.#closed) throw closedError(dir)
+      tried = true
+      return native.lockTrims(dir)
+    })
   }
 
   async #trim(seq: number): Promise<number> {
