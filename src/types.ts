@@ -336,7 +336,10 @@ export interface DurableCursor<R extends LogRecord = LogRecord> extends AsyncDis
   readonly position: number
   /** The log's current `generation`. Reads a small file on this thread. */
   readonly generation: number
-  /** The distance to the end of the log. Reads up to three small pieces of the log, on this thread. */
+  /**
+   * The distance to the end of the log. Reads up to three small pieces of the log and the lengths of the segments between them, on
+   * this thread: about 4 ms for 1000 segments.
+   */
   readonly lag: CursorLag
   /**
    * Iterates over the records from the position on. Fails with ERR_DURLOG_CURSOR_CUT if `truncateAfter` or a recovery removed
