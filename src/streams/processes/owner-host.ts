@@ -24,6 +24,7 @@ export class OwnerHost {
   #thread: WorkerThread<ToOwner, FromOwner> | undefined
   /** The owner, if it runs without a thread. */
   #owner: Owner | undefined
+  #starting: Promise<Owner> | undefined
   #owns = false
 
   constructor(dir: string, options: StreamsOptions) {
@@ -82,14 +83,18 @@ export class OwnerHost {
     // If the owner of this process could not open the folder, it has stopped listening. Rejects with the reason.
     if (this.#owns) await this.close(client)
     this.prepare()
-    if (this.#thread === undefined) this.#owner = await startOwner(this.#dir, this.#options, client)
-    else await this.#ask({ kind: 'start', dir: this.#dir, options: this.#options, client })
+    if (this.#thread === undefined) {
+      this.#starting = startOwner(this.#dir, this.#options, client)
+      this.#owner = await this.#starting
+    } else await this.#ask({ kind: 'start', dir: this.#dir, options: this.#options, client })
     this.#owns = true
   }
 
   /** Closes the folder if this process is its owner, and ends the thread. */
   async close(client: string): Promise<void> {
     try {
+      // Without a thread that can be ended, the owner would keep the folder open.
+      await this.#starting?.catch(() => {})
       if (!this.#owns) return
       this.#owns = false
       if (this.#owner !== undefined) await this.#owner.close(client)

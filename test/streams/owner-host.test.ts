@@ -1,0 +1,16 @@
+/** The owner of a folder that runs in the main thread of a program, as in a bundle. */
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { openStore } from '../../src/streams/open-store.js'
+import { OwnerHost } from '../../src/streams/processes/owner-host.js'
+import { codeOf, scratchDir } from '../fixtures/scratch.js'
+
+test('a process that closes the folder while it becomes the owner releases the folder', async () => {
+  const dir = join(scratchDir(), 'streams')
+  const host = new OwnerHost(dir, { durability: 'sync' })
+  const client = '0123456789abcdef'
+  const owning = host.becomeOwner(client, performance.now(), 0, undefined)
+  await host.close(client)
+  await owning.catch(() => {})
+  expect(await codeOf(openStore(dir, { waitMs: 0 }, {}).then((store) => store.close()))).toBe('none')
+})
