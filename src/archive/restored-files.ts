@@ -1,6 +1,6 @@
 /** The segment files of a log that is being restored. Consecutive pieces with the same header are joined into one file. */
 import { constants, readdirSync } from 'node:fs'
-import { type FileHandle, open, rm } from 'node:fs/promises'
+import { type FileHandle, open, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { findExtent } from '../extent.js'
 import { segmentFile, segmentSeqs } from '../segment-name.js'
@@ -8,6 +8,8 @@ import { syncFolder } from '../ship/restore-folder.js'
 import { PAGE_BYTES } from '../streams/aligned-memory.js'
 import { HEADER_BYTES } from './piece.js'
 
+/** The name of a segment before its header is written. */
+const MAKING = 'segment.new'
 /** 0 on systems without O_DIRECT. */
 const O_DIRECT = constants.O_DIRECT ?? 0
 
@@ -37,6 +39,7 @@ export class RestoredFiles {
    */
   static async open(dir: string, firstSeq: number): Promise<RestoredFiles> {
     const files = new RestoredFiles(dir, firstSeq)
+    await rm(join(dir, MAKING), { force: true })
     for (const [index, first] of segmentSeqs(readdirSync(dir)).slice(-2).entries()) {
       if (index === 0 || files.next === first) await files.#continue(first)
       else await rm(files.#pathOf(first))
@@ -56,11 +59,11 @@ export class RestoredFiles {
     const extent = await findExtent(this.#dir, segmentFile(firstSeq), query).catch(() => undefined)
     const path = this.#pathOf(firstSeq)
     if (extent === undefined || extent.nextSeq === firstSeq) return await rm(path)
-    await this.#open(path, 'r+')
+    await this.#open(path)
     this.#header = Buffer.alloc(HEADER_BYTES)
     await (this.#file as FileHandle).read(this.#header, 0, HEADER_BYTES, 0)
     await (this.#file as FileHandle).truncate(extent.endOffset)
-    this.#end = extent.endOffset
+    this.#end = this.#pieceAt = extent.endOffset
     this.#firstSeq = firstSeq
     this.next = extent.nextSeq
   }
@@ -70,12 +73,15 @@ export class RestoredFiles {
     this.#pieceAt = this.#end
     if (this.#file !== undefined && this.#header.equals(header)) return
     await this.#finishFile()
-    await this.#open(this.#pathOf(this.next), 'w')
+    const path = this.#pathOf(this.next)
+    // A reader of a replica would take a segment without a whole header for damage.
+    await writeFile(join(this.#dir, MAKING), header, { mode: 0o600 })
+    await rename(join(this.#dir, MAKING), path)
+    await this.#open(path)
     this.#firstSeq = this.next
     this.#header = Buffer.from(header)
     this.#pieceAt = 0
-    this.#end = 0
-    await this.write(header)
+    this.#end = header.length
   }
 
   /**
@@ -142,8 +148,8 @@ export class RestoredFiles {
     await this.#syncing.catch(() => {})
   }
 
-  async #open(path: string, flags: 'r+' | 'w'): Promise<void> {
-    this.#file = await open(path, flags, 0o600)
+  async #open(path: string): Promise<void> {
+    this.#file = await open(path, 'r+')
     if (O_DIRECT !== 0) this.#direct = await open(path, constants.O_RDWR | O_DIRECT).catch(() => undefined)
   }
 

@@ -46,6 +46,23 @@ test('a restore that was killed at any moment continues where it ended', async (
   expect(await verify(dir)).toMatchObject({ state: 'clean', uuid: log.uuid })
 })
 
+test('a restore that continues keeps the restored records if its first requests fail', async () => {
+  const s3 = await store()
+  const log = await scratchLog(SMALL)
+  await append(log, 500)
+  await archiveAll(log, s3)
+  const dir = join(scratchDir(), 'restored')
+  const tail = ({ method, key }: { method: string; key: string }) => method === 'GET' && /\/tail\/\d/.test(key)
+  s3.fault = (request) => (tail(request) ? { status: 403, code: 'AccessDenied' } : undefined)
+  expect(await codeOf(restoreArchive(dir, s3.access))).toBe('ERR_DURLOG_DESTINATION_REFUSED')
+  let failures = 0
+  s3.fault = (request) => (tail(request) && failures++ < 10 ? { status: 500 } : undefined)
+  expect(await restoreArchive(dir, s3.access)).toMatchObject({ resumed: true, firstSeq: 0, nextSeq: 500 })
+  expect(failures).toBeGreaterThan(10)
+  expect(await plainRecordsIn(dir)).toEqual(await plainRecords(log))
+  expect(await verify(dir)).toMatchObject({ state: 'clean' })
+})
+
 test('a restore that was killed while it wrote the generation of the log writes it again', async () => {
   const s3 = await store()
   const log = await scratchLog(SMALL)
