@@ -101,8 +101,9 @@ export class ArchiveDestination implements Destination {
 
   async close(): Promise<void> {
     this.#closing.abort(new Error('the archiver has been closed'))
-    await this.#running
+    // Ends the thread now: a long segment takes several seconds to read and compress.
     await this.#segments.close()
+    await this.#running
   }
 
   async #run(session: ReplicationSession): Promise<void> {
@@ -216,6 +217,7 @@ export class ArchiveDestination implements Destination {
   }
 
   async #read(session: ReplicationSession, segment: LocalSegment, range: PieceRange): Promise<LocalPiece> {
+    this.#closing.signal.throwIfAborted()
     const piece = await this.#segments.read(segment, range)
     // After a cut, the piece may hold frames from before and from after the cut, all of them whole.
     await this.#checkGeneration()
