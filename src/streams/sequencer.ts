@@ -225,7 +225,8 @@ export class Sequencer {
     // The table contains records that were not stored.
     rejection.catch((error: DurlogError) => {
       this.writeFailure = error
-      if (!FINAL_ERRORS.includes(error.code)) void this.#reload()
+      if (FINAL_ERRORS.includes(error.code)) this.table.forgetDeletions()
+      else void this.#reload()
     })
     this.#settled()
   }
@@ -252,6 +253,7 @@ export class Sequencer {
       old.wakeAll()
     } catch (error) {
       // The next call tries again.
+      this.table.forgetDeletions()
       for (const call of this.#waiting.splice(0)) call.resolve(notWritten(error as DurlogError))
     }
   }

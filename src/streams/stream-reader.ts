@@ -42,6 +42,7 @@ async function* batches<V>(
   let slice = new TimeSlice()
   let next = from
   let created: number | undefined
+  const isDeleting = (): boolean => context.table().isDeleting(name)
   /** Without `follow`: the seq before which the iteration finishes. */
   let end = Number.POSITIVE_INFINITY
   try {
@@ -61,13 +62,17 @@ async function* batches<V>(
         if (next !== undefined && next < 0) next = Math.max(state.firstSeq, state.visible + next)
         next ??= state.firstSeq
         if (created !== state.created) throw removedStream(name)
-        const found = (await records.next(state, next)).slice(0, Math.max(end - next, 0))
+        const read = await records.next(state, next).catch((error) => {
+          if (isDeleting()) return []
+          throw error
+        })
+        const found = read.slice(0, Math.max(end - next, 0))
         next += found.length
         if (found.length > 0) yield found
         signal?.throwIfAborted()
         if (next < Math.min(state.visible, end)) continue
         if (state.endVisible || !follow) return checkStart(state, next)
-      } else {
+      } else if (!isDeleting()) {
         if (created !== undefined) throw removedStream(name)
         if (!follow) throw noSuchStream(name)
         if (next !== undefined && next < 0) next = undefined
@@ -98,7 +103,7 @@ function checkStart(state: StreamState, next: number): void {
 }
 
 /** Settles when something of the stream becomes visible. Rejects with the signal's reason. */
-function changeOf(table: StreamTable, name: string, signal: AbortSignal | undefined): Promise<void> {
+export function changeOf(table: StreamTable, name: string, signal?: AbortSignal | undefined): Promise<void> {
   return new Promise((resolve, reject) => {
     const forgetSignal = onAbort(signal, () => {
       forgetChange()

@@ -5,7 +5,7 @@ import { EntryKind } from './entry.js'
 import { appendItem, bareItem, following, followingAppend, type StreamContext } from './items.js'
 import { contentTypeOf } from './meta.js'
 import { checkReadOptions, checkValues, resolveAppendOptions, resolveBatch, resolveEndOptions } from './options.js'
-import { type ReadContext, readStream } from './stream-reader.js'
+import { changeOf, type ReadContext, readStream } from './stream-reader.js'
 import type {
   Stream,
   StreamAppendOptions,
@@ -73,8 +73,13 @@ export class NamedStream<V> implements Stream<V> {
   }
 
   async info(): Promise<StreamInfo | undefined> {
-    this.#context.checkOpen()
-    return infoOf(this.#context, this.name)
+    const { checkOpen, table } = this.#context
+    for (;;) {
+      checkOpen()
+      const info = infoOf(this.#context, this.name)
+      if (info !== undefined || !table().isDeleting(this.name)) return info
+      await changeOf(table(), this.name)
+    }
   }
 }
 

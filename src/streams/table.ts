@@ -28,6 +28,8 @@ export class StreamTable {
   /** The streams that can expire, or whose records can. */
   readonly expiring: Set<StreamState> = new Set()
   readonly #waiting = new Map<string, Set<() => void>>()
+  /** For each name, the number of deletions that have not reached the durability level. */
+  readonly #deleting = new Map<string, number>()
 
   /** `streams` are those of the catalog. Call `adopt` for each with options before the table is used. */
   constructor(streams: StreamMap = new StreamMap()) {
@@ -107,6 +109,7 @@ export class StreamTable {
     } else if (kind === EntryKind.end) {
       state.ended = true
     } else if (kind === EntryKind.delete) {
+      this.#deleting.set(state.name, (this.#deleting.get(state.name) ?? 0) + 1)
       if (state.forks > 0) state.softDeleted = true
       else this.#remove(state)
     }
@@ -118,7 +121,28 @@ export class StreamTable {
     state.creationVisible = true
     if (kind === EntryKind.append) state.visible = Math.max(state.visible, seq + 1)
     else if (kind === EntryKind.end) state.endVisible = true
+    else if (kind === EntryKind.delete) this.#deleted(state.name)
     if (this.#waiting.size > 0) this.#wake(state.name)
+  }
+
+  #deleted(name: string): void {
+    const others = (this.#deleting.get(name) ?? 1) - 1
+    if (others === 0) this.#deleting.delete(name)
+    else this.#deleting.set(name, others)
+  }
+
+  /**
+   * Whether a stream of this name was deleted and the log may still lose the deletion. `onChange` reports when the deletion
+   * has reached the durability level, or when the table is replaced because it has failed.
+   */
+  isDeleting(name: string): boolean {
+    return this.#deleting.has(name)
+  }
+
+  /** Ends every wait for a deletion, because it is not known when the table can be replaced. */
+  forgetDeletions(): void {
+    this.#deleting.clear()
+    this.wakeAll()
   }
 
   /** Calls `wake` once, when something of the stream `name` becomes visible. Returns a function that cancels this. */

@@ -3,9 +3,9 @@ import { cpSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { streamsHandler } from '../../src/http/index.js'
-import { openStreams, type Streams } from '../../src/streams/index.js'
-import { scratchDir } from '../fixtures/scratch.js'
-import { scratchStreams } from '../fixtures/streams.js'
+import { openStreams, type Stream, type Streams } from '../../src/streams/index.js'
+import { codeOf, scratchDir } from '../fixtures/scratch.js'
+import { all, scratchStreams } from '../fixtures/streams.js'
 
 /** Opens a copy of the folder. The copy has what the next process would find if this one were killed now. */
 async function openAfterKill(dir: string): Promise<Streams<unknown>> {
@@ -35,6 +35,27 @@ test('delete of a stream that is kept for its forks resolves to false only after
   expect(await stream.delete()).toBe(false)
   expect(await (await openAfterKill(dir)).stream('s').info()).toBeUndefined()
   expect(await first).toBe(true)
+})
+
+async function follower(stream: Stream<unknown>): Promise<() => Promise<unknown>> {
+  const reader = stream.read({ follow: true })
+  await reader.next()
+  return () => codeOf(reader.next())
+}
+
+test.each([
+  ['info', async (stream: Stream<unknown>) => () => stream.info()],
+  ['read', async (stream: Stream<unknown>) => () => codeOf(all(stream.read()))],
+  ['a follower', follower],
+])('%s reports that a stream does not exist only after its deletion is durable', async (_, prepare) => {
+  const { dir, streams } = await scratchStreams()
+  const stream = streams.stream('s')
+  await stream.append(1)
+  const look = await prepare(stream)
+  const deleted = stream.delete()
+  expect([undefined, 'ERR_DURLOG_NOT_FOUND']).toContain(await look())
+  expect(await (await openAfterKill(dir)).stream('s').info()).toBeUndefined()
+  expect(await deleted).toBe(true)
 })
 
 test('DELETE is answered with 404 only after the deletion that removed the stream is durable', async () => {

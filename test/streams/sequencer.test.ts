@@ -1,6 +1,6 @@
 /** The order of appends to a log that delays calls, and to a log that removes records after a failed write. */
 import { expect, test } from 'vitest'
-import { DurlogError } from '../../src/index.js'
+import { DurlogError, type DurlogErrorCode } from '../../src/index.js'
 import type { Resolve } from '../../src/log/append/waiters.js'
 import type { FramingLog } from '../../src/open.js'
 import { dueBytes } from '../../src/streams/checkpoint.js'
@@ -52,9 +52,9 @@ class ControlledLog {
     this.failFrom(this.synced)
   }
 
-  failFrom(first: number): void {
+  failFrom(first: number, code: DurlogErrorCode = 'ERR_DURLOG_NO_SPACE'): void {
     this.records.length = first
-    const error = new DurlogError('ERR_DURLOG_NO_SPACE', 'no space')
+    const error = new DurlogError(code, 'the commit failed')
     const kept = this.#waiting.filter(({ seq }) => seq < first).length
     for (const { seq, resolve } of this.#waiting.splice(kept)) resolve(Promise.reject(error), seq)
   }
@@ -165,3 +165,21 @@ test('with thousands of changed streams a checkpoint waits for 4 KiB per stream,
     2 * checkpointBytes,
   ])
 })
+
+test.each(['ERR_DURLOG_NO_SPACE', 'ERR_DURLOG_SYNC_FAILED'] as const)(
+  'nothing waits for a deletion after its write has failed with %s',
+  async (code) => {
+    const { log, sequencer, append } = setUp()
+    const stored = append('a', 'kept')
+    log.commit()
+    await stored
+    const deleted = sequencer.submit([bareItem(EntryKind.delete, 'a')])
+    expect(sequencer.table.isDeleting('a')).toBe(true)
+    const woken = new Promise<void>((resolve) => sequencer.table.onChange('a', resolve))
+    log.failFrom(1, code)
+    await expect(deleted).rejects.toMatchObject({ code })
+    await woken
+    expect(sequencer.table.isDeleting('a')).toBe(false)
+    if (code === 'ERR_DURLOG_NO_SPACE') expect(textsOf(sequencer, 'a')).toEqual(['kept'])
+  },
+)
