@@ -1,19 +1,14 @@
 import { once } from 'node:events'
 import { resolve } from 'node:path'
 import { type Command, Option } from 'commander'
-import {
-  type HandlerOptions,
-  type ServerOptions,
-  type StreamsServer,
-  serveLog,
-  serveStreams,
-} from '../../http/index.js'
+import { type ServerOptions, type StreamsServer, serveLog, serveStreams } from '../../http/index.js'
 import { openStreams } from '../../streams/index.js'
 import { parseWhole } from '../../terminal/arguments.js'
 import { ExitCode } from '../../terminal/exit-codes.js'
 import { InputError } from '../../terminal/input-error.js'
 import { visible } from '../../terminal/visible.js'
 import { Access, type AccessFlags } from '../access.js'
+import { AccessLog } from '../access-log.js'
 import { toBytes } from '../arguments.js'
 
 interface Flags extends AccessFlags {
@@ -66,7 +61,12 @@ async function run(dir: string | undefined, flags: Flags): Promise<void> {
   if (flags.contentType !== undefined && flags.log === undefined)
     throw new InputError('--content-type needs --log: each stream has its own content type', ExitCode.usage)
   const access = new Access(flags)
-  const options = await toOptions(flags, access)
+  const log = flags.accessLog === true ? await AccessLog.start(say) : undefined
+  await serve(dir, flags, access, toOptions(flags, access, log))
+  await log?.end()
+}
+
+async function serve(dir: string | undefined, flags: Flags, access: Access, options: ServerOptions): Promise<void> {
   if (flags.log === undefined) {
     await using streams = await openStreams(dir as string, { exclusive: flags.shared !== true })
     await using server = await serveStreams(streams, options)
@@ -101,7 +101,7 @@ function say(line: string): void {
   process.stderr.write(`durlog: ${line.split('\n').map(visible).join('\n')}\n`)
 }
 
-async function toOptions(flags: Flags, access: Access): Promise<ServerOptions> {
+function toOptions(flags: Flags, access: Access, log: AccessLog | undefined): ServerOptions {
   const { host, port, cors, maxBody, maxStreams, maxConnections } = flags
   return {
     host,
@@ -114,15 +114,6 @@ async function toOptions(flags: Flags, access: Access): Promise<ServerOptions> {
     ui: flags.ui === true,
     onError: (error) => say(`a request failed: ${error instanceof Error ? error.stack : error}`),
     ...access.options,
-    ...(flags.accessLog === true && { onRequest: await accessLog() }),
+    onRequest: log && ((report) => log.add(report)),
   }
-}
-
-/** Returns a function that logs requests. It logs the target unchanged, including secrets that a client puts into the query. */
-async function accessLog(): Promise<HandlerOptions['onRequest']> {
-  const { pino } = await import('pino').catch(() => {
-    throw new InputError('--access-log needs the package pino: npm install pino', ExitCode.usage)
-  })
-  const logger = pino()
-  return (report) => logger.info(report, 'request')
 }
