@@ -1,5 +1,5 @@
 /** Copies a log to another folder, with the same seqs, times, bytes, UUID and cursors, for `backup` and `restore`. */
-import { readdirSync, statSync } from 'node:fs'
+import { existsSync, readdirSync, realpathSync, statSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { inspect, type LogSummary, open, type ReadOnlyLog, verify } from '../index.js'
 import { openRestored, type RestoringLog } from '../open.js'
@@ -36,7 +36,7 @@ export async function copyLog(
   onProgress: (done: number, total: number) => void,
   salvage: Salvage = {},
 ): Promise<CopyReport> {
-  if (resolve(from) === resolve(to)) throw new InputError(`${to} is the log itself: name another folder`)
+  if (realPath(from) === realPath(to)) throw new InputError(`${to} is the log itself: name another folder`)
   await using source = await open(from, { readOnly: true })
   let summary: LogSummary
   let cursors: CursorSummary[]
@@ -66,6 +66,10 @@ export async function copyLog(
   await checkCopy(to, firstSeq, nextSeq)
   const names = cursors.map(({ name }) => name).filter((name) => !skippedCursors.includes(name))
   return { uuid, firstSeq, nextSeq, copied: nextSeq - first, cursors: names, skippedCursors }
+}
+
+function realPath(dir: string): string {
+  return existsSync(dir) ? realpathSync(dir) : resolve(dir)
 }
 
 function openCopy(source: LogSummary, firstSeq: number, to: string): Promise<RestoringLog> {

@@ -1,6 +1,6 @@
 /** `durlog backup`, and `durlog restore` of a backup. */
 import { execFileSync } from 'node:child_process'
-import { cpSync, mkdirSync, writeFileSync } from 'node:fs'
+import { cpSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { copyLog } from '../../src/cli/backup.js'
@@ -193,12 +193,15 @@ test('a folder that holds other files is refused and not changed', async () => {
   const longer = join(folder, 'longer')
   cpSync(dir, longer, { recursive: true })
   await durlog(['append', longer], 'c\n')
+  const link = join(folder, 'link')
+  symlinkSync(dir, link, 'junction')
   for (const [to, message] of [
     [other, /holds another log/],
     [files, /is not empty and holds no log/],
     [changed, /holds records that the source does not have/],
     [longer, /holds records that the source does not have/],
     [dir, /is the log itself/],
+    [link, /is the log itself/],
   ] as const) {
     const { code, stderr } = await durlog(['backup', dir, to])
     expect([code, stderr]).toEqual([65, expect.stringMatching(message)])
