@@ -83,9 +83,9 @@ function resolveCredentials(given: unknown): ResolvedBucket['credentials'] {
 
 function credentialsOfEnvironment(): S3Credentials {
   const { AWS_ACCESS_KEY_ID: accessKeyId, AWS_SECRET_ACCESS_KEY: secretAccessKey, AWS_SESSION_TOKEN } = process.env
-  if (accessKeyId === undefined || secretAccessKey === undefined)
+  if (!accessKeyId || !secretAccessKey)
     throw invalidArgument(
       'credentials are missing: pass credentials, or set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY',
     )
-  return { accessKeyId, secretAccessKey, ...(AWS_SESSION_TOKEN !== undefined && { sessionToken: AWS_SESSION_TOKEN }) }
+  return { accessKeyId, secretAccessKey, ...(AWS_SESSION_TOKEN && { sessionToken: AWS_SESSION_TOKEN }) }
 }

@@ -228,6 +228,7 @@ export class ArchiveRestore {
     await target.raiseGeneration(uuid, this.#generation)
     const log = await openOrdered(dir, { durability: 'full' })
     try {
+      if (log.nextSeq !== files.next) throw shorterError(dir, log.nextSeq, files.next)
       await this.#cut(log)
       for (const [name, position] of Object.entries(this.#cursors)) {
         await log.ensureCursor(name, { from: Math.min(Math.max(position, log.firstSeq), log.nextSeq) })
@@ -253,6 +254,14 @@ export class ArchiveRestore {
     if (next <= log.firstSeq) throw tooEarlyError(log.firstSeq)
     await log.truncateAfter(next - 1)
   }
+}
+
+function shorterError(dir: string, found: number, expected: number): DurlogError {
+  return new DurlogError(
+    'ERR_DURLOG_CORRUPT',
+    `the restored log ends before seq ${found} instead of ${expected}: the device may be failing; run "durlog doctor ${dir}"`,
+    { path: dir },
+  )
 }
 
 function tooEarlyError(firstSeq: number): DurlogError {

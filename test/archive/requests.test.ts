@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { listArchive, type ReadArchiveOptions, readArchive } from '../../src/archive/index.js'
 import type { Log } from '../../src/index.js'
 import { archiveAll, archiver, plainRecords, plainRecordsIn, restored, stopCode, store } from '../fixtures/archive.js'
@@ -69,6 +69,15 @@ test.each([
   const s3 = await store()
   expect(await codeOf(listArchive({ ...s3.access, credentials }))).toBe(code)
   expect(await codeOf(readAll({ ...s3.access, credentials }))).toBe(code)
+})
+
+test('empty credentials of the environment count as missing', async () => {
+  const s3 = await store()
+  vi.stubEnv('AWS_ACCESS_KEY_ID', '')
+  vi.stubEnv('AWS_SECRET_ACCESS_KEY', '')
+  onTestFinished(() => void vi.unstubAllEnvs())
+  const code = await codeOf(listArchive({ ...s3.access, credentials: undefined }))
+  expect(code).toBe('ERR_DURLOG_INVALID_ARGUMENT')
 })
 
 test.each(['s3://bucket/../other', 's3://bucket/a/./b', 's3://..', 's3://bucket/\ud800'])(

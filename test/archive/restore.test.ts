@@ -63,6 +63,20 @@ test('a restore that continues keeps the restored records if its first requests 
   expect(await verify(dir)).toMatchObject({ state: 'clean' })
 })
 
+test('a restore whose files lose records before its end reports that, and no success', async () => {
+  const s3 = await store()
+  const log = await scratchLog(SMALL)
+  await append(log, 100)
+  await archiveAll(log, s3)
+  const dir = join(scratchDir(), 'restored')
+  // The positions of cursors are read after the last record.
+  s3.fault = ({ key }) => {
+    if (key.endsWith('/cursors')) truncateSync(join(dir, '00000000000000000000.seg'), 20_000)
+    return undefined
+  }
+  expect(await codeOf(restoreArchive(dir, s3.access))).toBe('ERR_DURLOG_CORRUPT')
+})
+
 test('a restore that was killed while it wrote the generation of the log writes it again', async () => {
   const s3 = await store()
   const log = await scratchLog(SMALL)
