@@ -185,4 +185,12 @@ describe.skipIf(platform() !== 'linux')('while several writers have the log open
     expect(await log.append(Buffer.alloc(2 ** 20, 7))).toBe(0)
     expect((await records(log.read())).map(({ seq, data }) => [seq, data.length])).toEqual([[0, 2 ** 20]])
   })
+
+  test('stats counts the segments of a shared log when the count is read', async () => {
+    const [log, other] = await twoMembers(2)
+    const stats = log.stats()
+    for (let i = 0; i < 8; i++) await other.append(Buffer.alloc(15_000, i))
+    expect([stats.segments, log.stats().segments]).toEqual([segmentsOf(log.dir), segmentsOf(log.dir)])
+    expect({ ...stats }.segments).toBe(segmentsOf(log.dir))
+  })
 })

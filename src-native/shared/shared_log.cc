@@ -4,8 +4,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "recovery/log_files.h"
-
 namespace durlog {
 void SharedLog::Attach(Executor* executor, LogListener* listener) {
   executor_ = executor;
@@ -201,8 +199,6 @@ LogStats SharedLog::Stats() const {
   stats.file_system = capabilities_.file_system;
   stats.reason = "several writers store into one map";
   stats.segment_bytes = options_.segment_bytes;
-  const Result<LogFiles> files = ListLogFiles(member_->directory());
-  stats.segments = files.ok() ? files->segments.size() : 0;
   return stats;
 }
 

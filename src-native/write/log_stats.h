@@ -21,7 +21,7 @@ struct LogStats {
   Preallocation preallocated = Preallocation::kNone;  // of the active segment
   std::string file_system;
   std::string reason;
-  uint64_t segments = 0;
+  uint64_t segments = 0;  // 0 in a shared log, in which no member knows it
   uint64_t segment_bytes = 0;
   uint64_t rotations = 0;
   uint64_t commits = 0;

@@ -21,6 +21,12 @@ export class DiskUse {
     return Object.defineProperty(stats, 'diskBytes', { get: bytes, enumerable: true, configurable: true }) as never
   }
 
+  /** As `addTo`, for the count of segments: no member of a shared log counts the segments that others add and remove. */
+  addSegmentsTo<T extends object>(stats: T): T & { readonly segments: number } {
+    const segments = (): number => this.segments()
+    return Object.defineProperty(stats, 'segments', { get: segments, enumerable: true, configurable: true }) as never
+  }
+
   /** Reads the folder, and the file lengths that are not known yet. */
   #bytes(): number {
     return this.#inFolder((names) => this.#sum(names))

@@ -253,13 +253,14 @@ export class WriterLog extends EventEmitter<LogEvents> implements Log<unknown> {
   }
 
   stats(): LogStats {
-    return this.#diskUse.addTo({
+    const stats = this.#diskUse.addTo({
       ...this.#native.stats(),
       ...this.#pipeline.pending(),
       ...this.#source.counts,
       cursors: this.#cursors.opened(),
       ...(this.#native.shared && { shared: this.#native.members() }),
     })
+    return this.#native.shared ? this.#diskUse.addSegmentsTo(stats) : stats
   }
 
   close(): Promise<void> {
