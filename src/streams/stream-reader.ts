@@ -62,10 +62,12 @@ async function* batches<V>(
         if (next !== undefined && next < 0) next = Math.max(state.firstSeq, state.visible + next)
         next ??= state.firstSeq
         if (created !== state.created) throw removedStream(name)
-        const read = await records.next(state, next).catch((error) => {
-          if (isDeleting()) return []
-          throw error
-        })
+        let read: StreamRecord<V>[] = []
+        try {
+          read = await records.next(state, next)
+        } catch (error) {
+          if (!isDeleting()) throw error
+        }
         const found = read.slice(0, Math.max(end - next, 0))
         next += found.length
         if (found.length > 0) yield found

@@ -90,6 +90,7 @@ test('verify reports a stream whose file is damaged, and exits with 2', async ()
   const { code, stdout } = await durlog(['streams', dir, 'verify'])
   expect([code, stdout.toString().split('\n').length]).toEqual([2, 3])
   expect(stdout.toString()).toContain('bad: ')
+  expect(stdout.toString()).toContain('read 1 record of 2 streams; 1 is damaged\n')
 })
 
 test('verify does not report streams as damaged that are deleted, or lose old records, while it reads them', async () => {

@@ -215,7 +215,7 @@ async function verify(streams: Streams, _: Names, { prefix, json }: StreamsFlags
   }
   if (json) return writeJson({ streams: count, records, damaged })
   await writeOut(
-    `read ${formatCounted(records, 'record')} of ${formatCounted(count, 'stream')}; ${damaged === 0 ? 'none is' : `${damaged} are`} damaged\n`,
+    `read ${formatCounted(records, 'record')} of ${formatCounted(count, 'stream')}; ${damaged === 0 ? 'none is' : `${damaged} ${damaged === 1 ? 'is' : 'are'}`} damaged\n`,
   )
 }
 
