@@ -44,7 +44,10 @@ export async function readPiece({ path, begin, end }: PieceBytes): Promise<Buffe
     const bytes = Buffer.allocUnsafeSlow(HEADER_BYTES + end - begin)
     await readFully(file, bytes.subarray(0, HEADER_BYTES), 0)
     await readFully(file, bytes.subarray(HEADER_BYTES), begin)
-    if ((await stat(path)).ino !== (await file.stat()).ino) throw staleError(path)
+    // As bigint, because ids of NTFS and XFS may exceed 2^53.
+    const named = await stat(path, { bigint: true })
+    const opened = await file.stat({ bigint: true })
+    if (named.ino !== opened.ino) throw staleError(path)
     return bytes
   } finally {
     await file.close()
