@@ -204,7 +204,8 @@ class Server {
   #begin(service: Service, exchange: Exchange, fail: (error: unknown) => void): void | Promise<void> {
     const { options } = service
     const { method } = exchange
-    if (method === 'OPTIONS') return reply(service, { exchange }, 204, options.cors.length > 0 ? [...PREFLIGHT] : [])
+    if (method === 'OPTIONS')
+      return reply(service, { exchange }, 204, options.cors.length > 0 ? [...PREFLIGHT] : ['allow', METHODS])
     const { path, query } = splitTarget(exchange.target)
     const isList = path === this.#listPath
     const name = isList ? '' : streamOfPath(path, options.prefix)

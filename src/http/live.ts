@@ -11,7 +11,6 @@ const COUNT_MS = 1000
 
 interface Count {
   readonly found: Promise<number>
-  readonly atMs: number
   /** The number of streams that were admitted since the count. */
   admitted: number
 }
@@ -24,8 +23,9 @@ export class Live {
   readonly #options: ResolvedHandlerOptions
   /** The Broadcasts of the streams that have subscribers with all data, by name. */
   readonly broadcasts: Map<string, Broadcast> = new Map()
+  /** The counts of streams that are in use, by the tenant's scope. */
+  readonly counts: Map<string, Count> = new Map()
   readonly #enders = new Set<() => void>()
-  readonly #counts = new Map<string, Count>()
 
   constructor(access: StreamsAccess, options: ResolvedHandlerOptions) {
     this.#access = access
@@ -46,12 +46,12 @@ export class Live {
   async admitStream(scope: string): Promise<void> {
     const { maxStreams } = this.#options
     if (maxStreams === Number.POSITIVE_INFINITY) return
-    const nowMs = Date.now()
-    let count = this.#counts.get(scope)
-    if (count === undefined || nowMs - count.atMs > COUNT_MS) {
+    let count = this.counts.get(scope)
+    if (count === undefined) {
       // Concurrent requests share one count; with separate counts, each would admit up to the limit.
-      count = { found: Promise.resolve(this.#access.count(scope)), atMs: nowMs, admitted: 0 }
-      this.#counts.set(scope, count)
+      count = { found: Promise.resolve(this.#access.count(scope)), admitted: 0 }
+      this.counts.set(scope, count)
+      setTimeout(() => this.counts.delete(scope), COUNT_MS).unref()
     }
     const found = await count.found
     if (found + count.admitted >= maxStreams)

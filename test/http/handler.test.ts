@@ -68,7 +68,7 @@ test('a handler with readOnly refuses every change', async () => {
   expect(await statuses(`${url}/s`, {})).toEqual({ GET: 200, HEAD: 200, POST: 403, PUT: 403, DELETE: 403 })
 })
 
-test('the response to an origin that is not listed has no CORS headers', async () => {
+test('the response to an origin that is not listed has no CORS headers, and without origins OPTIONS lists the methods', async () => {
   const { url } = await serveUntilDone({ cors: ['https://app.example'] })
   const allowed = async (origin: string) =>
     (await fetch(`${url}/s`, { method: 'OPTIONS', headers: { origin } })).headers.get('access-control-allow-origin')
@@ -76,6 +76,9 @@ test('the response to an origin that is not listed has no CORS headers', async (
     'https://app.example',
     null,
   ])
+  const { url: own } = await serveUntilDone()
+  const answer = await fetch(`${own}/s`, { method: 'OPTIONS' })
+  expect([answer.status, answer.headers.get('allow')]).toEqual([204, 'GET, POST, PUT, DELETE, HEAD, OPTIONS'])
 })
 
 test('a body above maxBodyBytes is refused with 413, and a stream above maxStreams with 429', async () => {
