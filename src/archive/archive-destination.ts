@@ -1,6 +1,5 @@
 /** Archives the sealed segments of a log, and parts of its active segment. */
 import { clearTimeout, setTimeout } from 'node:timers'
-import { DurlogError } from '../errors.js'
 import type { Log, ReadOnlyLog } from '../index.js'
 import { ShipConflict } from '../ship/conflict.js'
 import type { Destination, ReplicationSession } from '../ship/destination.js'
@@ -14,6 +13,7 @@ import { type PieceFacts, toMetadata } from './piece.js'
 import { type ArchivePosition, findPosition } from './position.js'
 import { checkStore } from './probe.js'
 import { type LocalPiece, type LocalSegment, type PieceRange, SegmentRemoved, Segments } from './segments.js'
+import { missingError, tooLateError, waitingBytes } from './session-facts.js'
 import { ConditionFailed } from './store-errors.js'
 import { encodingOfStreams } from './streams-folder.js'
 import { loadZstd } from './zstd.js'
@@ -283,32 +283,5 @@ export class ArchiveDestination implements Destination {
     if (last === undefined) return
     await advanceBoundary(this.#bucket, names.boundary, seqOfKey(last.key) as number)
     for (const { key } of parts) await this.#bucket.delete(key)
-  }
-}
-
-function tooLateError(dir: string, next: number): DurlogError {
-  return new DurlogError(
-    'ERR_DURLOG_DESTINATION_GAP',
-    `the archive would lack the records before ${next}, which a checkpoint has removed from the log in ${dir}: copy the streams into a new folder, and archive it from its first record on`,
-    { lostFirst: 0, lostLast: next - 1 },
-  )
-}
-
-/** The error if a segment does not hold `seq`. A truncation that is not complete is recorded, but `log.generation` is still the old one. */
-function missingError({ log, cursor }: ReplicationSession, seq: number, generation: number): Error {
-  if (cursor.generation !== generation) return new ShipConflict('the log is being truncated')
-  return new DurlogError(
-    'ERR_DURLOG_CORRUPT',
-    `record ${seq} was synced, but its segment does not hold it: run "durlog verify ${log.dir}"`,
-    { path: log.dir },
-  )
-}
-
-function waitingBytes(cursor: ReplicationSession['cursor']): number {
-  try {
-    return cursor.lag.bytes
-  } catch {
-    // The lag cannot be read while a trim or a cut is running.
-    return 0
   }
 }

@@ -12,6 +12,8 @@ import type { S3Credentials } from './types.js'
 const SLOWEST_BYTES_PER_SECOND = 256 * 1024
 /** No response that reports an error is longer. */
 const ERROR_BYTES = 65_536
+/** A longer timeout would end at once. */
+const LONGEST_TIMEOUT_MS = 2 ** 31 - 1
 const META = 'x-amz-meta-durlog-'
 /** The SHA-256 of an empty body. */
 const EMPTY_SHA256 = 'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855'
@@ -195,7 +197,7 @@ export class Bucket {
     const { method, key, body, bytes = 0, into } = call
     const request = `${method} ${this.urlOf(key)}`
     const ms = this.#options.timeoutMs + ((bytes + (body?.length ?? 0)) * 1000) / SLOWEST_BYTES_PER_SECOND
-    const timeout = AbortSignal.timeout(Math.ceil(ms))
+    const timeout = AbortSignal.timeout(Math.min(Math.ceil(ms), LONGEST_TIMEOUT_MS))
     const signal = AbortSignal.any([timeout, ...[this.#signal, call.signal].filter((one) => one !== undefined)])
     let response: WireAnswer
     try {

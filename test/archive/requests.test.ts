@@ -71,6 +71,15 @@ test.each([
   expect(await codeOf(readAll({ ...s3.access, credentials }))).toBe(code)
 })
 
+test('the longest timeoutMs does not end requests at once', async () => {
+  const s3 = await store()
+  const log = await scratchLog(SMALL)
+  await append(log, 1)
+  await archiveAll(log, s3, { timeoutMs: 2 ** 31 - 1 })
+  s3.fault = () => ({ delayMs: 20 })
+  expect((await listArchive({ ...s3.access, timeoutMs: 2 ** 31 - 1 })).points).toHaveLength(1)
+})
+
 test('empty credentials of the environment count as missing', async () => {
   const s3 = await store()
   vi.stubEnv('AWS_ACCESS_KEY_ID', '')

@@ -1,0 +1,31 @@
+/** Errors and figures of one session of an archiver. */
+import { DurlogError } from '../errors.js'
+import { ShipConflict } from '../ship/conflict.js'
+import type { ReplicationSession } from '../ship/destination.js'
+
+export function tooLateError(dir: string, next: number): DurlogError {
+  return new DurlogError(
+    'ERR_DURLOG_DESTINATION_GAP',
+    `the archive would lack the records before ${next}, which a checkpoint has removed from the log in ${dir}: copy the streams into a new folder, and archive it from its first record on`,
+    { lostFirst: 0, lostLast: next - 1 },
+  )
+}
+
+/** The error if a segment does not hold `seq`. A truncation that is not complete is recorded, but `log.generation` is still the old one. */
+export function missingError({ log, cursor }: ReplicationSession, seq: number, generation: number): Error {
+  if (cursor.generation !== generation) return new ShipConflict('the log is being truncated')
+  return new DurlogError(
+    'ERR_DURLOG_CORRUPT',
+    `record ${seq} was synced, but its segment does not hold it: run "durlog verify ${log.dir}"`,
+    { path: log.dir },
+  )
+}
+
+export function waitingBytes(cursor: ReplicationSession['cursor']): number {
+  try {
+    return cursor.lag.bytes
+  } catch {
+    // The lag cannot be read while a trim or a cut is running.
+    return 0
+  }
+}
