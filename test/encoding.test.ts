@@ -3,7 +3,7 @@ import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { expect, test } from 'vitest'
 import { type DecodedRecord, type Encoding, type Log, type OpenOptions, open } from '../src/index.js'
-import { codeOf, openUntilDone, scratchDir } from './fixtures/scratch.js'
+import { codeOf, openUntilDone, scratchDir, scratchLog } from './fixtures/scratch.js'
 
 interface Order {
   id: number
@@ -120,4 +120,17 @@ test.each<[unknown, RegExp]>([
   [{ encode: () => '', decode: () => '', name: 'x' }, /there is no "name"/],
 ])('an encoding that is none is refused (%s)', async (encoding, message) => {
   await expect(open(join(scratchDir(), 'log'), { encoding } as OpenOptions)).rejects.toThrow(message)
+})
+
+test('an encoding that throws something that has no text form fails with a code', async () => {
+  const fail = (): never => {
+    throw Object.create(null)
+  }
+  const plain = await scratchLog()
+  await plain.append('x')
+  await plain.close()
+  const log = await openUntilDone(plain.dir, { encoding: { encode: fail, decode: fail } })
+  expect(await codeOf(() => log.append('x'))).toBe('ERR_DURLOG_INVALID_ARGUMENT')
+  const record = (await log.get(0)) as DecodedRecord<unknown>
+  expect(await codeOf(() => record.value)).toBe('ERR_DURLOG_DECODE')
 })

@@ -197,3 +197,16 @@ test('a writable that splits lines lets the caller use the memory of a chunk aga
   await new Promise<void>((resolve) => writable.end(resolve))
   expect(await texts(log.read())).toEqual(['ab', 'cdefgh', 'ij', 'klm'])
 })
+
+test.each([new Error('stop'), undefined])('a destroyed writable appends nothing more (%s)', async (reason) => {
+  const log = await scratchLog({ durability: 'memory' })
+  const writable = log.writable({ split: 'lines' })
+  writable.on('error', () => {})
+  const written = new Promise<unknown>((resolve) => writable.write('line\n'.repeat(100_000), resolve))
+  while (writable.appended === 0) await new Promise(setImmediate)
+  writable.destroy(reason)
+  expect(await written).toEqual(reason ?? expect.objectContaining({ code: 'ERR_DURLOG_CLOSED' }))
+  const { nextSeq } = log
+  expect(nextSeq).toBeLessThan(100_000)
+  expect([writable.appended, writable.lastSeq]).toEqual([nextSeq, nextSeq - 1])
+})

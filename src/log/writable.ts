@@ -1,6 +1,7 @@
 /** A Node stream that appends its chunks, or their lines, to a log. */
 import { Writable } from 'node:stream'
 import { setImmediate } from 'node:timers'
+import { DurlogError } from '../errors.js'
 import { resolveWritableOptions } from '../options/call-options.js'
 import type { Codec } from '../options/encoding.js'
 import type { ResolvedOptions } from '../options/open-options.js'
@@ -126,7 +127,10 @@ class RecordWritable extends Writable implements LogWritable {
     report(this.#appendChunks(chunks), callback)
   }
 
-  /** Appends the chunks in groups, with a turn of the event loop between two groups. Returns the first failure. */
+  /**
+   * Appends the chunks in groups, with a turn of the event loop between two groups. Returns the first failure. Appends no further
+   * group once the stream is destroyed.
+   */
   async #appendChunks(chunks: unknown[]): Promise<Failure | undefined> {
     let group = new Group()
     for (const chunk of chunks) {
@@ -137,6 +141,7 @@ class RecordWritable extends Writable implements LogWritable {
             if (failure !== undefined) return failure
             group = new Group()
             await new Promise((resolve) => setImmediate(resolve))
+            if (this.destroyed) return { error: this.errored ?? destroyedError() }
           }
           group.add(record, this.#options.skipEmpty)
         }
@@ -164,6 +169,10 @@ class RecordWritable extends Writable implements LogWritable {
     this.#reached += whole === -1 ? ends.length : whole
     return failure
   }
+}
+
+function destroyedError(): DurlogError {
+  return new DurlogError('ERR_DURLOG_CLOSED', 'the stream was destroyed before every record of the chunk was appended')
 }
 
 function report(appended: Promise<Failure | undefined>, callback: WriteCallback): void {

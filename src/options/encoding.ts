@@ -81,5 +81,5 @@ function encoded<T>(name: string, encode: () => T): T {
 }
 
 function reasonOf(cause: unknown): string {
-  return types.isNativeError(cause) ? cause.message : String(cause)
+  return types.isNativeError(cause) ? cause.message : shown(cause)
 }
