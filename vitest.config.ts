@@ -7,17 +7,18 @@ const source = (path: string): string => fileURLToPath(new URL(`src/${path}`, im
 
 /**
  * The files that run in a separate process each: they change the process, replace modules, count its descriptors, threads or
- * bytes, or would end it if they failed. The other files share processes, which saves 0.3 s of processor time for each.
+ * bytes, or would end it if they failed. The other files share processes, which saves 0.2 s of processor time for each.
  */
 const OWN_PROCESS = [
-  'test/**/*kill*.test.ts',
+  'test/archive/{cache,kills,races,restore-kills,stores}.test.ts',
   'test/bench/baselines.test.ts',
   'test/{batch,busy-pool,environments,event-loop,exit,get,heap,lifecycle,limits,live,memory,metrics,misuse}.test.ts',
   'test/{jsdom,package,pino,reader,shared-memory,terminating-worker,truncation}.test.ts',
-  'test/cli/{archive,ship*}.test.ts',
-  'test/{electron,fresh-build,typescript-floor}.test.ts',
-  'test/{archive,faults,http,outbox,ship,soak,trials}/**/*.test.ts',
-  'test/jetstream*.test.ts',
+  'test/cli/{archive,ship-access}.test.ts',
+  'test/{electron,fresh-build}.test.ts',
+  'test/http/{cluster,conformance*,examples,handshake,hostile,page}.test.ts',
+  'test/jetstream-{failover,flow-control,restore-folder}.test.ts',
+  'test/{soak,trials}/**/*.test.ts',
   'test/streams/{long-lines,options,power-cut,processes,reading,replaced,resources}.test.ts',
 ]
 
