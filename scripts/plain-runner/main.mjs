@@ -8,6 +8,7 @@ import { resolve } from 'node:path'
 import { argv, cwd, exit } from 'node:process'
 import { pathToFileURL } from 'node:url'
 import { startTests } from '@vitest/runner'
+import '../certificates.mjs'
 
 const TIMEOUT_MS = 180_000
 const [file, pattern] = argv.slice(2)
