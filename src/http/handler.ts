@@ -13,7 +13,7 @@ import { BodyMemory } from './chunk.js'
 import { create } from './create.js'
 import { EVENT_BYTES } from './events.js'
 import type { ClientLimits, Exchange, HeaderList } from './exchange.js'
-import { HttpError, toHttpError } from './http-error.js'
+import { HttpError, toHttpError, withoutScope } from './http-error.js'
 import { inOrder } from './in-order.js'
 import { list } from './list.js'
 import { Live } from './live.js'
@@ -212,7 +212,10 @@ class Server {
     const call: Call = { exchange, path, query, rights: this.#rights, scope: '', name, fail }
     const operation = isList ? LIST : OPERATIONS.get(method)
     if (options.authorize === undefined) return perform(operation, service, call)
-    return authorize(options, call).then(() => perform(operation, service, call))
+    call.fail = (error) => fail(withoutScope(error, call.scope))
+    return authorize(options, call)
+      .then(() => perform(operation, service, call))
+      .catch(call.fail)
   }
 
   #fail(service: Service, exchange: Exchange, error: unknown): void {

@@ -99,6 +99,14 @@ export function toHttpError(error: unknown): HttpError {
   }
 }
 
+/** The names of streams in messages for a client do not contain its tenant, as those in its requests. */
+export function withoutScope(error: unknown, scope: string): unknown {
+  if (scope === '') return error
+  const { status, code, message, headers } = toHttpError(error)
+  const own = message.replaceAll(`"${scope}`, '"')
+  return own === message ? error : new HttpError(status, code, own, headers)
+}
+
 function internal(): HttpError {
   return new HttpError(
     500,

@@ -33,7 +33,7 @@ export interface Call {
   /** The full name of the stream, with its tenant. */
   name: string
   /** Answers the request with an error. */
-  readonly fail: (error: unknown) => void
+  fail: (error: unknown) => void
 }
 
 /**

@@ -102,3 +102,35 @@ test('an origin that no browser sends is refused, because it would allow nothing
   ]
   for (const cors of never) expect(() => streamsHandler(streams, { cors: ['*', cors] })).toThrow('cors must be')
 })
+
+test('messages name the streams of a tenant as its requests do, without the tenant', async () => {
+  const { streams, handler } = await handlerUntilDone({
+    authorize: () => ({ read: true, create: true, write: true, tenant: 'secret-id' }),
+  })
+  await streams.stream('secret-id/s').append(1)
+  const send = async (method: string, path: string, headers: Record<string, string>, body?: string) => {
+    const answer = await handler.fetch(
+      new Request(`http://x${path}`, { method, headers: { ...JSON_TYPE, ...headers }, body: body ?? null }),
+    )
+    return [answer.status, (await answer.json()).error.message]
+  }
+  expect(await send('PUT', '/s', { 'stream-ttl': '7' })).toEqual([
+    409,
+    'the stream "s" exists with other options: delete it, or choose another name',
+  ])
+  const producer = { 'producer-id': 'p', 'producer-epoch': '0' }
+  const order = { 'stream-seq': 'b', ...producer }
+  expect(
+    (
+      await handler.fetch(
+        new Request('http://x/s', {
+          method: 'POST',
+          headers: { ...JSON_TYPE, ...order, 'producer-seq': '0' },
+          body: '1',
+        }),
+      )
+    ).status,
+  ).toBe(200)
+  const [status, message] = await send('POST', '/s', { ...order, 'producer-seq': '1' }, '2')
+  expect([status, message.includes('"s"'), message.includes('secret-id')]).toEqual([409, true, false])
+})
