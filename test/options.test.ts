@@ -84,7 +84,7 @@ describe('an amount given as text', () => {
       () => resolveReadableOptions({ highWaterMark: '2k' }),
       () => resolveAppendOptions({ timestamp: '7d' }, 0),
     ])
-      expect(check).toThrow(/must be a whole number( of [a-z 0-9]+)? from \d+ to \d+; got "/)
+      expect(check).toThrow(/must be a whole number( of [a-z 0-9]+)? from -?\d+ to \d+; got "/)
   })
 })
 
