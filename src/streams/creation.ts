@@ -7,6 +7,7 @@ import type { StreamMeta } from './meta.js'
 import { resolveCreateOptions } from './options.js'
 import { RecordSource } from './record-source.js'
 import type { Item } from './sequencer.js'
+import type { StreamState } from './state.js'
 import type { StreamTable } from './table.js'
 import type { StreamAppendResult, StreamForkPoint } from './types.js'
 
@@ -44,7 +45,7 @@ export async function makeStream(
   if (fork !== undefined) context.removeExpired(fork.stream)
   const creation = bareItem(EntryKind.create, name)
   // Nothing is awaited unless a part of a record is copied, so that the caller's next calls come after the creation.
-  const cuts = fork !== undefined && fork.bytes > 0 && context.table().find(fork.stream)?.softDeleted === false
+  const cuts = fork !== undefined && fork.bytes > 0 && context.table().find(fork.stream) !== undefined
   const { meta, cut } = cuts ? await cutRecord(context, request.meta, fork) : { meta: request.meta, cut: undefined }
   creation.draft = { creation: { ...request, meta } }
   const items = [creation]
@@ -95,8 +96,14 @@ async function cutRecord(
   return { meta, cut: record.subarray(0, fork.bytes) }
 }
 
+/** The source of a fork. It may be deleted: a repeated creation of a fork for which it is kept succeeds. */
+function sourceOf(context: StreamContext, stream: string): StreamState | undefined {
+  const state = context.table().find(stream)
+  return state?.softDeleted === true ? state : context.find(stream)
+}
+
 async function bytesOf(context: StreamContext, { stream, seq }: StreamForkPoint): Promise<Buffer> {
-  const state = context.find(stream)
+  const state = sourceOf(context, stream)
   if (state === undefined || seq >= state.visible)
     throw outOfRange(`fork.bytes needs record ${seq} of the stream "${stream}", which has no such record`)
   const source = new RecordSource<Buffer>(context.files, context.table, codecOf)

@@ -54,3 +54,18 @@ test('the repeated creation of a fork succeeds after its source was deleted, and
   expect(await fork('fork')).toEqual([200, offset])
   expect(await fork('other')).toEqual([409, null])
 })
+
+test('the repeated creation of a fork with a sub-offset succeeds after its source was deleted', async () => {
+  const { url, streams } = await serveUntilDone()
+  await streams.stream('source').create({ encoding: 'bytes', values: [Buffer.from('hello')] })
+  const fork = async (name: string, bytes: number): Promise<number> => {
+    const headers = { 'stream-forked-from': '/source', 'stream-fork-offset': '0000000000000000_0000000000000000' }
+    const sub = { 'stream-fork-sub-offset': String(bytes) }
+    return (await fetch(`${url}/${name}`, { method: 'PUT', headers: { ...headers, ...sub } })).status
+  }
+  expect([await fork('part', 2), await fork('whole', 5)]).toEqual([201, 201])
+  expect((await fetch(`${url}/source`, { method: 'DELETE' })).status).toBe(204)
+  expect([await fork('part', 2), await fork('whole', 5)]).toEqual([200, 200])
+  expect([await fork('part', 3), await fork('new', 2), await fork('new', 9)]).toEqual([409, 409, 400])
+  expect(await (await fetch(`${url}/whole`)).text()).toBe('hello')
+})
