@@ -1,5 +1,5 @@
 /** The access of `durlog/http` to a folder of streams that this process owns. */
-import type { EncodedCreation, Group, SeenState, StreamsAccess, StreamsStats, StreamView } from './access.js'
+import type { Awaitable, EncodedCreation, Group, SeenState, StreamsAccess, StreamsStats, StreamView } from './access.js'
 import type { Body, BodyRead } from './body.js'
 import type { Settle } from './call.js'
 import { makeStream } from './creation.js'
@@ -9,6 +9,7 @@ import { following, groupItems, type StreamContext } from './items.js'
 import type { Item } from './sequencer.js'
 import type { StreamState } from './state.js'
 import { NamedStream } from './stream.js'
+import { changeOf } from './stream-reader.js'
 import type { StreamAppendResult } from './types.js'
 
 export interface OwnedContext extends StreamContext {
@@ -29,7 +30,15 @@ export class OwnedAccess implements StreamsAccess {
     this.#context.checkOpen()
   }
 
-  find(name: string, isRead = false): StreamState | undefined {
+  find(name: string, isRead = false): Awaitable<StreamState | undefined> {
+    const found = this.#find(name, isRead)
+    const table = this.#context.table()
+    // The log may still lose the deletion.
+    if (found !== undefined || !table.isDeleting(name)) return found
+    return changeOf(table, name).then(() => this.find(name, isRead))
+  }
+
+  #find(name: string, isRead = false): StreamState | undefined {
     const state = this.#context.find(name)
     if (state === undefined) {
       const kept = this.#context.table().find(name)
@@ -46,7 +55,7 @@ export class OwnedAccess implements StreamsAccess {
   append(name: string, groupOf: (stream: StreamView | undefined) => Group, settle: Settle<StreamAppendResult>): void {
     const context = this.#context
     context.removeExpired(name)
-    const state = this.find(name)
+    const state = this.#find(name)
     const group = groupOf(state)
     if (state === undefined) throw noSuchStream(name)
     context.groupThen(groupItems(name, state.meta.encoding, group), settle)

@@ -58,13 +58,16 @@ test.each([
   expect(await deleted).toBe(true)
 })
 
-test('DELETE is answered with 404 only after the deletion that removed the stream is durable', async () => {
-  const { dir, streams } = await scratchStreams()
-  const handler = streamsHandler(streams)
-  onTestFinished(() => handler.close())
-  await streams.stream('s').append(1)
-  const first = streams.stream('s').delete()
-  expect((await handler.fetch(new Request('http://x/s', { method: 'DELETE' }))).status).toBe(404)
-  expect(await (await openAfterKill(dir)).stream('s').info()).toBeUndefined()
-  expect(await first).toBe(true)
-})
+test.each(['DELETE', 'GET'])(
+  '%s is answered with 404 only after the deletion of the stream is durable',
+  async (method) => {
+    const { dir, streams } = await scratchStreams()
+    const handler = streamsHandler(streams)
+    onTestFinished(() => handler.close())
+    await streams.stream('s').append(1)
+    const first = streams.stream('s').delete()
+    expect((await handler.fetch(new Request('http://x/s', { method }))).status).toBe(404)
+    expect(await (await openAfterKill(dir)).stream('s').info()).toBeUndefined()
+    expect(await first).toBe(true)
+  },
+)

@@ -216,7 +216,7 @@ export class Session {
   async #answer(store: StreamStore<EncodedValue>, call: Exclude<Call, { op: 'body' }>): Promise<unknown> {
     const { access } = store
     if (call.op === 'find') {
-      const found = access.find(call.stream, call.isRead)
+      const found = await access.find(call.stream, call.isRead)
       return found && sentView(found)
     }
     if (call.op === 'producerSeq') return access.producerSeq(call.stream, call.producer)
