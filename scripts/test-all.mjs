@@ -10,7 +10,7 @@ exit(
       ['scripts/test-crash.mjs'],
       ['scripts/test-schedules.mjs'],
       ['test/trials/main.mjs', 'faults', '--short'],
-      ['scripts/fuzz.mjs', '--seconds', '10'],
+      ['scripts/fuzz.mjs', '--seconds', '5'],
     ],
   ),
 )
