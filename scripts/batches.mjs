@@ -7,7 +7,7 @@ import { pid } from 'node:process'
 const FOLDER = 'build/batches'
 /** A change to one source recompiles its whole batch, so batches are small. Small batches also compile in parallel. */
 const MOST_FILES = 8
-/** The core's tests are combined across folders: GoogleTest's header takes half of the time for a small batch. */
+/** The core's tests are combined across folders, the explorers' sources are not: GoogleTest's header takes half of the time for a small batch. */
 const TESTS = 'test/core'
 const MOST_TEST_FILES = 24
 /** Sources that are not combined with others. */
@@ -36,7 +36,7 @@ function writeBatch(sources) {
 
 /** The folder whose sources are combined. */
 function batchFolder(source) {
-  return source.startsWith(`${TESTS}/`) ? TESTS : dirname(source)
+  return source.endsWith('_test.cc') ? TESTS : dirname(source)
 }
 
 /** Combines `sources` ([{ source, flags }]) that are in the same folder, or are tests, and have the same flags. */
