@@ -82,8 +82,8 @@ OpenMode CommitJob::DirectMode() const {
 
 // The journal converts an unwritten extent when a durable write goes into it, which doubles the
 // cost of the write. So a small write into such an extent also writes zeros for many later writes.
-// A large write amortises the conversion itself. (A write of 100 KiB does too, but then conversions
-// never cease: throughput rises by a fifth, and the delay of the event loop doubles.)
+// A large write amortises the conversion itself. (Without zeros from 64 or 128 KiB on, 1,024
+// appends of 256 B in flight are 13 % slower.)
 uint64_t CommitJob::ZerosUntil(const StagedPiece& piece, uint64_t end) const {
   const Segment& segment = *piece.segment;
   if (!plan_.zero_ahead || end <= segment.written_until ||
