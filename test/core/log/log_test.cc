@@ -90,7 +90,8 @@ TEST_P(LogTest, TheLastSeqIsAppendedAndNoneAfterIt) {
   options.restored.first_seq = kMaxSeq - 3;
   std::unique_ptr<Log> log = Open(options);
   ASSERT_TRUE(log->AppendSync(AsBytes("first"), Level::kSync).ok());
-  const Bytes records[] = {AsBytes("a"), AsBytes("b"), AsBytes("c")};
+  const std::string text = "abc";
+  const Bytes records[] = {AsBytes(text), AsBytes(text), AsBytes(text)};
   EXPECT_EQ(log->AppendBatch(records, 3, Level::kSync).status().code(), Code::kOutOfRange);
   EXPECT_EQ(*log->AppendBatch(records, 2, Level::kSync), kMaxSeq - 2);
   EXPECT_EQ(log->Append(records[0], Level::kMemory).status().code(), Code::kOutOfRange);
