@@ -16,7 +16,7 @@ const OWN_PROCESS = [
   'test/{jsdom,package,pino,reader,shared-memory,terminating-worker,truncation}.test.ts',
   'test/cli/{archive,ship-access}.test.ts',
   'test/{electron,fresh-build}.test.ts',
-  'test/http/{cluster,conformance*,examples,handshake,hostile,page}.test.ts',
+  'test/http/{cluster,conformance*,examples,handshake,hostile,live,page}.test.ts',
   'test/jetstream-{failover,flow-control,restore-folder}.test.ts',
   'test/{soak,trials}/**/*.test.ts',
   'test/streams/{long-lines,options,power-cut,processes,reading,replaced,resources}.test.ts',
