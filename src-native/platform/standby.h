@@ -22,7 +22,7 @@ class Standby {
   static constexpr std::chrono::microseconds kWait{50};
   static constexpr std::chrono::milliseconds kMaxStay{1};
   static constexpr std::chrono::microseconds kLate{10};
-  static constexpr std::chrono::milliseconds kPause{100};
+  static constexpr std::chrono::milliseconds kPause{10};
 
   class Work {
    public:
