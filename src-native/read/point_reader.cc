@@ -87,7 +87,6 @@ Result<bool> PointReader::IsBefore(uint64_t seq, uint64_t time_ms, uint64_t end)
   return record->timestamp_ms < time_ms;
 }
 
-// The first seqs of the segments that begin in [begin, end), as of the last listing.
 std::vector<uint64_t> PointReader::SegmentsWithin(uint64_t begin, uint64_t end) {
   const std::lock_guard<std::mutex> guard(mutex_);
   const auto from = std::lower_bound(first_seqs_.begin(), first_seqs_.end(), begin);

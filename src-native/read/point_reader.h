@@ -60,6 +60,9 @@ class PointReader {
   // records, not the whole log: a binary search over the first records of the segments, and then
   // within one segment. Errors as for Get().
   Result<uint64_t> SeqAt(uint64_t time_ms, uint64_t first, uint64_t end);
+  // The first seqs of the segments that begin in [begin, end), ascending, as of the last listing,
+  // which a read makes if it does not know the segment of its record.
+  std::vector<uint64_t> SegmentsWithin(uint64_t begin, uint64_t end);
   // Closes the files; the next read opens the files that it needs. Must not be called during a
   // read.
   void Forget();
@@ -77,7 +80,6 @@ class PointReader {
   Status LookAround();
   Result<bool> IsBefore(uint64_t seq, uint64_t time_ms, uint64_t end);
   Result<uint64_t> SeqOfRecordFrom(uint64_t seq, uint64_t end);
-  std::vector<uint64_t> SegmentsWithin(uint64_t begin, uint64_t end);
   Result<PointRecord> ReadInOrder(uint64_t seq, uint64_t limit);
 
   FileSystem& file_system_;
