@@ -2,13 +2,16 @@
  * Compression with zstd (RFC 8878): by node:zlib, which has it from Node 22.15 on, or by the package @bokuweb/zstd-wasm, an
  * optional peer dependency.
  */
+import { createRequire } from 'node:module'
+import { dirname, join } from 'node:path'
 import type { Transform } from 'node:stream'
 import { promisify } from 'node:util'
 import zlib from 'node:zlib'
 import { DurlogError } from '../errors.js'
 
-// Not a literal in import(): a bundler would then fail if the package is not installed.
-const PACKAGE: string = '@bokuweb/zstd-wasm'
+const PACKAGE = '@bokuweb/zstd-wasm'
+/** The file from which the package is resolved. A bundle of ES modules has no `__filename`. */
+const FROM = typeof __filename === 'string' ? __filename : join(process.cwd(), 'index.js')
 
 /**
  * The longest piece for the package, whose memory is limited to 2 GiB: if an allocation fails, it overwrites its own memory and
@@ -67,7 +70,7 @@ async function load(): Promise<Zstd> {
 
 async function loadPackage(): Promise<Zstd> {
   try {
-    const { init, compress, decompress } = (await import(PACKAGE)) as typeof import('@bokuweb/zstd-wasm')
+    const { init, compress, decompress } = requireCopy<typeof import('@bokuweb/zstd-wasm')>(PACKAGE)
     await init()
     return {
       compress: (bytes) => (bytes.length > PACKAGE_BYTES ? undefined : compress(bytes as Buffer)),
@@ -83,6 +86,27 @@ async function loadPackage(): Promise<Zstd> {
       `zstd needs Node 22.15 or newer, or the package @bokuweb/zstd-wasm: npm install @bokuweb/zstd-wasm (${(cause as Error).message.split('\n', 1)[0]})`,
       { cause },
     )
+  }
+}
+
+/**
+ * Loads a package for durlog alone. zstd-wasm has one instance for the process: a second `init`, by the application or by another
+ * copy of durlog, would mix the memory of two instances, and `compress` would return wrong bytes without an error.
+ */
+function requireCopy<Package>(name: string): Package {
+  const load = createRequire(FROM)
+  const folder = dirname(load.resolve(name))
+  const takeLoaded = (): NodeJS.Dict<NodeModule> => {
+    const loaded = Object.entries(load.cache).filter(([path]) => path.startsWith(folder))
+    for (const [path] of loaded) delete load.cache[path]
+    return Object.fromEntries(loaded)
+  }
+  const ofApplication = takeLoaded()
+  try {
+    return load(name) as Package
+  } finally {
+    takeLoaded()
+    Object.assign(load.cache, ofApplication)
   }
 }
 

@@ -1,8 +1,9 @@
 import { randomBytes } from 'node:crypto'
 import { truncateSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { createRequire } from 'node:module'
+import { dirname, join } from 'node:path'
 import zlib from 'node:zlib'
-import { expect, test } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import { listArchive, type ReadArchiveOptions, readArchive } from '../../src/archive/index.js'
 import { HEADER_BYTES } from '../../src/archive/piece.js'
 import { readBody } from '../../src/archive/piece-io.js'
@@ -148,4 +149,18 @@ test('a segment that is too long for the package is stored without compression, 
   const zstd = await loadZstd()
   const code = await codeOf(zstd.decompress(zstd.compress(Buffer.alloc(9)) as Buffer, length))
   expect(code).toBe(hasPackage ? 'ERR_DURLOG_UNSUPPORTED' : 'none')
+})
+
+test.skipIf('zstdCompressSync' in zlib)('an application may use the package too', async () => {
+  const zstd = await loadZstd()
+  const piece = Buffer.alloc(70_000, 'a record ')
+  const frame = zstd.compress(piece) as Uint8Array
+  const require = createRequire(import.meta.url)
+  const path = require.resolve('@bokuweb/zstd-wasm')
+  const { Module } = require(join(dirname(path), 'module.js'))
+  const before = Module['HEAP8']
+  await require(path).init()
+  await vi.waitUntil(() => Module['HEAP8'] !== before)
+  expect(piece.equals(await zstd.decompress(frame, piece.length))).toBe(true)
+  expect(Buffer.from(frame).equals(zstd.compress(piece) as Uint8Array)).toBe(true)
 })

@@ -4,29 +4,20 @@
  */
 import { createHash } from 'node:crypto'
 import { existsSync, readFileSync } from 'node:fs'
-import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { open } from 'durlog'
 import { archive, restoreArchive } from 'durlog/archive'
 import { RestartedChild } from '../fixtures/restarted-child.mjs'
-import { RealStore } from '../fixtures/s3-stores.mjs'
+import { freePorts, RealStore } from '../fixtures/s3-stores.mjs'
 
 const path = (name) => fileURLToPath(new URL(name, import.meta.url))
 const FAKE_KEYS = { accessKeyId: 'key', secretAccessKey: 'secret' }
 
-async function freePort() {
-  const server = createServer()
-  await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const { port } = server.address()
-  await new Promise((resolve) => server.close(resolve))
-  return port
-}
-
 /** The store of the tests in a process that keeps its objects in files. */
 async function startFake(dir) {
-  const port = await freePort()
+  const [port] = await freePorts(1)
   const child = new RestartedChild(path('../fixtures/fake-s3.mjs'), () => [String(port), dir])
   child.access = { bucket: 's3://bucket/test', endpoint: `http://127.0.0.1:${port}`, credentials: FAKE_KEYS }
   return child.start()
@@ -47,8 +38,18 @@ async function digestOf(dir) {
 
 /** `random()` is 0 to below 1. */
 export async function runTrial(dir, { records, kills, store: storeName, random = Math.random }) {
-  const storeDir = join(dir, 'store')
-  const store = storeName === 'fake' ? await startFake(storeDir) : await RealStore.start(storeName, dir)
+  const store = storeName === 'fake' ? await startFake(join(dir, 'store')) : await RealStore.start(storeName, dir)
+  const children = { store }
+  try {
+    return await run(dir, children, { records, kills, random })
+  } finally {
+    // A trial that failed must not leave processes.
+    for (const child of Object.values(children)) await child.kill()
+  }
+}
+
+async function run(dir, children, { records, kills, random }) {
+  const { store } = children
   const log = join(dir, 'log')
   let synced = -1
   const writer = new RestartedChild(
@@ -59,15 +60,13 @@ export async function runTrial(dir, { records, kills, store: storeName, random =
       if (word === 'refused') throw new Error(`an append was refused: ${rest}`)
     },
   ).start()
+  children.writer = writer
   while (!existsSync(join(log, 'live'))) await wait(20)
-  const archivers = ['first', 'second'].map((cursor) =>
+  const [first, second] = ['first', 'second'].map((cursor) =>
     new RestartedChild(path('./archiver.mjs'), () => [log, cursor, JSON.stringify(store.access)]).start(),
   )
+  Object.assign(children, { first, second })
   const killed = { writer: 0, archiver: 0, store: 0 }
-  const restart = async (child) => {
-    await child.kill()
-    await child.start()
-  }
   for (let kill = 0; kill <= kills; kill++) {
     const target = Math.ceil((records * (kill + 1)) / (kills + 1))
     writer.process.stdin.write(`${target}\n`)
@@ -80,10 +79,11 @@ export async function runTrial(dir, { records, kills, store: storeName, random =
     await wait(random() * 300)
     const victim = ['writer', 'archiver', 'store'][Math.floor(random() * 3)]
     killed[victim]++
-    await restart({ writer, store, archiver: archivers[Math.floor(random() * 2)] }[victim])
+    const child = victim === 'archiver' ? [first, second][Math.floor(random() * 2)] : children[victim]
+    await child.kill()
+    await child.start()
   }
-  await writer.kill()
-  for (const archiver of archivers) await archiver.kill()
+  for (const child of [writer, first, second]) await child.kill()
   // Without a writer, the last records are not known to be synced.
   const source = await open(log)
   const last = archive(source, { ...store.access, cursor: 'first' })
@@ -95,8 +95,7 @@ export async function runTrial(dir, { records, kills, store: storeName, random =
   await restoreArchive(copy, store.access)
   const restoreMs = performance.now() - started
   const [expected, found] = [await digestOf(log), await digestOf(copy)]
-  await store.kill()
-  const overwritten = join(storeDir, 'overwritten')
+  const overwritten = join(dir, 'store', 'overwritten')
   return {
     killed,
     expected,
