@@ -242,6 +242,31 @@ test('a follower that cannot start a thread to watch the log still gets its reco
   for (const follower of followers) await follower.return()
 })
 
+test('many followers of one reader watch the log together', async () => {
+  const { openLivePage } = native
+  let watches = 0
+  const opening = vi.spyOn(native, 'openLivePage').mockImplementation((dir, onChange) => {
+    const page = openLivePage(dir, onChange)
+    const { watch } = page
+    const counted = (...ends: Parameters<typeof watch>): void => {
+      watches++
+      watch.apply(page, ends)
+    }
+    return Object.defineProperty(page, 'watch', { value: counted })
+  })
+  onTestFinished(() => opening.mockRestore())
+  const { writer, reader } = await writerAndReader()
+  const followers = Array.from({ length: 100 }, () => reader.read({ follow: true }))
+  for (let i = 0; i < 5; i++) {
+    const next = followers.map((follower) => follower.next())
+    await writer.append(`r${i}`)
+    for (const found of next) expect((await found).value?.seq).toBe(i)
+  }
+  expect(watches).toBeGreaterThan(0)
+  expect(watches).toBeLessThan(100)
+  for (const follower of followers) await follower.return()
+})
+
 test('a worker may be terminated while it follows', async () => {
   const { dir, writer } = await writerAndReader()
   await writer.append('r0')

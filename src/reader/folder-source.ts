@@ -49,6 +49,8 @@ export class FolderSource implements ReadSource {
   readonly #followers = new Set<Follower>()
   /** Whether the page has been watched. A change before the first watch wakes no follower. */
   #watched = false
+  /** The limits of the watch that will call `changed`; undefined if there is none. */
+  #pending: { memoryEnd: number; syncedEnd: number } | undefined
   readonly #page: NativeLivePage
   readonly #fields = new Float64Array(LIVE_FIELD_COUNT)
   readonly #laterCuts = new LaterCuts()
@@ -177,7 +179,7 @@ export class FolderSource implements ReadSource {
   #add(follower: Follower): boolean {
     this.#followers.add(follower)
     try {
-      this.#watch()
+      if (!this.#isPendingFor(follower)) this.#watch()
     } catch {
       this.#followers.delete(follower)
       return false
@@ -187,8 +189,14 @@ export class FolderSource implements ReadSource {
     return true
   }
 
+  /** A watch for a limit that no follower has any more only calls `changed` too early. */
+  #isPendingFor({ limit, durableOnly, session }: Follower): boolean {
+    if (this.#pending === undefined || session !== this.#field('unlockedSession')) return false
+    return this.#pending[durableOnly ? 'syncedEnd' : 'memoryEnd'] <= limit
+  }
+
   #remove(follower: Follower): void {
-    if (this.#followers.delete(follower)) this.#watch()
+    if (this.#followers.delete(follower) && this.#followers.size === 0) this.#watch()
   }
 
   /** Wakes the followers that have records to read, or whose log was cut. */
@@ -209,6 +217,7 @@ export class FolderSource implements ReadSource {
 
   /** Watches the page for the lowest limits of all followers. */
   #watch(): void {
+    this.#pending = undefined
     if (this.#ended) return
     let memoryEnd = Number.POSITIVE_INFINITY
     let syncedEnd = Number.POSITIVE_INFINITY
@@ -225,6 +234,7 @@ export class FolderSource implements ReadSource {
       this.#page.unwatch()
     } else {
       this.#page.watch(memoryEnd, syncedEnd)
+      this.#pending = { memoryEnd, syncedEnd }
       followed.add(this)
     }
   }
