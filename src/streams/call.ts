@@ -15,18 +15,21 @@ import { encode, encodeForAny } from './items.js'
 import type { ValueSlice } from './mem-table.js'
 import type { StreamState } from './state.js'
 import { resultSeq, type StreamTable } from './table.js'
-import type { StreamAppendResult } from './types.js'
+import type { StreamAppendResult, StreamEncoding } from './types.js'
 
 /**
  * The value of an append, not encoded, or the options of a creation. The encoding of the value, and the options that a
  * fork inherits, depend on the streams as the earlier calls leave them, and these calls may still be waiting when the
- * item is made.
+ * item is made. `encoding` is that of a stream that the append creates.
  */
-export type Draft = { value: unknown } | { creation: CreationRequest }
+export type Draft = { value: unknown; encoding: StreamEncoding } | { creation: CreationRequest }
 
 /** A change of a stream that a caller requests. */
 export interface Item extends ProposedChange, ValuedChange {
-  /** The data with which the decision completes the item; undefined if it is complete already. */
+  /**
+   * The data with which each decision completes the item; undefined if it is complete already. A call that must wait is
+   * decided again, and meanwhile a failed write may have removed what the first decision has found.
+   */
   draft?: Draft | undefined
   /** The record's time, if it is not the current one. */
   timestamp?: number | undefined
@@ -265,11 +268,11 @@ function complete(item: Item, table: StreamTable, previous?: Item): void {
   if (found?.softDeleted === true) return
   if (item.follows) item.encoding = (previous as Item).encoding
   else if (found !== undefined) item.encoding = found.meta.encoding
+  else if (draft !== undefined && 'value' in draft) item.encoding = draft.encoding
   if (draft === undefined) return
   if ('creation' in draft) {
     item.meta = withInherited(table, item.stream, draft.creation)
     item.encoding = item.meta.encoding
     item.value = JSON.stringify(item.meta)
   } else item.value = encode(codecOf(item.encoding), draft.value)
-  item.draft = undefined
 }

@@ -27,8 +27,7 @@ export function appendItem(
   { expectedSeq, producer, writerSeq, mustExist, timestamp }: AppendConditions,
 ): Item {
   const item = bareItem(EntryKind.append, stream)
-  item.draft = { value }
-  item.encoding = encoding
+  item.draft = { value, encoding }
   item.expectedSeq = expectedSeq
   item.producer = producer
   item.writerSeq = writerSeq
@@ -86,7 +85,7 @@ export function following(kind: EntryKind, { stream, timestamp }: Item, value: B
 /** Like `following`, of an append whose value is encoded when the item is decided. */
 export function followingAppend(first: Item, value: unknown): Item {
   const item = following(EntryKind.append, first)
-  item.draft = { value }
+  item.draft = { value, encoding: first.encoding }
   return item
 }
 

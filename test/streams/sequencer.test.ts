@@ -5,9 +5,13 @@ import type { Resolve } from '../../src/log/append/waiters.js'
 import type { FramingLog } from '../../src/open.js'
 import { dueBytes } from '../../src/streams/checkpoint.js'
 import { decodeEntry, EntryKind } from '../../src/streams/entry.js'
-import { bareItem } from '../../src/streams/items.js'
+import { appendItem, bareItem } from '../../src/streams/items.js'
+import { defaultMeta, type StreamMeta } from '../../src/streams/meta.js'
+import { resolveAppendOptions } from '../../src/streams/options.js'
 import { type Item, Sequencer } from '../../src/streams/sequencer.js'
+import type { ReadContext } from '../../src/streams/stream-reader.js'
 import { StreamTable } from '../../src/streams/table.js'
+import type { StreamEncoding } from '../../src/streams/types.js'
 
 /** A log in memory whose commits the test controls. */
 class ControlledLog {
@@ -87,6 +91,12 @@ function setUp(): { log: ControlledLog; sequencer: Sequencer; append(stream: str
   return { log, sequencer, append }
 }
 
+/** The item of `create`, with the options `meta` and the seq of the source that the caller did not choose. */
+function creationItem(stream: string, meta: StreamMeta): Item {
+  const creation = { meta, forkAnywhere: meta.fork !== undefined, encodingNamed: true, end: false }
+  return { ...bareItem(EntryKind.create, stream), draft: { creation } }
+}
+
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
 
 function textsOf({ table }: Sequencer, stream: string): string[] {
@@ -141,6 +151,47 @@ test('an append that has waited for room is decided by the records that are then
   expect(textsOf(sequencer, 'a')).toEqual(['same'])
   expect(textsOf(sequencer, 'b')).toEqual(['other'])
   expect(sequencer.table.voids.size).toBe(0)
+})
+
+test('an append that has waited for room creates its stream with the encoding of the folder if the creation has failed', async () => {
+  const { log, sequencer } = setUp()
+  const append = (stream: string): Item =>
+    appendItem({ encoding: 'json' } as ReadContext, stream, 'text', resolveAppendOptions(undefined))
+  const names: Record<string, StreamEncoding> = { single: 'text', batch: 'text' }
+  const created = Object.entries(names).map(([name, encoding]) =>
+    sequencer.submit([creationItem(name, defaultMeta(encoding))]),
+  )
+  log.isFull = true
+  const waiting = [sequencer.append(append('single')), sequencer.submit([append('batch'), append('other')])]
+  await turn()
+  log.failAll()
+  log.admit()
+  await Promise.allSettled(created)
+  await turn()
+  log.commit()
+  await Promise.all(waiting)
+  const encodings = ['single', 'batch', 'other'].map((name) => sequencer.table.find(name)?.meta.encoding)
+  expect(encodings).toEqual(['json', 'json', 'json'])
+  expect(textsOf(sequencer, 'single')).toEqual(['"text"'])
+})
+
+test('a fork that has waited for room begins with the records of its source that are then in the log', async () => {
+  const { log, sequencer, append } = setUp()
+  const kept = append('source', 'kept')
+  log.commit()
+  await kept
+  const lost = append('source', 'lost')
+  lost.catch(() => {})
+  log.isFull = true
+  const fork = { stream: 'source', seq: 0, bytes: 0 }
+  const forked = sequencer.submit([creationItem('fork', { ...defaultMeta('text'), fork })])
+  await turn()
+  log.failAll()
+  log.admit()
+  await turn()
+  log.commit()
+  await forked
+  expect(sequencer.table.find('fork')?.start).toBe(1)
 })
 
 test('if a commit stores only some of its calls, these resolve and the others reject', async () => {
