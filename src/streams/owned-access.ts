@@ -34,7 +34,7 @@ export class OwnedAccess implements StreamsAccess {
     const found = this.#find(name, isRead)
     const table = this.#context.table()
     // The log may still lose the deletion.
-    if (found !== undefined || !table.isDeleting(name)) return found
+    if (found?.softDeleted === false || !table.isDeleting(name)) return found
     return changeOf(table, name).then(() => this.find(name, isRead))
   }
 
@@ -117,7 +117,9 @@ export class OwnedAccess implements StreamsAccess {
     return state.created !== created || state.visible > visible || state.endVisible !== endVisible
   }
 
-  list(prefix: string, after: string, count: number): StreamState[] {
+  async list(prefix: string, after: string, count: number): Promise<StreamState[]> {
+    const deletions = this.#context.table().deletions(prefix)
+    await Promise.all(deletions.map((name) => this.find(name)))
     const found: StreamState[] = []
     for (const name of this.#context.table().streams.names()) {
       if (!name.startsWith(prefix) || name <= after) continue

@@ -162,14 +162,15 @@ export class StreamStore<V> extends EventEmitter<StreamsEvents> implements Strea
   async *list(options?: { prefix?: string | undefined }): AsyncGenerator<StreamInfo, void, undefined> {
     const prefix = resolvePrefix(options)
     const slice = new TimeSlice()
-    const end = this.#sequencer.position
-    for (const name of this.#sequencer.table.streams.names()) {
+    const { table, position: end } = this.#sequencer
+    const deleted = table.deletions(prefix).filter((name) => table.find(name) === undefined)
+    // A copy of the names, because a deletion removes its stream from the table before it has reached the level.
+    for (const name of deleted.concat([...table.streams.names()])) {
       if (slice.isOver()) await slice.nextTurn()
       this.#checkOpen()
-      const info = name.startsWith(prefix) ? infoOf(this.#context, name) : undefined
-      // The streams that were created after the call began come last.
-      if (info !== undefined && (this.createdAt(name) ?? end) >= end) return
-      if (info !== undefined) yield info
+      if (!name.startsWith(prefix)) continue
+      const info = infoOf(this.#context, name) ?? (await this.stream(name).info())
+      if (info !== undefined && (this.createdAt(name) ?? end) < end) yield info
     }
   }
 

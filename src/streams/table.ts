@@ -139,6 +139,11 @@ export class StreamTable {
     return this.#deleting.has(name)
   }
 
+  /** The names for which `isDeleting` is true and that begin with `prefix`. */
+  deletions(prefix: string): string[] {
+    return [...this.#deleting.keys()].filter((name) => name.startsWith(prefix))
+  }
+
   /** Ends every wait for a deletion, because it is not known when the table can be replaced. */
   forgetDeletions(): void {
     this.#deleting.clear()

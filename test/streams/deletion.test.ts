@@ -58,16 +58,57 @@ test.each([
   expect(await deleted).toBe(true)
 })
 
-test.each(['DELETE', 'GET'])(
-  '%s is answered with 404 only after the deletion of the stream is durable',
-  async (method) => {
-    const { dir, streams } = await scratchStreams()
-    const handler = streamsHandler(streams)
-    onTestFinished(() => handler.close())
-    await streams.stream('s').append(1)
-    const first = streams.stream('s').delete()
+type Handler = ReturnType<typeof streamsHandler>
+
+async function answersOnlyAfterDeletion(answer: (handler: Handler) => Promise<void>, forks = 0): Promise<void> {
+  const { dir, streams } = await scratchStreams()
+  const handler = streamsHandler(streams)
+  onTestFinished(() => handler.close())
+  await streams.stream('s').append(1)
+  for (let fork = 0; fork < forks; fork++) await streams.stream(`fork ${fork}`).create({ fork: { stream: 's' } })
+  const first = streams.stream('s').delete()
+  await answer(handler)
+  expect(await (await openAfterKill(dir)).stream('s').info()).toBeUndefined()
+  expect(await first).toBe(true)
+}
+
+test.each(['DELETE', 'GET'])('%s is answered with 404 only after the deletion of the stream is durable', (method) =>
+  answersOnlyAfterDeletion(async (handler) => {
     expect((await handler.fetch(new Request('http://x/s', { method }))).status).toBe(404)
+  }),
+)
+
+test('a stream that is kept for its forks is answered with 410 only after its deletion is durable', () =>
+  answersOnlyAfterDeletion(async (handler) => {
+    expect((await handler.fetch(new Request('http://x/s'))).status).toBe(410)
+  }, 1))
+
+test.each([0, 1])('the list by HTTP omits a stream with %i forks only after its deletion is durable', (forks) =>
+  answersOnlyAfterDeletion(async (handler) => {
+    const { streams } = (await (await handler.fetch(new Request('http://x/__ds/streams'))).json()) as {
+      streams: object[]
+    }
+    expect(streams).toHaveLength(forks)
+  }, forks),
+)
+
+test.each([
+  ['before', 0],
+  ['before', 1],
+  ['during', 0],
+  ['during', 1],
+])(
+  'list omits a stream that was deleted %s the iteration, and has %i forks, only after its deletion is durable',
+  async (when, forks) => {
+    const { dir, streams } = await scratchStreams()
+    await streams.stream('first').append(1)
+    await streams.stream('s').append(1)
+    for (let fork = 0; fork < forks; fork++) await streams.stream('fork').create({ fork: { stream: 's' } })
+    const listed = streams.list()
+    if (when === 'during') await listed.next()
+    const deleted = streams.stream('s').delete()
+    expect((await all(listed)).map(({ name }) => name)).not.toContain('s')
     expect(await (await openAfterKill(dir)).stream('s').info()).toBeUndefined()
-    expect(await first).toBe(true)
+    expect(await deleted).toBe(true)
   },
 )

@@ -220,7 +220,7 @@ export class Session {
       return found && sentView(found)
     }
     if (call.op === 'producerSeq') return access.producerSeq(call.stream, call.producer)
-    if (call.op === 'streams') return access.list(call.prefix, call.after, call.count).map(sentView)
+    if (call.op === 'streams') return (await access.list(call.prefix, call.after, call.count)).map(sentView)
     if (call.op === 'count') return access.count(call.prefix)
     if (call.op === 'stats') return access.stats()
     if (call.op === 'info') return store.stream(call.stream).info()
