@@ -1,6 +1,7 @@
 /** A destination for pino that appends in the caller's thread. */
 import { EventEmitter } from 'node:events'
 import type { Durability, Log } from '../index.js'
+import { LinkedQueue } from '../linked-queue.js'
 import { flushAtEnd } from './last-flush.js'
 import { isLackOfRoom, LineLog, withoutBreak } from './line-log.js'
 import { openLog, type PinoLogOptions } from './options.js'
@@ -39,7 +40,7 @@ class OwnThread extends EventEmitter<LogDestinationEvents> implements LogDestina
   readonly log: Log
   readonly #lines: LineLog
   /** Lines that could not be stored because the log was being trimmed or truncated, for which `write` cannot wait. */
-  readonly #held: string[] = []
+  readonly #held = new LinkedQueue<string>()
   readonly #forget: () => void
   #closing: Promise<void> | undefined
 
@@ -56,9 +57,9 @@ class OwnThread extends EventEmitter<LogDestinationEvents> implements LogDestina
 
   write(text: string): boolean {
     const line = withoutBreak(text)
-    if (this.#held.length === 0 && this.#store(line)) return true
+    if (this.#held.size === 0 && this.#store(line)) return true
     this.#held.push(line)
-    if (this.#held.length === 1) this.#noneHeld().catch((error: unknown) => this.#report(error))
+    if (this.#held.size === 1) this.#noneHeld().catch((error: unknown) => this.#report(error))
     return false
   }
 
@@ -74,7 +75,7 @@ class OwnThread extends EventEmitter<LogDestinationEvents> implements LogDestina
   flushSync(): void {
     if (this.#closing !== undefined) return
     this.log.flushSync(this.#lines.flushed)
-    if (this.#held.length === 0) return
+    if (this.#held.size === 0) return
     this.#storeHeld()
     this.log.flushSync(this.#lines.flushed)
   }
@@ -112,12 +113,12 @@ class OwnThread extends EventEmitter<LogDestinationEvents> implements LogDestina
   }
 
   #storeHeld(): void {
-    while (this.#held.length > 0 && this.#store(this.#held[0] as string)) this.#held.shift()
+    while (this.#held.size > 0 && this.#store(this.#held.peek() as string)) this.#held.shift()
   }
 
   /** Resolves when no line is held any more. */
   async #noneHeld(): Promise<void> {
-    while (this.#held.length > 0) {
+    while (this.#held.size > 0) {
       await this.log.drain()
       this.#storeHeld()
     }
