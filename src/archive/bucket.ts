@@ -2,11 +2,10 @@
 import { Buffer } from 'node:buffer'
 import { DurlogError } from '../errors.js'
 import type { ResolvedBucket } from './bucket-options.js'
-import { loadSigning } from './peers.js'
-import { send, type WireAnswer, type WireRequest } from './piece-io.js'
+import { send, type WireAnswer } from './piece-io.js'
 import { PieceThread } from './piece-thread.js'
+import { type SignedRequest, Signer, type UnsignedRequest } from './signer.js'
 import { ConditionFailed, StoreFailure, textOf, toStoreError } from './store-errors.js'
-import type { S3Credentials } from './types.js'
 
 /** A transfer that is slower than this times out. */
 const SLOWEST_BYTES_PER_SECOND = 256 * 1024
@@ -15,8 +14,6 @@ const ERROR_BYTES = 65_536
 /** A longer timeout would end at once. */
 const LONGEST_TIMEOUT_MS = 2 ** 31 - 1
 const META = 'x-amz-meta-durlog-'
-/** The SHA-256 of an empty body. */
-const EMPTY_SHA256 = 'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855'
 
 export type Metadata = Readonly<Record<string, string>>
 
@@ -35,13 +32,9 @@ export interface ListedObject {
 /** The condition under which a write takes effect. */
 export type Condition = { ifAbsent: true } | { ifMatch: string }
 
-interface Call {
+interface Call extends UnsignedRequest {
   method: 'GET' | 'PUT' | 'HEAD' | 'DELETE'
-  key: string
-  query?: Record<string, string>
-  headers?: Record<string, string>
   body?: Uint8Array | PieceThread
-  sha256?: string
   /** The expected length of the response's body, for the timeout. */
   bytes?: number
   /** The memory for the response's body. */
@@ -52,12 +45,13 @@ interface Call {
 
 export class Bucket {
   readonly #options: ResolvedBucket
-  readonly #keys = new Map<string, ArrayBuffer>()
+  readonly #signer: Signer
   readonly #signal: AbortSignal | undefined
 
   /** Aborting `signal` ends every request. The keys that the methods take and return include the prefix. */
   constructor(options: ResolvedBucket, signal?: AbortSignal) {
     this.#options = options
+    this.#signer = new Signer(options)
     this.#signal = signal
   }
 
@@ -201,8 +195,11 @@ export class Bucket {
     const signal = AbortSignal.any([timeout, ...[this.#signal, call.signal].filter((one) => one !== undefined)])
     let response: WireAnswer
     try {
-      const signed = await this.#sign(call, signal)
-      response = await (body instanceof PieceThread ? body.send(signed, signal) : send(signed, body, signal, into))
+      let signed: SignedRequest
+      do {
+        signed = await this.#signer.sign(call, signal)
+        response = await (body instanceof PieceThread ? body.send(signed, signal) : send(signed, body, signal, into))
+      } while (this.#signer.adoptsClock(signed, response))
     } catch (error) {
       this.#signal?.throwIfAborted()
       if (error instanceof DurlogError) throw error
@@ -225,56 +222,11 @@ export class Bucket {
         message: textOf(xml, 'Message') ?? '',
         request,
         region: headers['x-amz-bucket-region'] as string | undefined,
+        retryAfter: headers['retry-after'],
+        timeMs: Date.parse(headers.date ?? ''),
       },
       typeof this.#options.credentials === 'function',
     )
-  }
-
-  async #sign(
-    { method, key, query = {}, headers = {}, sha256 = EMPTY_SHA256 }: Call,
-    signal: AbortSignal,
-  ): Promise<WireRequest> {
-    const { AwsV4Signer } = await loadSigning()
-    const { credentials, region } = this.#options
-    const given = typeof credentials === 'function' ? await askFor(credentials, signal) : credentials
-    const { accessKeyId, secretAccessKey, sessionToken } = Object(given) as S3Credentials
-    if (typeof accessKeyId !== 'string' || typeof secretAccessKey !== 'string')
-      throw new DurlogError(
-        'ERR_DURLOG_DESTINATION_REFUSED',
-        'credentials() must return { accessKeyId, secretAccessKey, sessionToken? }',
-      )
-    const url = new URL(this.#options.url)
-    url.pathname += key.split('/').map(encodeURIComponent).join('/')
-    url.search = new URLSearchParams(query).toString()
-    const signed = await new AwsV4Signer({
-      method,
-      url: url.href,
-      headers: { ...headers, 'x-amz-content-sha256': sha256 },
-      accessKeyId,
-      secretAccessKey,
-      ...(sessionToken !== undefined && { sessionToken }),
-      service: 's3',
-      region,
-      cache: this.#keys,
-    }).sign()
-    return { method, url: signed.url.href, headers: Object.fromEntries(signed.headers) }
-  }
-}
-
-/** Calls `credentials`, which may fail, or not settle before `signal` is aborted. */
-async function askFor(
-  credentials: () => S3Credentials | Promise<S3Credentials>,
-  signal: AbortSignal,
-): Promise<S3Credentials> {
-  let abort: () => void = () => {}
-  const aborted = new Promise<never>((_, reject) => {
-    abort = () => reject(new Error(`no result of credentials(): ${(signal.reason as Error).message}`))
-    signal.addEventListener('abort', abort, { once: true })
-  })
-  try {
-    return await Promise.race([credentials(), aborted])
-  } finally {
-    signal.removeEventListener('abort', abort)
   }
 }
 

@@ -56,6 +56,7 @@ async function readRange(
   { entry, offset, length }: Request,
   into: Buffer,
   signal: AbortSignal,
+  retryForMs: number,
 ): Promise<StoredObject | undefined> {
   const backoff = new Backoff()
   const until = performance.now() + REPEAT_MS
@@ -64,13 +65,17 @@ async function readRange(
       return await bucket.get(entry.key, { offset, length, into, signal })
     } catch (error) {
       if (!(error instanceof StoreFailure) || attempt === ATTEMPTS || performance.now() > until) throw error
-      await wait(backoff.failed(error, Number.POSITIVE_INFINITY), undefined, { signal })
+      await wait(backoff.failed(error, retryForMs), undefined, { signal })
     }
   }
 }
 
 /** Yields the ranges of `entries` in order. The body of a range is valid until the next one is requested. */
-async function* readRanges(bucket: Bucket, entries: readonly PieceEntry[]): AsyncGenerator<StoredRange> {
+async function* readRanges(
+  bucket: Bucket,
+  entries: readonly PieceEntry[],
+  retryForMs: number,
+): AsyncGenerator<StoredRange> {
   const waiting: { request: Request; into: Buffer; answer: Promise<StoredObject | undefined> }[] = []
   const free = memoryFor(entries)
   const requests = requestsFor(entries)
@@ -80,7 +85,7 @@ async function* readRanges(bucket: Bucket, entries: readonly PieceEntry[]): Asyn
       const next = requests.next()
       if (next.done === true) return
       const into = free.pop() as Buffer
-      const answer = readRange(bucket, next.value, into, ending.signal)
+      const answer = readRange(bucket, next.value, into, ending.signal, retryForMs)
       // Awaited later: a rejection before that must not count as unhandled.
       answer.catch(() => {})
       waiting.push({ request: next.value, into, answer })
@@ -103,10 +108,15 @@ async function* readRanges(bucket: Bucket, entries: readonly PieceEntry[]): Asyn
 /**
  * Yields the pieces of `entries` in order, in ranges; compressed ones are decompressed. The body of a range is valid until the next
  * range is requested; it is page-aligned if the runtime can provide such memory and the piece is not compressed. Throws
- * ERR_DURLOG_CORRUPT if a piece cannot be decompressed.
+ * ERR_DURLOG_CORRUPT if a piece cannot be decompressed, and ERR_DURLOG_DESTINATION_UNREACHABLE if every request of a range has failed
+ * for longer than `retryForMs`.
  */
-export async function* readPieces(bucket: Bucket, entries: readonly PieceEntry[]): AsyncGenerator<StoredRange> {
-  const ranges = readRanges(bucket, entries)
+export async function* readPieces(
+  bucket: Bucket,
+  entries: readonly PieceEntry[],
+  retryForMs: number,
+): AsyncGenerator<StoredRange> {
+  const ranges = readRanges(bucket, entries, retryForMs)
   for await (const range of ranges) {
     if (range.object?.metadata['zstd'] === undefined) yield range
     else yield* decompressed(bucket.urlOf(range.entry.key), { ...range, object: range.object }, ranges)

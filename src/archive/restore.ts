@@ -147,9 +147,10 @@ export class ArchiveRestore {
       report()
     }
     const whole = entries.slice(checked.length)
+    const { retryForMs } = this.#options
     report()
     let hash = createHash('sha256')
-    for await (const { entry, offset, object, isLast, bytes } of readPieces(this.#bucket, whole)) {
+    for await (const { entry, offset, object, isLast, bytes } of readPieces(this.#bucket, whole, retryForMs)) {
       if (object === undefined) throw new StoreFailure(`${entry.key} was deleted: the archive has changed`)
       if (offset === 0) await this.#begin(files, entry, object.body)
       const written = files.write(offset === 0 ? object.body.subarray(HEADER_BYTES) : object.body)

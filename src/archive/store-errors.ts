@@ -8,10 +8,13 @@ export class ConditionFailed extends Error {}
 export class StoreFailure extends Error {
   /** The HTTP status; undefined if there was no response. */
   readonly status: number | undefined
+  /** The pause that the store demands before the request is repeated; undefined if it demands none. */
+  readonly retryAfterMs: number | undefined
 
-  constructor(message: string, status?: number, options?: ErrorOptions) {
+  constructor(message: string, status?: number, options: ErrorOptions & { retryAfterMs?: number | undefined } = {}) {
     super(message, options)
     this.status = status
+    this.retryAfterMs = options.retryAfterMs
   }
 }
 
@@ -33,6 +36,10 @@ export interface ErrorResponse {
   request: string
   /** The bucket's region, if the store reported it. */
   region: string | undefined
+  /** The header Retry-After: seconds or a time. */
+  retryAfter: string | undefined
+  /** The time of the store's clock, in milliseconds since 1970. */
+  timeMs: number
 }
 
 /** Returns the text of the first element `name` in `xml`. */
@@ -58,8 +65,13 @@ export function toStoreError(response: ErrorResponse, renewable: boolean): Error
   if (renewable && EXPIRED.includes(code)) return new StoreFailure(text, status)
   const final = finalCode(response)
   return final === undefined
-    ? new StoreFailure(text, status)
+    ? new StoreFailure(text, status, { retryAfterMs: retryAfterOf(response) })
     : new DurlogError(final, withRemedy(text, remedyOf(response)))
+}
+
+function retryAfterOf({ retryAfter = '', timeMs }: ErrorResponse): number | undefined {
+  const ms = /^\d+$/.test(retryAfter) ? Number(retryAfter) * 1000 : Date.parse(retryAfter) - timeMs
+  return Number.isNaN(ms) ? undefined : ms
 }
 
 function finalCode({ status, code }: ErrorResponse): DurlogErrorCode | undefined {

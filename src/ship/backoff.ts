@@ -1,8 +1,13 @@
-/** Exponential backoff: the pauses between attempts. Each is twice as long as the previous one, up to a limit, and varies randomly by a quarter. */
+/**
+ * Exponential backoff: the pauses between attempts. Each is twice as long as the previous one, up to a limit, and varies randomly by
+ * a quarter. It is longer if the destination demands that.
+ */
 import { DurlogError } from '../errors.js'
 
 const FIRST_PAUSE_MS = 50
 const LONGEST_PAUSE_MS = 2000
+/** A destination that demands a longer pause may be available again before that. */
+const LONGEST_DEMAND_MS = 60_000
 
 export class Backoff {
   #failures = 0
@@ -18,12 +23,13 @@ export class Backoff {
   }
 
   /**
-   * Counts one more failure and returns the pause after it. Throws ERR_DURLOG_DESTINATION_UNREACHABLE if every attempt has
-   * failed for longer than `retryForMs`.
+   * Counts one more failure and returns the pause after it, which ends at the latest when `retryForMs` have passed. The destination
+   * demanded a pause of `error.retryAfterMs`. Throws ERR_DURLOG_DESTINATION_UNREACHABLE if every attempt has failed for longer than
+   * `retryForMs`.
    */
-  failed(error: Error, retryForMs: number): number {
+  failed(error: Error & { retryAfterMs?: number | undefined }, retryForMs: number): number {
     if (this.#failures === 0) this.#since = performance.now()
-    const failingMs = performance.now() - this.#since
+    const failingMs = this.#failures === 0 ? 0 : performance.now() - this.#since
     if (this.#failures > 0 && failingMs > retryForMs)
       throw new DurlogError(
         'ERR_DURLOG_DESTINATION_UNREACHABLE',
@@ -32,6 +38,8 @@ export class Backoff {
       )
     const pause = Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** Math.min(this.#failures, 16))
     this.#failures++
-    return Math.round(pause * (0.75 + Math.random() / 2))
+    const demanded = Math.min(LONGEST_DEMAND_MS, error.retryAfterMs ?? 0)
+    const longest = Math.max(0, retryForMs - failingMs)
+    return Math.round(Math.min(longest, Math.max(demanded, pause * (0.75 + Math.random() / 2))))
   }
 }

@@ -189,6 +189,61 @@ test('a restore whose first range fails ends its other requests before it repeat
   await s3.stop()
 })
 
+test.each([
+  ['7', 7000],
+  ['Thu, 01 Jan 2026 00:00:07 GMT', 7000],
+  ['3600', 60_000],
+])('the pause after a response with Retry-After: %s is that long, up to a minute', async (after, expectedMs) => {
+  const s3 = await store()
+  const log = await scratchLog(SMALL)
+  await append(log, 1)
+  const headers = { 'retry-after': after, date: 'Thu, 01 Jan 2026 00:00:00 GMT' }
+  s3.fault = () => ({ status: 503, code: 'SlowDown', headers })
+  const made = archiver(log, s3)
+  const { pauseMs } = await new Promise<{ pauseMs: number }>((resolve) => made.once('retry', resolve))
+  expect(pauseMs).toBe(expectedMs)
+})
+
+test('a store whose clock differs from the local one is used with its own clock, also after a change', async () => {
+  const s3 = await store()
+  const log = await scratchLog(SMALL)
+  let skewMs = 3_600_000
+  let refused = 0
+  s3.fault = ({ headers }) => {
+    const timeMs = Date.now() + skewMs
+    const signed = /^(....)(..)(..)T(..)(..)(..)Z$/.exec(headers['x-amz-date'] ?? '') as RegExpExecArray
+    const [, year, month, day, hour, minute, second] = signed
+    const signedMs = Date.parse(`${year}-${month}-${day}T${hour}:${minute}:${second}Z`)
+    if (Math.abs(signedMs - timeMs) < 900_000) return undefined
+    refused++
+    return { status: 403, code: 'RequestTimeTooSkewed', headers: { date: new Date(timeMs).toUTCString() } }
+  }
+  const made = archiver(log, s3)
+  for (const next of [-3_600_000, 0]) {
+    await append(log, 10)
+    await made.idle()
+    skewMs = next
+  }
+  // The probe sends 32 requests at the same time.
+  expect(refused).toBeGreaterThan(1)
+  expect(made.stats().retries).toBe(0)
+  skewMs = 86_400_000
+  expect((await listArchive(s3.access)).points).toHaveLength(2)
+  expect(await plainRecordsIn(await restored(s3))).toEqual(await plainRecords(log))
+})
+
+test('a restore waits as long as Retry-After demands, but not longer than retryForMs', async () => {
+  const s3 = await store()
+  const log = await scratchLog(SMALL)
+  await append(log, 1)
+  await archiveAll(log, s3)
+  s3.fault = ({ headers }) =>
+    headers['range'] === undefined
+      ? undefined
+      : { status: 429, code: 'TooManyRequests', headers: { 'retry-after': '60' } }
+  expect(await codeOf(restored(s3, { retryForMs: 1 }))).toBe('ERR_DURLOG_DESTINATION_UNREACHABLE')
+})
+
 test('the position of a cursor with the name __proto__ is restored', async () => {
   const s3 = await store()
   const log = await scratchLog(SMALL)
