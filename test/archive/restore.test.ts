@@ -184,7 +184,9 @@ test('a restore that would end before the first archived record is refused, and 
   const s3 = await store()
   const log = await scratchLog(SMALL)
   await append(log, 700)
-  await log.trimBefore(400)
+  // A segment that is not synced is not trimmed.
+  await log.sync()
+  expect(await log.trimBefore(400)).toBeGreaterThan(100)
   await archiveAll(log, s3)
   const dir = join(scratchDir(), 'restored')
   for (const to of [0, 100, log.firstSeq])
