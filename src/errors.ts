@@ -142,11 +142,13 @@ export function becauseOf(cause: DurlogError, message: string, more: DurlogError
   })
 }
 
-/** Codes that report a lack of resources. The append has written nothing, and the caller may repeat it. */
-const LACKS: readonly DurlogErrorCode[] = [
+/** Codes of an append that has written nothing. The caller may repeat it. */
+const NOT_WRITTEN: readonly DurlogErrorCode[] = [
   'ERR_DURLOG_NO_SPACE',
   'ERR_DURLOG_TOO_MANY_FILES',
   'ERR_DURLOG_OUT_OF_MEMORY',
+  // A failed call for a record that may be stored has one of the codes below, or an outcome already.
+  'ERR_DURLOG_IO',
 ]
 
 /** Codes of an append that was made but not acknowledged. */
@@ -155,7 +157,7 @@ const UNKNOWN: readonly DurlogErrorCode[] = ['ERR_DURLOG_SYNC_FAILED', 'ERR_DURL
 /** Adds the outcome to the error of an append that failed during the call. Returns any other error unchanged. */
 export function outcomeOfCall(error: unknown): unknown {
   if (!(error instanceof DurlogError) || error.outcome !== undefined) return error
-  if (LACKS.includes(error.code)) return withOutcome(error, 'not-written')
+  if (NOT_WRITTEN.includes(error.code)) return withOutcome(error, 'not-written')
   return UNKNOWN.includes(error.code) ? withOutcome(error, 'unknown') : error
 }
 

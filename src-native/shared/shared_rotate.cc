@@ -121,7 +121,9 @@ Status SharedLog::Rotate(uint64_t first_seq) {
   spare_failure_seen_ = false;
   if (spare_job_ && spare_job_->failed()) {
     const std::shared_ptr<SharedSpareJob> failed = std::exchange(spare_job_, nullptr);
-    if (failed->waits()) return failed->status();
+    if (failed->waits()) {
+      return Status(failed->status()).WithPath(member_->directory().PathOf(SegmentName(first_seq)));
+    }
   }
   RequestSpare(true);
   return Status::Error(Code::kBackpressure, "the next segment is being prepared");
@@ -147,13 +149,15 @@ Result<bool> SharedLog::GiveName(uint64_t first_seq) {
     if (spare == 0) return false;
     const bool fits = FitsNow(spare - 1);
     AtStep(Step::kBeforeRename);
-    const Status renamed = fits ? member_->directory().Rename(page.NextSpareName(), name)
-                                : Status::Error(Code::kNotFound, "the spare does not fit");
+    Status renamed = fits ? member_->directory().Rename(page.NextSpareName(), name)
+                          : Status::Error(Code::kNotFound, "the spare does not fit");
     if (renamed.code() == Code::kNotFound) {
       page.Word(PageWord::kSpare).store(0, std::memory_order_release);
       return false;
     }
-    if (!renamed.ok()) return renamed;
+    if (!renamed.ok()) {
+      return std::move(renamed).WithPath(member_->directory().PathOf(name));
+    }
     AtStep(Step::kRenamed);
   }
   page.Word(PageWord::kSpare).store(0, std::memory_order_release);

@@ -27,6 +27,7 @@ enum Call {
   kPwrite,
   kDirectWrite,
   kFallocate,
+  kSpareFallocate,  // kFallocate counts this one too
   kRename,
   kUnlink,
   kTruncate,
@@ -168,7 +169,7 @@ ssize_t pwrite(int fd, const void* from, size_t length, off_t offset) {
 }
 
 int fallocate64(int fd, int mode, off64_t offset, off64_t length) {
-  if (IsBelow(fd) && Fails(kFallocate)) return -1;
+  if (IsBelow(fd) && (Fails(kFallocate) || (IsSpare(fd) && Fails(kSpareFallocate)))) return -1;
   return REAL("fallocate64", int (*)(int, int, off64_t, off64_t))(fd, mode, offset, length);
 }
 

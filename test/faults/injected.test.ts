@@ -7,7 +7,7 @@ import { runUnderShim, shimProblem } from '../fixtures/fault-shim.js'
 import { isScratchOn } from '../fixtures/file-system.js'
 import { scratchDir, texts } from '../fixtures/scratch.js'
 
-const { EIO, ENOSPC, EDQUOT, EFBIG, EROFS } = constants.errno
+const { EIO, EMFILE, ENOSPC, EDQUOT, EFBIG, EROFS } = constants.errno
 const SCENARIO = new URL('scenario.mjs', import.meta.url)
 
 interface Fault {
@@ -47,6 +47,8 @@ interface Request {
   payloadBytes?: number
   batches?: boolean
   groups?: number
+  /** Appends until an append is refused, not only until the fault has struck. */
+  untilRefused?: boolean
   closeFault?: Fault
 }
 
@@ -86,7 +88,12 @@ function expectKept({ told, left }: { told: Told; left: string[] }): void {
   for (const { path } of told.fates) expect(path ?? '').not.toContain('spare-')
 }
 
-type Case = [strategy: Strategy, durability: Durability, call: string]
+type Writer = Strategy | 'shared'
+type Case = [writer: Writer, durability: Durability, call: string]
+
+function optionsOf(writer: Writer): OpenOptions {
+  return writer === 'shared' ? { shared: true } : { strategy: writer }
+}
 
 /** The calls that bring a record to the device under each strategy, and its file's name. */
 const LATCHING: Case[] = [
@@ -107,6 +114,10 @@ const LATCHING: Case[] = [
   ['direct', 'sync', 'rename'],
   ['auto', 'sync', 'direct write'],
   ['auto', 'sync', 'folder sync'],
+  ['shared', 'sync', 'msync'],
+  ['shared', 'sync', 'fsync'], // of a sealed segment
+  ['shared', 'full', 'fsync'],
+  ['shared', 'sync', 'folder sync'],
 ]
 
 /** A call that follows a successful sync on ext4 and XFS: see platform/sync_linux.cc. */
@@ -147,16 +158,21 @@ const ROOMLESS: [strategy: Strategy, durability: Durability, fault: Fault][] = [
   ['auto', 'sync', { call: 'direct write', errno: ENOSPC, nth: 4 }],
 ]
 
-const SPARELESS: [strategy: Strategy, errno: number, code: string][] = [
-  ['mmap', ENOSPC, 'ERR_DURLOG_NO_SPACE'],
-  ['mmap', EDQUOT, 'ERR_DURLOG_NO_SPACE'],
-  ['mmap', EROFS, 'ERR_DURLOG_IO'],
-  ['pwrite', ENOSPC, 'ERR_DURLOG_NO_SPACE'],
-  ['pwrite', EROFS, 'ERR_DURLOG_IO'],
-  ['direct', ENOSPC, 'ERR_DURLOG_NO_SPACE'],
-  ['direct', EFBIG, 'ERR_DURLOG_NO_SPACE'],
-  ['direct', EROFS, 'ERR_DURLOG_IO'],
-  ['auto', EDQUOT, 'ERR_DURLOG_NO_SPACE'],
+/** Faults that last until an append needs the next segment. */
+const SPARELESS: readonly [call: string, errno: number, code: string][] = [
+  ['spare fallocate', ENOSPC, 'ERR_DURLOG_NO_SPACE'],
+  ['spare fallocate', EDQUOT, 'ERR_DURLOG_NO_SPACE'],
+  ['spare fallocate', EFBIG, 'ERR_DURLOG_NO_SPACE'],
+  ['spare fallocate', EROFS, 'ERR_DURLOG_IO'],
+  ['spare fallocate', EIO, 'ERR_DURLOG_IO'],
+  ['spare fsync', EIO, 'ERR_DURLOG_IO'],
+  ['open', EMFILE, 'ERR_DURLOG_TOO_MANY_FILES'],
+]
+const REFUSING: [writer: Writer, call: string, errno: number, code: string][] = [
+  ...(['mmap', 'pwrite', 'direct', 'shared'] as const).flatMap((writer) =>
+    SPARELESS.map((row): [Writer, ...(typeof SPARELESS)[number]] => [writer, ...row]),
+  ),
+  ['shared', 'rename', EIO, 'ERR_DURLOG_IO'],
 ]
 
 const problem = shimProblem()
@@ -164,8 +180,8 @@ const problem = shimProblem()
 describe.skipIf(problem !== '')(`a system call that fails${problem && ` (skipped: ${problem})`}`, () => {
   test.each(confirms ? [...LATCHING, ...CONFIRMED] : LATCHING)(
     '%s at %s: after EIO on %s the log is latched, every append settles, and reading works',
-    async (strategy, durability, call) => {
-      const met = await meet({ options: { strategy, durability }, fault: { call, errno: EIO } })
+    async (writer, durability, call) => {
+      const met = await meet({ options: { ...optionsOf(writer), durability }, fault: { call, errno: EIO } })
       const { told } = met
       expect(told.fired).toBe(1)
       const failed = told.fates.filter(({ code }) => code !== undefined)
@@ -212,14 +228,15 @@ describe.skipIf(problem !== '')(`a system call that fails${problem && ` (skipped
     },
   )
 
-  test.each(SPARELESS)(
-    '%s: if errno %i prevents the next segment, the append is refused with %s and a later one works',
-    async (strategy, errno, code) => {
-      const met = await meet({ options: { strategy }, fault: { call: 'fallocate', errno, times: 2 } })
+  test.each(REFUSING)(
+    '%s: if %s fails with errno %i in a rotation, the append is refused with %s and a later one works',
+    async (writer, call, errno, code) => {
+      const fault = { call, errno, times: 1_000_000 }
+      const met = await meet({ options: optionsOf(writer), fault, untilRefused: true })
       const { told } = met
-      expect(told.fired).toBeGreaterThan(0)
-      for (const fate of told.fates.filter(({ seq }) => seq === undefined))
-        expect(fate).toMatchObject({ code, outcome: 'not-written' })
+      const failed = told.fates.filter(({ seq }) => seq === undefined)
+      expect(failed.length).toBeGreaterThan(0)
+      for (const fate of failed) expect(fate).toMatchObject({ code, outcome: 'not-written' })
       expect([told.later, told.laterWrite, told.laterSync, told.sync]).toEqual(Array(4).fill('none'))
       expect(told.latched).toEqual([])
       expectKept(met)

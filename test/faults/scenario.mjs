@@ -11,6 +11,7 @@ const {
   groups = 60,
   groupSize = 10,
   batches,
+  untilRefused = false,
   closeFault,
 } = JSON.parse(process.argv[2])
 
@@ -56,7 +57,8 @@ const early = await appendGroup(before)
 arm(fault)
 // Two groups at a time: one is being synced while the next is framed after it.
 const fates = []
-for (let group = 0; group < groups && fired() === 0; group++) {
+const isOver = () => (untilRefused ? fates.some(({ code }) => code !== undefined) : fired() > 0)
+for (let group = 0; group < groups && !isOver(); group++) {
   const first = appendGroup(groupSize)
   await new Promise((resolve) => setImmediate(resolve))
   const second = appendGroup(groupSize)

@@ -11,6 +11,7 @@ export const CALLS = [
   'pwrite',
   'direct write',
   'fallocate',
+  'spare fallocate',
   'rename',
   'unlink',
   'ftruncate',
