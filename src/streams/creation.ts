@@ -1,5 +1,6 @@
 /** Creates a stream with options: empty, with first records, or as a fork. */
 import { invalidArgument, outOfRange } from '../errors.js'
+import { checkForkSeq } from './decide.js'
 import { codecOf } from './encoding.js'
 import { EntryKind } from './entry.js'
 import { bareItem, following, followingAppend, type StreamContext } from './items.js'
@@ -109,6 +110,8 @@ async function bytesOf(context: StreamContext, { stream, seq }: StreamForkPoint)
   const source = new RecordSource<Buffer>(context.files, context.table, codecOf)
   try {
     const [record] = await source.next(state, seq)
+    // A repeated creation reads the record again.
+    checkForkSeq(stream, seq, state)
     return (record as { value: Buffer }).value
   } finally {
     await source.close()

@@ -146,7 +146,11 @@ function decideCreation(name: string, meta: StreamMeta, view: View | undefined, 
 export function checkForkStart({ meta }: ProposedChange, find: Find): void {
   if (meta?.fork === undefined) return
   const { stream, seq } = meta.fork
-  const source = find(stream)
+  checkForkSeq(stream, seq, find(stream))
+}
+
+/** Throws ERR_DURLOG_OUT_OF_RANGE if `source`, the stream `stream`, does not keep the record `seq` any more. */
+export function checkForkSeq(stream: string, seq: number, source: StreamState | undefined): void {
   // A checkpoint in progress may already have decided to drop older records.
   const first = Math.max(source?.firstSeq ?? 0, source?.snapshot?.first ?? 0)
   if (seq < first)

@@ -323,6 +323,24 @@ test('a fork that is created while a checkpoint drops records is refused, or has
   }
 })
 
+test('a fork with the last record that a checkpoint in progress drops is refused, because its creation could not be repeated', async () => {
+  const dir = join(scratchDir(), 'streams')
+  let onStep = (_: string): void => {}
+  const streams = await openStore(dir, { checkpointMs: 3_600_000 }, { onStep: (step) => onStep(step) })
+  onTestFinished(() => streams.close())
+  const [source, fork] = [streams.stream('source'), streams.stream('fork')]
+  await source.create({ encoding: 'bytes', retention: { maxRecords: 16 } })
+  for (let i = 0; i < 100; i++) void source.append(Buffer.from('hello') as never)
+  let created: Promise<unknown> | undefined
+  // The checkpoint drops the records before 80. The fork has all 5 bytes of record 79.
+  onStep = (step) => {
+    if (step === 'catalog') created = codeOf(fork.create({ fork: { stream: 'source', seq: 79, bytes: 5 } }))
+  }
+  await streams.checkpoint()
+  expect(await firstOf(source)).toBe(80)
+  expect([await created, await fork.info()]).toEqual(['ERR_DURLOG_OUT_OF_RANGE', undefined])
+})
+
 test('a stream with retention whose newest file was removed continues after the lost records', async () => {
   const { streams, dir, reopen } = await scratchStreams()
   const stream = streams.stream('s')
