@@ -23,8 +23,8 @@ import { resolveHandlerOptions } from './options.js'
 import { head, read, remove } from './read.js'
 import { ALL, allowed, authorize, need } from './rights.js'
 import { type Call, reply, type Service } from './service.js'
-import { splitTarget, streamOfPath } from './target.js'
-import type { HandlerOptions, Rights, StreamsHandler } from './types.js'
+import { checkEncoded, splitTarget, streamOfPath } from './target.js'
+import type { HandlerOptions, RequestReport, Rights, StreamsHandler } from './types.js'
 import { WebExchange } from './web-exchange.js'
 
 const METHODS = 'GET, POST, PUT, DELETE, HEAD, OPTIONS'
@@ -149,8 +149,17 @@ class Server {
     this.metrics.count(method, status, durationMs, dropped)
     if (this.#hasFailed && status < 300 && WRITES.includes(method)) this.#hasFailed = false
     if (this.#active.size === 0) this.#onIdle?.()
-    if (requestId !== undefined)
-      this.#service.options.onRequest?.({ method, target, status, durationMs, requestId, dropped })
+    if (requestId !== undefined) void this.#report({ method, target, status, durationMs, requestId, dropped })
+  }
+
+  /** An error of the application's `onRequest` must not end the process. */
+  async #report(report: RequestReport): Promise<void> {
+    const { onRequest, onError } = this.#service.options
+    try {
+      await onRequest?.(report)
+    } catch (error) {
+      onError(error)
+    }
   }
 
   get isHealthy(): boolean {
@@ -204,6 +213,7 @@ class Server {
   #begin(service: Service, exchange: Exchange, fail: (error: unknown) => void): void | Promise<void> {
     const { options } = service
     const { method } = exchange
+    checkEncoded(exchange.target)
     if (method === 'OPTIONS')
       return reply(service, { exchange }, 204, options.cors.length > 0 ? [...PREFLIGHT] : ['allow', METHODS])
     const { path, query } = splitTarget(exchange.target)

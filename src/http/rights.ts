@@ -3,7 +3,7 @@ import type { Exchange } from './exchange.js'
 import { badRequest, HttpError } from './http-error.js'
 import type { ResolvedHandlerOptions } from './options.js'
 import type { Call, Service } from './service.js'
-import { splitTarget, streamOfPath } from './target.js'
+import { checkEncoded, splitTarget, streamOfPath } from './target.js'
 import type { HttpRequest, Rights } from './types.js'
 
 export const ALL: Rights = { read: true, write: true, create: true, delete: true, list: true }
@@ -65,6 +65,7 @@ function nameIn(scope: string, stream: string): string {
  * the same tenant.
  */
 export async function sourceOf({ options }: Service, { exchange, rights, scope }: Call, from: string): Promise<string> {
+  checkEncoded(from)
   const { path } = splitTarget(from)
   const stream = streamOfPath(path, options.prefix)
   if (options.authorize !== undefined) {

@@ -7,6 +7,14 @@ export interface Target {
   query: string
 }
 
+/** All other characters must be percent-encoded (RFC 9112, 3.2). A client does not send `#` and the fragment after it. */
+const ENCODED = /^[!"$-~]*$/
+
+/** Throws an HttpError with status 400 unless `target` is percent-encoded. */
+export function checkEncoded(target: string): void {
+  if (!ENCODED.test(target)) throw badRequest('the URL has a fragment, or is not percent-encoded: write # as %23')
+}
+
 /** `target` is a path with a query, as in a request line, or a whole URL. */
 export function splitTarget(target: string): Target {
   const rooted = target.startsWith('/') ? target : target.replace(/^[a-z]+:\/\/[^/?]*/i, '') || '/'

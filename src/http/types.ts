@@ -92,8 +92,8 @@ export interface HandlerOptions {
   /** Called after each request. */
   onRequest?: ((report: RequestReport) => void) | undefined
   /**
-   * Called with the cause of each answer with status 500, for example an error of `authorize`, and with the first error
-   * of the device since the last successful change. Default: emits a process warning.
+   * Called with the cause of each answer with status 500, for example an error of `authorize`, with the first error of
+   * the device since the last successful change, and with errors of `onRequest`. Default: emits a process warning.
    */
   onError?: ((error: unknown) => void) | undefined
 }

@@ -2,7 +2,6 @@
 import { clearTimeout, setTimeout } from 'node:timers'
 import { type ClientLimits, EMPTY, type Exchange, type HeaderList, type Sink } from './exchange.js'
 import { alreadyRead, badRequest, busy, HttpError } from './http-error.js'
-import { splitTarget } from './target.js'
 import type { DropReason } from './types.js'
 
 /** The statuses whose answers have no body. */
@@ -32,9 +31,9 @@ export class WebExchange implements Exchange, Sink {
     this.#limits = limits
     this.#request = request
     this.method = request.method
-    const { path, query } = splitTarget(request.url)
-    this.target = query === '' ? path : `${path}?${query}`
-    this.origin = new URL(request.url).origin
+    const { pathname, search, origin } = new URL(request.url)
+    this.target = pathname + search
+    this.origin = origin
     this.response = new Promise((resolve) => {
       this.#respond = resolve
     })

@@ -329,6 +329,30 @@ test('onError gets the cause of a 500 and the first failure of the device, and c
   expect(errors.slice(1)).toMatchObject([{ code: 'ERR_DURLOG_CLOSED' }])
 })
 
+test.each([
+  [
+    'throws',
+    () => {
+      throw new Error('the log is full')
+    },
+  ],
+  ['rejects', () => Promise.reject(new Error('the log is full'))],
+])('if onRequest %s, onError gets the error, and the server continues', async (_, onRequest) => {
+  const errors: unknown[] = []
+  const { url } = await serveUntilDone({ onRequest, onError: (error) => errors.push(error) })
+  for (let i = 0; i < 2; i++) expect((await fetch(`${url}/missing`)).status).toBe(404)
+  await expect.poll(() => errors).toMatchObject([{ message: 'the log is full' }, { message: 'the log is full' }])
+})
+
+test('a fragment of the URL of a fetch request is not a part of the name', async () => {
+  const { streams } = await scratchStreams({ exclusive: true })
+  const handler = streamsHandler(streams)
+  const put = await handler.fetch(new Request('https://host.example/a%23b?x#fragment', { method: 'PUT' }))
+  expect([put.status, put.headers.get('location')]).toEqual([201, 'https://host.example/a%23b'])
+  expect(await streams.stream('a#b').info()).toMatchObject({ name: 'a#b' })
+  await handler.close()
+})
+
 test('a body with 100,001 messages is refused with 413, and a body with 100,000 is stored', async () => {
   const { url, streams } = await serveUntilDone()
   await streams.stream('s').create()

@@ -194,6 +194,35 @@ test(
   TIMEOUT_MS,
 )
 
+test('a target with a fragment, or with bytes that are not percent-encoded, is refused and creates no stream', async () => {
+  const { url, port } = await serve(join(scratchDir(), 'streams'))
+  const authorization = `Authorization: Bearer ${ALL}`
+  const client = { port, next: random(SEED) }
+  for (const method of ['PUT', 'GET', 'OPTIONS'])
+    for (const target of [
+      '/x#y',
+      '/x?offset=-1#y',
+      '/#',
+      'http://x/x#y',
+      '/healthz#y',
+      '/\u00fcbung',
+      '/x?offset=\u00ff',
+    ]) {
+      const request = `${method} ${target} HTTP/1.1\r\nHost: x\r\n${authorization}\r\nContent-Length: 0\r\n\r\n`
+      expect([target, (await send(client, request, 'half-close')).split('\r\n')[0]]).toEqual([
+        target,
+        'HTTP/1.1 400 Bad Request',
+      ])
+    }
+  const headers = { authorization: `Bearer ${ALL}` }
+  expect((await fetch(`${url}/x%23y`, { method: 'PUT', headers })).status).toBe(201)
+  const fork = (from: string) =>
+    fetch(`${url}/fork`, { method: 'PUT', headers: { ...headers, 'stream-forked-from': from } })
+  expect([(await fork('/x#y')).status, (await fork('/x%23y')).status]).toEqual([400, 201])
+  const { streams } = await (await fetch(`${url}/__ds/streams`, { headers })).json()
+  expect(streams.map(({ name }: { name: string }) => name)).toEqual(['fork', 'x#y'])
+})
+
 test('requests that send their headers or bodies slowly do not delay other requests', async () => {
   const { url, port } = await serve(join(scratchDir(), 'streams'))
   const slow = slowSockets(port, 200)
