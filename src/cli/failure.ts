@@ -129,6 +129,7 @@ const ADVICE: Partial<Record<DurlogErrorCode, Advice>> = {
 const LISTEN_ADVICE: Record<string, string> = {
   EADDRINUSE: 'another program uses this port: choose another one with --port',
   EADDRNOTAVAIL: '--host must be an address of this machine',
+  ENOTFOUND: '--host must be an address of this machine',
   EACCES: 'a port below 1024 needs more rights: choose another one with --port',
 }
 

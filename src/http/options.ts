@@ -1,6 +1,6 @@
 /** Checks the options of a handler or server and fills in the defaults. */
 import { invalidArgument } from '../errors.js'
-import { bag, choice, flag, shown, whole } from '../options/checks.js'
+import { bag, choice, flag, type Range, shown, whole } from '../options/checks.js'
 import { checkTls } from './tls.js'
 import type { HandlerOptions, ServerOptions, TlsOptions } from './types.js'
 
@@ -23,6 +23,12 @@ const NAMES: readonly string[] = [
 ] satisfies (keyof HandlerOptions)[]
 /** The maximum length of a record of a stream. */
 const BODY_MAX_BYTES = 8 << 20
+const count = (min: number, unit: string): Range => ({ min, max: 2 ** 31 - 1, unit })
+/** The ranges of the options that are also flags of `durlog serve`. */
+export const PORTS: Range = { min: 0, max: 65_535 }
+export const BODY_SIZES: Range = { min: 1, max: BODY_MAX_BYTES, unit: 'bytes' }
+export const STREAM_COUNTS: Range = count(0, 'streams')
+export const CONNECTION_COUNTS: Range = { min: 1, max: 2 ** 20, unit: 'connections' }
 const CACHES = ['public', 'private', 'no-store'] as const
 
 export interface ResolvedHandlerOptions {
@@ -48,24 +54,14 @@ export function resolveHandlerOptions(options: unknown): ResolvedHandlerOptions 
   const { prefix = '/', authorize, cors = [], onRequest, maxStreams } = given
   if (typeof prefix !== 'string' || !prefix.startsWith('/') || !prefix.endsWith('/'))
     throw invalidArgument(`prefix must be a path that begins and ends with a slash; got ${shown(prefix)}`)
-  const origins = typeof cors === 'string' ? [cors] : cors
-  if (!Array.isArray(origins) || !origins.every(isOrigin))
-    throw invalidArgument(`cors must be *, or origins such as https://app.example, without a path; got ${shown(cors)}`)
-  const count = (min: number, unit: string) => ({ min, max: 2 ** 31 - 1, unit })
   return {
     prefix,
     authorize: callable('authorize', authorize),
     readOnly: flag('readOnly', given.readOnly, false),
-    cors: origins,
-    maxBodyBytes: whole(
-      'maxBodyBytes',
-      given.maxBodyBytes,
-      { min: 1, max: BODY_MAX_BYTES, unit: 'bytes' },
-      BODY_MAX_BYTES,
-    ),
+    cors: originsOf('cors', cors),
+    maxBodyBytes: whole('maxBodyBytes', given.maxBodyBytes, BODY_SIZES, BODY_MAX_BYTES),
     chunkBytes: whole('chunkBytes', given.chunkBytes, { min: 1, max: 2 ** 26, unit: 'bytes' }, 1 << 20),
-    maxStreams:
-      maxStreams === undefined ? Number.POSITIVE_INFINITY : whole('maxStreams', maxStreams, count(0, 'streams'), 0),
+    maxStreams: maxStreams === undefined ? Number.POSITIVE_INFINITY : whole('maxStreams', maxStreams, STREAM_COUNTS, 0),
     maxLive: whole('maxLive', given.maxLive, count(0, 'requests'), 20_000),
     longPollMs: whole('longPollMs', given.longPollMs, count(1, 'milliseconds'), 30_000),
     sseMs: whole('sseMs', given.sseMs, count(1, 'milliseconds'), 60_000),
@@ -82,8 +78,18 @@ export function resolveHandlerOptions(options: unknown): ResolvedHandlerOptions 
   }
 }
 
+/** Returns the origins of the option or flag `name`. Throws ERR_DURLOG_INVALID_ARGUMENT. */
+export function originsOf(name: string, cors: unknown): readonly string[] {
+  const origins: readonly unknown[] = Array.isArray(cors) ? cors : [cors]
+  const wrong = origins.findIndex((origin) => !isOrigin(origin))
+  if (wrong === -1) return origins as readonly string[]
+  throw invalidArgument(
+    `${name} must be *, or origins such as https://app.example, without a path; got ${shown(origins[wrong])}`,
+  )
+}
+
 /** Whether `text` can be the header Origin of a browser, or is "*". An origin in another notation would never match. */
-function isOrigin(text: unknown): boolean {
+function isOrigin(text: unknown): text is string {
   if (text === '*' || text === 'null') return true
   if (typeof text !== 'string' || !/^[a-z][a-z0-9+.-]*:\/\/[!-.0-~]+$/.test(text) || !URL.canParse(text)) return false
   return !text.startsWith('http') || new URL(text).origin === text
@@ -123,9 +129,9 @@ export function resolveServerOptions(options: unknown): ResolvedServerOptions {
   if (typeof host !== 'string') throw invalidArgument(`host must be an address or a name; got ${shown(host)}`)
   return {
     host,
-    port: whole('port', port, { min: 0, max: 65_535 }, DEFAULT_PORT),
+    port: whole('port', port, PORTS, DEFAULT_PORT),
     tls: tls === undefined ? undefined : checkTls(tls),
-    maxConnections: whole('maxConnections', maxConnections, { min: 1, max: 2 ** 20, unit: 'connections' }, 25_000),
+    maxConnections: whole('maxConnections', maxConnections, CONNECTION_COUNTS, 25_000),
     ui: flag('ui', ui, false),
     handlerOptions,
   }

@@ -32,8 +32,7 @@ const RETRY_MS = 1000
  */
 export async function serveLog(dir: string | URL, options: LogServerOptions = {}): Promise<StreamsServer> {
   const { contentType = 'application/octet-stream', ...serverOptions } = options
-  if (typeof contentType !== 'string' || !isContentType(contentType))
-    throw invalidArgument(`contentType must be a media type such as application/json; got ${shown(contentType)}`)
+  checkContentType('contentType', contentType)
   const log = new ServedLog(await open(dir, { readOnly: true }), contentType)
   try {
     const path = (options.prefix ?? '/') + encodeURIComponent(log.name)
@@ -46,6 +45,12 @@ export async function serveLog(dir: string | URL, options: LogServerOptions = {}
     await log.close()
     throw error
   }
+}
+
+/** Checks the option or flag `name`. Throws ERR_DURLOG_INVALID_ARGUMENT. */
+export function checkContentType(name: string, value: unknown): void {
+  if (typeof value !== 'string' || !isContentType(value))
+    throw invalidArgument(`${name} must be a media type such as application/json; got ${shown(value)}`)
 }
 
 class ServedLog {

@@ -1,5 +1,5 @@
 /** Messages with a remedy that names options of the command. */
-import { mkdirSync, readdirSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync } from 'node:fs'
 import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
@@ -91,13 +91,34 @@ test('no space: the advice names --segment-bytes if the command has it', () => {
   expect(advice('ERR_DURLOG_NO_SPACE')).not.toContain('--segment-bytes')
 })
 
-test('a port in use: the advice names --port', async () => {
+test('a port in use: the advice names --port, and serve creates no folder', async () => {
   const server = createServer()
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const { port } = server.address() as AddressInfo
-  const { code, stderr } = await durlogProcess(['serve', join(scratchDir(), 'streams'), '--port', String(port)])
+  const dir = join(scratchDir(), 'streams')
+  const { code, stderr } = await durlog(['serve', dir, '--port', String(port)])
   server.close()
   expect([code, stderr]).toEqual([74, expect.stringMatching(/EADDRINUSE.*\n {2}.*another one with --port/)])
+  expect(existsSync(dir)).toBe(false)
+})
+
+test.each([
+  ['--port', '70000', 'from 0 to 65535; got 70000'],
+  ['--max-body', '9MiB', 'of bytes from 1 to 8388608'],
+  ['--max-streams', '3000000000', 'of streams from 0 to 2147483647; got 3000000000'],
+  ['--max-connections', '0', 'of connections from 1 to 1048576; got 0'],
+  ['--cors', 'https://app.example/path', 'without a path; got "https://app.example/path"'],
+])('serve %s %s: the message begins with the flag, and no folder is created', async (flag, value, message) => {
+  const dir = join(scratchDir(), 'streams')
+  const { code, stderr } = await durlog(['serve', dir, flag, value])
+  expect([code, stderr]).toEqual([64, expect.stringContaining(`: ${flag} must be `)])
+  expect(stderr).toContain(message)
+  expect(existsSync(dir)).toBe(false)
+})
+
+test('serve --log: the message for a content type begins with the flag', async () => {
+  const { code, stderr } = await durlog(['serve', '--log', scratchDir(), '--content-type', 'json'])
+  expect([code, stderr]).toEqual([64, expect.stringContaining(': --content-type must be a media type')])
 })
 
 test('a folder of streams is no log: the message names the commands for streams', async () => {

@@ -1,7 +1,11 @@
 import { once } from 'node:events'
+import { createServer } from 'node:net'
 import { resolve } from 'node:path'
 import { type Command, Option } from 'commander'
 import { type ServerOptions, type StreamsServer, serveLog, serveStreams } from '../../http/index.js'
+import { BODY_SIZES, CONNECTION_COUNTS, originsOf, PORTS, STREAM_COUNTS } from '../../http/options.js'
+import { checkContentType } from '../../http/served-log.js'
+import { type Range, whole } from '../../options/checks.js'
 import { openStreams } from '../../streams/index.js'
 import { parseWhole } from '../../terminal/arguments.js'
 import { ExitCode } from '../../terminal/exit-codes.js'
@@ -38,19 +42,36 @@ export function register(command: Command): void {
       "the content type of the log's records; for application/json, each is a JSON value",
     )
     .option('--host <address>', 'the address to listen on', '127.0.0.1')
-    .option('--port <port>', 'the port to listen on; 0 for any', parseWhole, 4437)
+    .option('--port <port>', 'the port to listen on; 0 for any', within('--port', PORTS), 4437)
     .option('--token-file <file>', 'accept only requests with a token from this file')
     .option('--tls-cert <file>', 'serve HTTPS with this certificate')
     .option('--tls-key <file>', 'the key of the certificate')
     .addOption(new Option('--cors <origin...>', 'allow web pages of these origins to send requests; * for all'))
     .option('--read-only', 'refuse all requests except reads')
     .option('--shared', 'allow other processes to use the folder too, which makes appends slower')
-    .option('--max-body <size>', 'the longest body of a request (default: 8MiB)', toBytes)
-    .option('--max-streams <count>', 'the largest number of streams of a tenant (default: no limit)', parseWhole)
-    .option('--max-connections <count>', 'the largest number of open connections (default: 25000)', parseWhole)
+    .option(
+      '--max-body <size>',
+      'the longest body of a request (default: 8MiB)',
+      within('--max-body', BODY_SIZES, toBytes),
+    )
+    .option(
+      '--max-streams <count>',
+      'the largest number of streams of a tenant (default: no limit)',
+      within('--max-streams', STREAM_COUNTS),
+    )
+    .option(
+      '--max-connections <count>',
+      'the largest number of open connections (default: 25000)',
+      within('--max-connections', CONNECTION_COUNTS),
+    )
     .option('--ui', 'serve a page at / that shows the streams')
     .option('--access-log', 'write a line of JSON for each request to stdout; needs the package pino')
     .action(run)
+}
+
+/** A parser whose errors name the flag. The server's errors would name its option. */
+function within(flag: string, range: Range, parse = parseWhole): (text: string) => number {
+  return (text) => whole(flag, parse(text), range, 0)
 }
 
 async function run(dir: string | undefined, flags: Flags): Promise<void> {
@@ -60,6 +81,8 @@ async function run(dir: string | undefined, flags: Flags): Promise<void> {
     throw new InputError('name the folder of the streams, or use --log with the folder of a log', ExitCode.usage)
   if (flags.contentType !== undefined && flags.log === undefined)
     throw new InputError('--content-type needs --log: each stream has its own content type', ExitCode.usage)
+  if (flags.contentType !== undefined) checkContentType('--content-type', flags.contentType)
+  if (flags.cors !== undefined) originsOf('--cors', flags.cors)
   const access = new Access(flags)
   const log = flags.accessLog === true ? await AccessLog.start(say) : undefined
   await serve(dir, flags, access, toOptions(flags, access, log))
@@ -68,6 +91,7 @@ async function run(dir: string | undefined, flags: Flags): Promise<void> {
 
 async function serve(dir: string | undefined, flags: Flags, access: Access, options: ServerOptions): Promise<void> {
   if (flags.log === undefined) {
+    await checkAddress(flags)
     await using streams = await openStreams(dir as string, { exclusive: flags.shared !== true })
     await using server = await serveStreams(streams, options)
     await untilSignal(flags, access, server, streams.dir)
@@ -75,6 +99,13 @@ async function serve(dir: string | undefined, flags: Flags, access: Access, opti
     await using server = await serveLog(flags.log, { ...options, contentType: flags.contentType })
     await untilSignal(flags, access, server, resolve(flags.log))
   }
+}
+
+/** Rejects with the error of `listen` that the server would get, before `openStreams` creates the folder. */
+async function checkAddress({ host, port }: Flags): Promise<void> {
+  const server = createServer((socket) => socket.destroy())
+  await new Promise<void>((resolve, reject) => server.once('error', reject).listen(port, host, resolve))
+  await new Promise((resolve) => server.close(resolve))
 }
 
 async function untilSignal(flags: Flags, access: Access, server: StreamsServer, dir: string): Promise<void> {
