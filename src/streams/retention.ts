@@ -116,8 +116,12 @@ function emptyFile(first: number): FileDisk {
 
 /** The names of all files that a deleted stream may have, also of files from a checkpoint that did not end. */
 export function allFiles(state: StreamState, memTable: MemTable): Set<string> {
-  const files = state.meta.retention === undefined ? [state] : planFiles(state, state.unflushed, memTable)
-  return new Set([...files.map(({ disk }) => state.fileName(disk.first)), ...leftFiles(state)])
+  // `disk.next` is the first seq of the file with which a repair continues the stream if the newest file is lost.
+  const firsts =
+    state.meta.retention === undefined
+      ? [0]
+      : [...planFiles(state, state.unflushed, memTable).map(({ disk }) => disk.first), state.disk.next]
+  return new Set([...firsts.map((first) => state.fileName(first)), ...leftFiles(state)])
 }
 
 /**

@@ -379,6 +379,45 @@ test('if a checkpoint fails after it has found that a file is missing, the next 
   expect(linesOf((await stream.info())?.path as string)).toEqual(numbers(10, 15))
 })
 
+test.each(['deleted', 'deleted and created again', 'deleted and opened again'])(
+  'a stream leaves no file if a failed checkpoint has begun a new file after a lost one and the stream is then %s',
+  async (what) => {
+    const dir = join(scratchDir(), 'streams')
+    let onStep = (_: string): void => {}
+    const openIt = async (): Promise<StreamStore<unknown>> => {
+      const streams = await openStore(dir, { checkpointMs: 3_600_000 }, { onStep: (step) => onStep(step) })
+      onTestFinished(() => streams.close())
+      return streams
+    }
+    const streams = await openIt()
+    const stream = streams.stream('s')
+    const retention = { maxRecords: 100 }
+    await stream.create({ retention })
+    await append(stream, 0, 10)
+    await streams.checkpoint()
+    rmSync((await stream.info())?.path as string)
+    await append(stream, 10, 30)
+    onStep = (step) => {
+      if (step === 'catalog') throw new Error('the checkpoint ends here')
+    }
+    expect(await codeOf(streams.checkpoint())).toBe('ERR_DURLOG_IO')
+    expect(filesIn(dir)).toHaveLength(2)
+    await stream.delete()
+    if (what === 'deleted and opened again') await streams.close(false).catch(() => {})
+    onStep = () => {}
+    const again = what === 'deleted and opened again' ? await openIt() : streams
+    if (what === 'deleted and created again') {
+      await again.stream('s').create({ retention })
+      await append(again.stream('s'), 0, 30)
+    }
+    await again.checkpoint()
+    const left =
+      what === 'deleted and created again' ? ['s~00000000000000000000.jsonl', 's~00000000000000000016.jsonl'] : []
+    expect(filesIn(dir)).toEqual(left)
+    expect(again.changes).toEqual(again === streams ? [{ stream: 's', original: '', lostFirst: 0, lostLast: 9 }] : [])
+  },
+)
+
 test('a damaged record in an older file is reported', async () => {
   const { streams, dir } = await scratchStreams()
   const stream = streams.stream('s')
