@@ -303,6 +303,23 @@ test('top of a folder of streams lists the streams that grow', async () => {
   await streams.close()
 })
 
+test('append and import print no control characters of names and of damaged lines', async () => {
+  const folder = scratchDir()
+  const dir = join(folder, 'streams')
+  const name = '\x1b[31ma\nb\u202e'
+  const file = join(folder, 'f.jsonl')
+  writeFileSync(file, '{"a":"\x1b[31m\n')
+  const printed = await Promise.all([
+    durlog(['streams', dir, 'append', name], '1\n'),
+    durlog(['streams', dir, 'import', '--name', name, file]),
+  ])
+  const texts = printed.map(({ stdout }) => stdout.toString())
+  const escaped = String.raw`\u001b[31ma\u000ab\u202e`
+  expect(texts[0]).toBe(`appended 1 record to ${escaped}\n`)
+  expect(texts[1]).toContain(`f.jsonl:1: torn: {"a":"${String.raw`\u001b`}[31m\n`)
+  expect(texts[1]).toContain(`0 new in the stream ${escaped}; 1 damaged\n`)
+})
+
 test('messages about streams name the commands for streams', async () => {
   const dir = join(scratchDir(), 'streams')
   const missing = (await durlog(['streams', dir, 'ls'])).stderr.toString()

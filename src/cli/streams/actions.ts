@@ -176,7 +176,7 @@ async function append(streams: Streams, [name = '', file]: Names, { timeField, j
   } finally {
     await Promise.all(pending)
     if (json) await writeJson({ stream: name, appended })
-    else await writeSummary(`appended ${formatCounted(appended, 'record')} to ${name}\n`)
+    else await writeSummary(`appended ${formatCounted(appended, 'record')} to ${visible(name)}\n`)
   }
 }
 

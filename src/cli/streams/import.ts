@@ -12,6 +12,7 @@ import type { Stream } from '../../streams/types.js'
 import { ExitCode } from '../../terminal/exit-codes.js'
 import { InputError } from '../../terminal/input-error.js'
 import { formatCounted, warn, writeJson, writeOut } from '../../terminal/output.js'
+import { visible } from '../../terminal/visible.js'
 import type { StreamsFlags } from '../commands/streams.js'
 import { isBlank, LineSplitter, RECORD_TOO_LONG } from '../input.js'
 import { timeIn } from '../records.js'
@@ -119,7 +120,7 @@ class FileImport {
     const { json, watch } = this.#flags
     for (const { file, line, damage, text } of this.#bad.slice(this.#reported.bad)) {
       if (json) await writeJson({ file, line, damage, text })
-      else await writeOut(`${file}:${line}: ${damage}: ${text.slice(0, 60)}\n`)
+      else await writeOut(`${visible(`${file}:${line}: ${damage}: ${text.slice(0, 60)}`)}\n`)
     }
     const isNew = this.#reported.records !== this.#records || this.#reported.bad !== this.#bad.length
     if (this.#bad.length > this.#reported.bad) {
@@ -131,7 +132,8 @@ class FileImport {
     const [file, stream] = [this.#path, this.#name]
     if (json) return writeJson({ file, stream, intact: this.#records, stored: this.#stored, damaged: this.#bad.length })
     const stored = this.#streams === undefined ? 'nothing is stored' : `${this.#stored} new in the stream ${stream}`
-    await writeOut(`${file}: ${formatCounted(this.#records, 'intact line')}, ${stored}; ${this.#bad.length} damaged\n`)
+    const intact = formatCounted(this.#records, 'intact line')
+    await writeOut(`${visible(`${file}: ${intact}, ${stored}; ${this.#bad.length} damaged`)}\n`)
   }
 
   async close(): Promise<void> {
@@ -203,8 +205,9 @@ class FileImport {
 
   /** Throws if the file was replaced or shortened: its new records would have the producer seqs of the old ones. */
   async #checkReplaced(file: FileHandle): Promise<void> {
-    const opened = await file.stat()
-    const now = await stat(this.#path).catch(() => undefined)
+    // As bigint, because ids of NTFS and XFS may exceed 2^53.
+    const opened = await file.stat({ bigint: true })
+    const now = await stat(this.#path, { bigint: true }).catch(() => undefined)
     if (opened.size >= this.#offset && (now === undefined || now.ino === opened.ino)) return
     throw new InputError(
       `${this.#path} was ${opened.size < this.#offset ? 'shortened' : 'replaced'} during the import: import the new file under another name`,
