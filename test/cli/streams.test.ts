@@ -303,6 +303,22 @@ test('top of a folder of streams lists the streams that grow', async () => {
   await streams.close()
 })
 
+test.each(['append', 'import'])(
+  '%s stores a line of JSON unchanged, and cat, tail and export print it so',
+  async (action) => {
+    const folder = scratchDir()
+    const [dir, file] = [join(folder, 'streams'), join(folder, 's.jsonl')]
+    const line = '{"id":12345678901234567890, "f":1.10,\t"2":"\\u0041","1":1e400}'
+    writeFileSync(file, ` ${line}\r\n"text"\r\n[1,\r2]\n`)
+    await durlog(['streams', dir, action, ...(action === 'append' ? ['s'] : []), file])
+    const lines = [line, '"text"', '[1, 2]'].map((text) => `${text}\n`).join('')
+    expect(readFileSync(join(dir, 'streams', 's.jsonl'), 'utf8').replaceAll(/ +$/gm, '')).toBe(lines)
+    expect((await durlog(['streams', dir, 'tail', 's'])).stdout.toString()).toBe(lines)
+    expect((await durlog(['streams', dir, 'cat', 's', '--json'])).stdout.toString()).toContain(`,"value":${line}}\n`)
+    expect((await durlog(['streams', dir, 'export', 's'])).stdout.toString()).toContain(`,"value":${line}}\n`)
+  },
+)
+
 test('append and import print no control characters of names and of damaged lines', async () => {
   const folder = scratchDir()
   const dir = join(folder, 'streams')

@@ -22,6 +22,7 @@ import type { StreamsFlags } from '../commands/streams.js'
 import { isBlank, LineSplitter, openInput, RECORD_TOO_LONG } from '../input.js'
 import { parseJsonLine, textOf, timeIn } from '../records.js'
 import { exportRecords, printValues } from './print.js'
+import { storedJson } from './stored-json.js'
 
 type Streams = RemoteStreams<unknown>
 type Names = readonly string[]
@@ -125,7 +126,7 @@ function formatRetention({ maxRecords, maxBytes, maxAgeMs }: StreamLimits): stri
 
 async function cat(streams: Streams, names: Names, flags: StreamsFlags): Promise<void> {
   const { name } = await existing(streams, names[0] as string)
-  await printValues(streams.stream(name).read({ from: flags.from }), flags)
+  await printValues(streams.stream(name).readStored({ from: flags.from }), flags)
 }
 
 async function tail(streams: Streams, names: Names, flags: StreamsFlags): Promise<void> {
@@ -136,7 +137,7 @@ async function tail(streams: Streams, names: Names, flags: StreamsFlags): Promis
   const closed = new AbortController()
   const stop = onOutputClosed(() => closed.abort(new OutputClosedError()))
   try {
-    await printValues(streams.stream(name).read({ from, follow, signal: closed.signal }), flags)
+    await printValues(streams.stream(name).readStored({ from, follow, signal: closed.signal }), flags)
   } finally {
     stop()
   }
@@ -144,7 +145,7 @@ async function tail(streams: Streams, names: Names, flags: StreamsFlags): Promis
 
 async function exportStream(streams: Streams, names: Names, { from }: StreamsFlags): Promise<void> {
   const { name } = await existing(streams, names[0] as string)
-  await exportRecords(streams.stream(name).read({ from }))
+  await exportRecords(streams.stream(name).readStored({ from }))
 }
 
 async function append(streams: Streams, [name = '', file]: Names, { timeField, json }: StreamsFlags): Promise<void> {
@@ -162,7 +163,7 @@ async function append(streams: Streams, [name = '', file]: Names, { timeField, j
       const value =
         encoding === 'json' ? parseJsonLine(bytes, place) : encoding === 'text' ? textOf(bytes, place) : bytes
       const timestamp = timeField === undefined ? undefined : timeIn(value, timeField, place)
-      const done = stream.append(value, { timestamp })
+      const done = stream.append(encoding === 'json' ? storedJson(bytes, value) : value, { timestamp })
       done.catch(() => {})
       pending.push(done)
       if (pending.length >= WINDOW) await pending.shift()

@@ -17,6 +17,7 @@ import type { StreamsFlags } from '../commands/streams.js'
 import { isBlank, LineSplitter, RECORD_TOO_LONG } from '../input.js'
 import { timeIn } from '../records.js'
 import { type Damage, damageOf } from './judge-line.js'
+import { storedJson } from './stored-json.js'
 
 const READ_BYTES = 1 << 18
 const BYTE_ORDER_MARK = Buffer.from('\uFEFF')
@@ -150,7 +151,7 @@ class FileImport {
       const text = bytes.toString()
       const isText = isUtf8(bytes)
       const damage = damageOf(text) ?? (isText ? undefined : 'invalid')
-      if (damage === undefined) await this.#append(JSON.parse(text))
+      if (damage === undefined) await this.#append(bytes, JSON.parse(text))
       else {
         const original = isText ? {} : { base64: bytes.toString('base64') }
         this.#bad.push({ file: this.#path, line: this.#line, damage, text, ...original })
@@ -158,14 +159,17 @@ class FileImport {
     }
   }
 
-  async #append(value: unknown): Promise<void> {
+  async #append(line: Buffer, value: unknown): Promise<void> {
     const { timeField } = this.#flags
     const place = `${this.#path}:${this.#line}`
     const timestamp = timeField === undefined ? undefined : timeIn(value, timeField, place)
     const seq = this.#records++
     // The seqs of earlier records are not known, so they are not compared.
     if (this.#stream === undefined || seq < this.#earlier - RECENT_APPENDS) return
-    const done = this.#stream.append(value, { producer: { id: this.#producerId, epoch: 0, seq }, timestamp })
+    const done = this.#stream.append(storedJson(line, value), {
+      producer: { id: this.#producerId, epoch: 0, seq },
+      timestamp,
+    })
     if (seq < this.#earlier) return this.#compare(value, (await done).seq)
     const counted = done.then(({ duplicate }) => {
       if (!duplicate) this.#stored++

@@ -1,10 +1,11 @@
 /** Prints records of streams to stdout. */
+import { codecOf, type EncodedValue } from '../../streams/encoding.js'
 import type { StreamRecord } from '../../streams/types.js'
 import { formatTime, Sink } from '../../terminal/output.js'
 
 /** Prints each value on a line, as JSON, as text, or as unchanged bytes. */
 export function printValues(
-  records: AsyncIterable<StreamRecord<unknown>>,
+  records: AsyncIterable<StreamRecord<EncodedValue>>,
   { follow = false, times = false, json = false }: { follow?: boolean; times?: boolean; json?: boolean },
 ): Promise<void> {
   return printLines(records, follow, (record) => {
@@ -15,14 +16,14 @@ export function printValues(
 }
 
 /** Prints each record as an object with "seq", "timestamp" and "value"; bytes are base64, with "encoding". */
-export function exportRecords(records: AsyncIterable<StreamRecord<unknown>>): Promise<void> {
+export function exportRecords(records: AsyncIterable<StreamRecord<EncodedValue>>): Promise<void> {
   return printLines(records, false, (record) => jsonLine(record, false))
 }
 
 async function printLines(
-  records: AsyncIterable<StreamRecord<unknown>>,
+  records: AsyncIterable<StreamRecord<EncodedValue>>,
   follow: boolean,
-  toLine: (record: StreamRecord<unknown>) => Uint8Array,
+  toLine: (record: StreamRecord<EncodedValue>) => Uint8Array,
 ): Promise<void> {
   const sink = new Sink()
   try {
@@ -36,14 +37,16 @@ async function printLines(
   }
 }
 
-function jsonLine({ seq, timestamp, value }: StreamRecord<unknown>, iso: boolean): Buffer {
-  const time = iso ? formatTime(timestamp) : timestamp
-  const rest =
-    value instanceof Uint8Array ? { value: Buffer.from(value).toString('base64'), encoding: 'base64' } : { value }
-  return Buffer.from(JSON.stringify({ seq, timestamp: time, ...rest }))
+/** The value is printed as it is stored: a number of JSON may not fit into one of JavaScript. */
+function jsonLine({ seq, timestamp, value }: StreamRecord<EncodedValue>, iso: boolean): Buffer {
+  const time = iso ? `"${formatTime(timestamp)}"` : timestamp
+  const { encoding, data } = value
+  const rest = encoding === 'bytes' ? `"${data.toString('base64')}","encoding":"base64"` : data.toString().trim()
+  return Buffer.from(`{"seq":${seq},"timestamp":${time},"value":${rest}}`)
 }
 
-function valueBytes(value: unknown): Uint8Array {
-  if (value instanceof Uint8Array) return value
-  return Buffer.from(typeof value === 'string' ? value : JSON.stringify(value))
+function valueBytes({ encoding, data }: EncodedValue): Uint8Array {
+  if (encoding === 'bytes') return data
+  const text = encoding === 'text' ? (codecOf(encoding).decode(data) as string) : data.toString().trim()
+  return Buffer.from(text)
 }

@@ -60,16 +60,27 @@ export class RemoteStream<V> implements Stream<V> {
   }
 
   read(options?: StreamReadOptions): AsyncGenerator<StreamRecord<V>, void, undefined> {
-    return this.#read(checkReadOptions(options))
+    return this.#read(checkReadOptions(options), receivedValue<V>)
   }
 
-  async *#read({ from, follow = false, signal }: StreamReadOptions): AsyncGenerator<StreamRecord<V>, void, undefined> {
+  /** Like `read`, but delivers the values as they are stored; a line of JSON may begin and end with white space. */
+  readStored(options?: StreamReadOptions): AsyncGenerator<StreamRecord<EncodedValue>, void, undefined> {
+    return this.#read(checkReadOptions(options), (value) => {
+      receivedValue(value)
+      return value
+    })
+  }
+
+  async *#read<T>(
+    { from, follow = false, signal }: StreamReadOptions,
+    decode: (value: EncodedValue) => T,
+  ): AsyncGenerator<StreamRecord<T>, void, undefined> {
     const { link } = this.#context
     for await (const record of link.read({ kind: 'stream', stream: this.name, from, follow }).records(signal)) {
       const { seq, timestamp, position } = record
-      let value: V
+      let value: T
       try {
-        value = receivedValue<V>(record.value)
+        value = decode(record.value)
       } catch {
         throw await this.#damaged(seq)
       }

@@ -9,7 +9,6 @@ import { encodeForAny } from '../items.js'
 import { checkReadOptions, optionsOf, type ResolvedStreamsOptions, resolveBatch, resolvePrefix } from '../options.js'
 import type {
   CommittedRecord,
-  Stream,
   StreamAppendResult,
   StreamBatchItem,
   StreamChange,
@@ -87,7 +86,7 @@ export class RemoteStreams<V> extends EventEmitter<StreamsEvents> implements Str
     return this.#encoding
   }
 
-  stream<T extends V = V>(name: string): Stream<T> {
+  stream<T extends V = V>(name: string): RemoteStream<T> {
     checkStreamName(name)
     return new RemoteStream<T>(this.#context, name)
   }
