@@ -47,8 +47,6 @@ class Standby {
   bool Enter();
   // Runs what is offered, until nothing was offered for kWait or kMaxStay has passed.
   void Serve();
-  // Enter() fails until then. Requires that no worker is on standby.
-  Clock::time_point paused_until() const { return paused_until_; }
 
   // Waits until the worker has left. From then on, Enter() and Offer() fail.
   void Close();
@@ -64,8 +62,8 @@ class Standby {
   Nothing nothing_;
   std::atomic<Work*> next_{nullptr};  // null, what was offered, or &nothing_ while the worker waits
   std::atomic<bool> closed_{false};
-  std::mutex stay_;  // held by the worker on standby
-  Clock::time_point paused_until_;
+  std::mutex stay_;                 // held by the worker on standby
+  Clock::time_point paused_until_;  // Enter() fails until then
 };
 
 }  // namespace durlog

@@ -9,7 +9,7 @@ import type { ArchiveSummary } from './types.js'
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 
 /** Returns the UUID of the archived log below the bucket's prefix. Throws ERR_DURLOG_NOT_FOUND unless there is exactly one choice. */
-export async function chooseUuid(bucket: Bucket, wanted: string | undefined): Promise<string> {
+async function chooseUuid(bucket: Bucket, wanted: string | undefined): Promise<string> {
   const found = (await bucket.folders(bucket.prefix)).filter((name) => UUID.test(name))
   const url = bucket.urlOf(bucket.prefix)
   if (wanted === undefined && found.length > 1)
@@ -64,7 +64,7 @@ async function chooseManifest(
 const CONCURRENT_REQUESTS = 8
 
 /** Reads the facts of every piece. Leaves out pieces that were deleted after they were listed. */
-export async function allFacts(manifest: Manifest): Promise<PieceFacts[]> {
+async function allFacts(manifest: Manifest): Promise<PieceFacts[]> {
   const found: (PieceFacts | undefined)[] = []
   let next = 0
   const worker = async (): Promise<void> => {

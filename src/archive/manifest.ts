@@ -130,7 +130,7 @@ export class Manifest {
   }
 }
 
-export async function factsOfKey(bucket: Bucket, key: string, firstSeq: number): Promise<PieceFacts | undefined> {
+async function factsOfKey(bucket: Bucket, key: string, firstSeq: number): Promise<PieceFacts | undefined> {
   const object = await bucket.head(key)
   return object === undefined ? undefined : factsOf(bucket.urlOf(key), firstSeq, object)
 }

@@ -38,7 +38,7 @@ export interface WireAnswer {
  * Reads a piece. Rejects with the code ESTALE if the file lost its name before or during the read: durlog may reuse the file of
  * a removed segment, so the bytes may belong to another segment.
  */
-export async function readPiece({ path, begin, end }: PieceBytes): Promise<Buffer> {
+async function readPiece({ path, begin, end }: PieceBytes): Promise<Buffer> {
   const file = await open(path, 'r')
   try {
     const bytes = Buffer.allocUnsafeSlow(HEADER_BYTES + end - begin)

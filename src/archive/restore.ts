@@ -37,7 +37,7 @@ export async function restoreArchive(dir: string | URL, options: RestoreArchiveO
   return new ArchiveRestore(resolveDir(dir), resolveRestore(options)).run()
 }
 
-export class ArchiveRestore {
+class ArchiveRestore {
   /** The folder that the caller passed. */
   readonly #folder: string
   readonly #options: ResolvedRestore

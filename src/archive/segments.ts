@@ -14,7 +14,7 @@ export interface LocalSegment {
 }
 
 /** The facts of a piece that its bytes determine. */
-export type LocalFacts = Omit<PieceFacts, 'generation' | 'previous' | 'streams'>
+type LocalFacts = Omit<PieceFacts, 'generation' | 'previous' | 'streams'>
 
 export interface LocalPiece {
   /** The thread that holds the object's body, until the next piece is read. */

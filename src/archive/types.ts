@@ -165,4 +165,4 @@ export interface ProbeFinding {
   found: string
 }
 
-export type { KeepAfterAck, ShipLag, ShipRetry }
+export type { KeepAfterAck }

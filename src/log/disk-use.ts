@@ -6,6 +6,9 @@ import { segmentSeq } from '../segment-name.js'
 
 const SPARE = /^spare-[0-9a-f]{16}$/
 
+/** The fields of `stats` for which the folder is read. */
+type Field = 'diskBytes' | 'segments'
+
 export class DiskUse {
   readonly #dir: string
   /** The lengths of sealed segments, by name. */
@@ -15,25 +18,20 @@ export class DiskUse {
     this.#dir = dir
   }
 
-  /** Adds `diskBytes` as a getter, so that only a caller that reads this field of `stats` pays for reading the folder. */
-  addTo<T extends object>(stats: T): T & { readonly diskBytes: number } {
-    const bytes = (): number => this.#bytes()
-    return Object.defineProperty(stats, 'diskBytes', { get: bytes, enumerable: true, configurable: true }) as never
-  }
-
-  /** As `addTo`, for the count of segments: no member of a shared log counts the segments that others add and remove. */
-  addSegmentsTo<T extends object>(stats: T): T & { readonly segments: number } {
-    const segments = (): number => this.segments()
-    return Object.defineProperty(stats, 'segments', { get: segments, enumerable: true, configurable: true }) as never
+  /** Adds `fields` as getters, so that only a caller that reads one of them pays for reading the folder. */
+  addTo<T extends object, F extends Field>(stats: T, fields: readonly F[]): T & Readonly<Record<F, number>> {
+    for (const field of fields) {
+      Object.defineProperty(stats, field, { get: () => this[field], enumerable: true, configurable: true })
+    }
+    return stats as never
   }
 
   /** Reads the folder, and the file lengths that are not known yet. */
-  #bytes(): number {
+  get diskBytes(): number {
     return this.#inFolder((names) => this.#sum(names))
   }
 
-  /** The number of segments. Reads the folder. */
-  segments(): number {
+  get segments(): number {
     return this.#inFolder((names) => names.filter(isSegment).length)
   }
 

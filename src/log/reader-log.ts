@@ -115,19 +115,18 @@ export class ReaderLog implements ReadOnlyLog {
   stats(): ReadOnlyStats {
     const current = this.#source.lookAtBounds()
     // A new object, so that no file length is cached: another process may cut the log and reuse the name of a file.
-    const diskUse = new DiskUse(this.dir)
-    return diskUse.addTo({
-      current,
-      firstSeq: this.firstSeq,
-      nextSeq: this.nextSeq,
-      syncedSeq: this.syncedSeq,
-      ...this.#source.commits(),
-      ...this.#source.counts,
-      cursors: this.#cursors.opened(),
-      get segments(): number {
-        return diskUse.segments()
+    return new DiskUse(this.dir).addTo(
+      {
+        current,
+        firstSeq: this.firstSeq,
+        nextSeq: this.nextSeq,
+        syncedSeq: this.syncedSeq,
+        ...this.#source.commits(),
+        ...this.#source.counts,
+        cursors: this.#cursors.opened(),
       },
-    })
+      ['diskBytes', 'segments'],
+    )
   }
 
   close(): Promise<void> {

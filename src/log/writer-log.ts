@@ -253,14 +253,16 @@ export class WriterLog extends EventEmitter<LogEvents> implements Log<unknown> {
   }
 
   stats(): LogStats {
-    const stats = this.#diskUse.addTo({
-      ...this.#native.stats(),
+    const native = this.#native
+    const stats = {
+      ...native.stats(),
       ...this.#pipeline.pending(),
       ...this.#source.counts,
       cursors: this.#cursors.opened(),
-      ...(this.#native.shared && { shared: this.#native.members() }),
-    })
-    return this.#native.shared ? this.#diskUse.addSegmentsTo(stats) : stats
+      ...(native.shared && { shared: native.members() }),
+    }
+    // No member of a shared log counts the segments that others add and remove.
+    return this.#diskUse.addTo(stats, native.shared ? ['diskBytes', 'segments'] : ['diskBytes'])
   }
 
   close(): Promise<void> {

@@ -119,7 +119,7 @@ export interface NativeRecovery {
 }
 
 /** The statistics that the core provides. */
-export type NativeStats = Omit<
+type NativeStats = Omit<
   LogStats,
   | 'pendingBytes'
   | 'pendingAppends'
@@ -135,7 +135,7 @@ export type NativeStats = Omit<
  * The result of an append. A string is the reason why there was no room: try again after progress. If it is undefined, the
  * records were framed, and the last of them has the seq `nextSeq` - 1.
  */
-export type Refused = string | undefined
+type Refused = string | undefined
 
 /** The methods of every log that is open for writing. An append frames its records before it returns. */
 export interface NativeWriter {

@@ -24,7 +24,7 @@ export interface NativeRecordSlab {
 }
 
 /** Additions to the files of several streams. */
-export interface NativeStreamJob {
+interface NativeStreamJob {
   /** The name of each stream's files, without an extension. */
   names: string[]
   /**
@@ -71,7 +71,7 @@ export interface NativeFileDisk {
   readonly index: Uint8Array
 }
 
-export interface NativeStreamBody {
+interface NativeStreamBody {
   /** The seq after the last record that was stored. */
   next: number
   /** The number of bytes that were stored. */

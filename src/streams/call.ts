@@ -22,7 +22,7 @@ import type { StreamAppendResult, StreamEncoding } from './types.js'
  * fork inherits, depend on the streams as the earlier calls leave them, and these calls may still be waiting when the
  * item is made. `encoding` is that of a stream that the append creates.
  */
-export type Draft = { value: unknown; encoding: StreamEncoding } | { creation: CreationRequest }
+type Draft = { value: unknown; encoding: StreamEncoding } | { creation: CreationRequest }
 
 /** A change of a stream that a caller requests. */
 export interface Item extends ProposedChange, ValuedChange {

@@ -26,7 +26,7 @@ export interface CatalogHead {
 }
 
 /** The requests of one client before the position of the head whose answers may not have arrived. */
-export interface ClientRequests {
+interface ClientRequests {
   kind: 'requests'
   client: string
   requests: StoredRequests[number][1]

@@ -116,6 +116,6 @@ export function infoOf({ find, files }: ReadContext, name: string): StreamInfo |
   }
 }
 
-export function firstResult([result]: readonly StreamAppendResult[]): StreamAppendResult {
+function firstResult([result]: readonly StreamAppendResult[]): StreamAppendResult {
   return result as StreamAppendResult
 }

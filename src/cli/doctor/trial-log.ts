@@ -2,6 +2,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { open } from '../../index.js'
+import { segmentFile, segmentSeqs } from '../../segment-name.js'
 import type { LogStats } from '../../types.js'
 import { type Finding, fail, notChecked, ok, warn } from './finding.js'
 import type { Scratch } from './scratch.js'
@@ -22,7 +23,7 @@ export async function tryMapped(scratch: Scratch): Promise<{ stats: LogStats; co
   const dir = join(scratch.folder, 'mapped')
   await using log = await open(dir, { strategy: 'mmap', segmentBytes: SEGMENT_BYTES })
   log.write(RECORD)
-  const segments = readdirSync(dir).filter((name) => /^\d{20}/.test(name))
+  const segments = segmentSeqs(readdirSync(dir)).map(segmentFile)
   const coherent = segments.some((name) => readFileSync(join(dir, name)).includes(RECORD))
   return { stats: log.stats(), coherent }
 }

@@ -12,7 +12,7 @@ import { sentError } from './messages.js'
 import { Session } from './session.js'
 
 /** How long the results of a disconnected client are kept. Longer than a client repeats requests. */
-export const FORGET_AFTER_MS = 60_000
+const FORGET_AFTER_MS = 60_000
 const SWEEP_MS = 5_000
 const EVENTS = ['checkpoint', 'checkpointFailed', 'changed'] as const satisfies (keyof StreamsEvents)[]
 
