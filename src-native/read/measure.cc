@@ -1,10 +1,7 @@
 #include "read/measure.h"
 
 #include <algorithm>
-#include <cstddef>
 #include <memory>
-#include <utility>
-#include <vector>
 
 #include "read/point_reader.h"
 #include "record/record_format.h"
@@ -20,47 +17,6 @@ Result<PointRecord> Locate(PointReader& reader, uint64_t seq) {
   if (record.frame_offset != 0) return record;
   return reader.Get(seq, PointReader::kNoLimit, seq + 1);
 }
-
-// The lengths of consecutive segments.
-class SegmentLengths {
- public:
-  SegmentLengths(Directory& directory, std::vector<uint64_t> first_seqs)
-      : directory_(directory), first_seqs_(std::move(first_seqs)) {}
-
-  uint64_t Sum() const {
-    if (first_seqs_.empty()) return 0;  // trimmed away
-    const size_t last = first_seqs_.size() - 1;
-    const uint64_t first_bytes = LengthOf(0);
-    if (last == 0) return first_bytes;
-    const uint64_t last_bytes = LengthOf(last);
-    return first_bytes + SumBetween(0, first_bytes, last, last_bytes) + last_bytes;
-  }
-
- private:
-  // 0 if the segment was trimmed away.
-  uint64_t LengthOf(size_t index) const {
-    const auto file = directory_.Open(SegmentName(first_seqs_[index]), OpenMode::kRead);
-    if (!file.ok()) return 0;
-    const Result<uint64_t> bytes = (*file)->Size();
-    return bytes.ok() ? *bytes : 0;
-  }
-
-  // Opening a file takes 4 us, and neighbours seldom differ. So all segments between two of nearly
-  // the same length count with their mean.
-  uint64_t SumBetween(size_t low, uint64_t low_bytes, size_t high, uint64_t high_bytes) const {
-    const uint64_t count = high - low - 1;
-    if (count == 0) return 0;
-    const auto [least, most] = std::minmax(low_bytes, high_bytes);
-    if (most - least <= most / 16) return count * (least + (most - least) / 2);
-    const size_t middle = low + (high - low) / 2;
-    const uint64_t bytes = LengthOf(middle);
-    return SumBetween(low, low_bytes, middle, bytes) + bytes +
-           SumBetween(middle, bytes, high, high_bytes);
-  }
-
-  Directory& directory_;
-  const std::vector<uint64_t> first_seqs_;
-};
 
 }  // namespace
 
@@ -79,11 +35,16 @@ Result<LogDistance> MeasureDistance(FileSystem& file_system, const std::string& 
     return distance;
   }
   DURLOG_ASSIGN_OR_RETURN(const auto directory, file_system.OpenDirectory(path, false));
-  std::vector<uint64_t> sealed =
-      reader.SegmentsWithin(from.segment_first_seq, to.segment_first_seq);
-  const uint64_t headers = sealed.size() * kSegmentHeaderBytes;
-  distance.bytes = SegmentLengths(*directory, std::move(sealed)).Sum() + end;
-  distance.bytes -= std::min(distance.bytes, headers + from.frame_offset);
+  distance.bytes = end - kSegmentHeaderBytes;
+  for (const uint64_t first_seq :
+       reader.SegmentsWithin(from.segment_first_seq, to.segment_first_seq)) {
+    const auto file = directory->Open(SegmentName(first_seq), OpenMode::kRead);
+    if (!file.ok()) continue;  // trimmed away since
+    DURLOG_ASSIGN_OR_RETURN(const uint64_t size, (*file)->Size());
+    const uint64_t begin =
+        first_seq == from.segment_first_seq ? from.frame_offset : kSegmentHeaderBytes;
+    distance.bytes += size - std::min(begin, size);
+  }
   return distance;
 }
 
