@@ -121,7 +121,7 @@ const ADVICE: Partial<Record<DurlogErrorCode, Advice>> = {
       ? '"durlog streams DIR stat NAME" prints the first seq and the number of records'
       : '"durlog stat DIR" prints the first and the last seq',
   ERR_DURLOG_DESTINATION_UNREACHABLE: (has) =>
-    `check the address${has('--endpoint') ? ' (--endpoint)' : ''}, the network and the server, then run the command again`,
+    `check the address${has('--endpoint') ? ' (for a bucket: --endpoint)' : ''}, the network and the server, then run the command again`,
   ERR_DURLOG_INVALID_ARGUMENT: () => '"durlog COMMAND --help" lists the options',
 }
 

@@ -68,6 +68,12 @@ test("the message of a store's error has one full stop before the remedy", () =>
   expect(toStoreError(response, false).message).toMatch(/does not exist\. Create the bucket/)
 })
 
+test('restore from a server that is not there: the advice limits --endpoint to buckets', async () => {
+  const from = ['nats://127.0.0.1:1', '--stream', 's', '--retry-for', '1']
+  const { code, stderr } = await durlog(['restore', join(scratchDir(), 'log'), ...from])
+  expect([code, stderr]).toEqual([69, expect.stringContaining('check the address (for a bucket: --endpoint)')])
+})
+
 test('ship to no server: the message names the attempt once', async () => {
   const dir = join(scratchDir(), 'log')
   await durlog(['append', dir], 'x\n')
