@@ -137,10 +137,14 @@ export class Bucket {
     await this.#call({ method: 'DELETE', key })
   }
 
-  /** Lists the objects whose key begins with `prefix`, in the order of their keys. */
-  async list(prefix: string): Promise<ListedObject[]> {
+  /**
+   * Lists the objects whose key begins with `prefix`, in the order of their keys. With `from`, leaves out keys that are much lower
+   * than this one, if the store supports that.
+   */
+  async list(prefix: string, from?: string): Promise<ListedObject[]> {
     const found: ListedObject[] = []
-    for await (const xml of this.#pages(prefix)) {
+    // A list begins after a key. A key without its last digit is lower than the key.
+    for await (const xml of this.#pages(prefix, from === undefined ? {} : { 'start-after': from.slice(0, -1) })) {
       for (const [, entry] of xml.matchAll(/<Contents>([\s\S]*?)<\/Contents>/g)) {
         const key = textOf(entry as string, 'Key')
         if (key !== undefined) found.push({ key, size: Number(textOf(entry as string, 'Size')) })

@@ -8,20 +8,23 @@ import type { ArchiveSummary } from './types.js'
 
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 
-/** Returns the UUID of the archived log below the bucket's prefix. Throws ERR_DURLOG_NOT_FOUND unless there is exactly one choice. */
-async function chooseUuid(bucket: Bucket, wanted: string | undefined): Promise<string> {
+/** Returns the UUID of the archived log below the bucket's prefix. Throws ERR_DURLOG_NOT_FOUND unless there is exactly one. */
+async function findUuid(bucket: Bucket): Promise<string> {
   const found = (await bucket.folders(bucket.prefix)).filter((name) => UUID.test(name))
+  const [uuid, ...others] = found
   const url = bucket.urlOf(bucket.prefix)
-  if (wanted === undefined && found.length > 1)
-    throw new DurlogError(
-      'ERR_DURLOG_NOT_FOUND',
-      `${url} holds ${found.length} logs: choose one with uuid (--uuid): ${found.slice(0, 10).join(', ')}`,
-    )
-  const uuid = wanted === undefined ? found[0] : found.find((name) => name === wanted)
-  if (uuid !== undefined) return uuid
+  if (uuid === undefined) throw noneError(url)
+  if (others.length === 0) return uuid
   throw new DurlogError(
     'ERR_DURLOG_NOT_FOUND',
-    `${url} holds ${wanted === undefined ? 'no archive of a log' : `no archive of the log ${wanted}`}: check the bucket, the prefix and the endpoint`,
+    `${url} holds ${found.length} logs: choose one with uuid (--uuid): ${found.slice(0, 10).join(', ')}`,
+  )
+}
+
+function noneError(url: string): DurlogError {
+  return new DurlogError(
+    'ERR_DURLOG_NOT_FOUND',
+    `${url} holds no archive of a log: check the bucket, the prefix and the endpoint`,
   )
 }
 
@@ -32,16 +35,20 @@ export interface ChosenArchive {
   manifest: Manifest
 }
 
-/** Lists the pieces of the selected archive. Throws ERR_DURLOG_NOT_FOUND if it holds none. */
+/**
+ * Lists the pieces of the selected archive. Throws ERR_DURLOG_NOT_FOUND if it holds none. If `known` is an earlier result, leaves out
+ * most of the pieces before its last piece.
+ */
 export async function chooseArchive(
   bucket: Bucket,
   wanted: { uuid: string | undefined; generation: number | undefined },
+  known?: ChosenArchive,
 ): Promise<ChosenArchive> {
-  const uuid = await chooseUuid(bucket, wanted.uuid)
+  const uuid = known?.uuid ?? wanted.uuid ?? (await findUuid(bucket))
   const root = archiveRoot(bucket.prefix, uuid)
-  const histories = await listHistories(bucket, root)
-  const manifest = await chooseManifest(bucket, histories, wanted.generation)
-  if (manifest === undefined) throw new DurlogError('ERR_DURLOG_NOT_FOUND', `${bucket.urlOf(root)} holds no record`)
+  const histories = await listHistories(bucket, root, known?.histories)
+  const manifest = await chooseManifest(bucket, histories, wanted.generation, known?.manifest)
+  if (manifest === undefined) throw noneError(bucket.urlOf(root))
   return { uuid, root, histories, manifest }
 }
 
@@ -50,10 +57,11 @@ async function chooseManifest(
   bucket: Bucket,
   histories: readonly History[],
   generation: number | undefined,
+  known: Manifest | undefined,
 ): Promise<Manifest | undefined> {
   const candidates = generation === undefined ? histories.toReversed() : [chooseHistory(histories, generation)]
   for (const history of candidates) {
-    const manifest = await listPieces(bucket, histories, history)
+    const manifest = await listPieces(bucket, histories, history, { known })
     if (manifest.isBegun) return manifest
   }
   if (generation !== undefined) throw unknownHistory(histories, generation)

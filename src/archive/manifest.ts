@@ -25,13 +25,21 @@ export interface PieceEntry {
   bytes: number
 }
 
-/** Lists the histories of an archive, oldest first. The history of generation 0 has no object, and may have no pieces. */
-export async function listHistories(bucket: Bucket, root: string): Promise<History[]> {
+/**
+ * Lists the histories of an archive, oldest first. Does not read those of `known` again. The history of generation 0 has no object,
+ * and may have no pieces.
+ */
+export async function listHistories(bucket: Bucket, root: string, known: readonly History[] = []): Promise<History[]> {
   const first = { generation: 0, from: 0, parent: undefined, names: new HistoryNames(root, 0) }
   const histories: History[] = [first]
   for (const { key } of await bucket.list(historyFolder(root))) {
     const generation = seqOfKey(key)
     if (generation === undefined) continue
+    const before = known.find((history) => history.generation === generation)
+    if (before !== undefined) {
+      histories.push(before)
+      continue
+    }
     const object = await bucket.getJson<{ from: number; parent: number }>(key)
     if (object === undefined) continue
     const { from, parent } = object.value
@@ -92,6 +100,11 @@ export class Manifest {
     this.#ownAt = inherited.length
   }
 
+  /** The last entry of `folder` that is not shared with the parent; undefined if there is none. */
+  lastOwnOf(folder: string): PieceEntry | undefined {
+    return this.entries.slice(this.#ownAt).findLast(({ key }) => key.startsWith(folder))
+  }
+
   /** Whether the history has own pieces. */
   get isBegun(): boolean {
     return this.#ownAt < this.entries.length
@@ -135,20 +148,29 @@ async function factsOfKey(bucket: Bucket, key: string, firstSeq: number): Promis
   return object === undefined ? undefined : factsOf(bucket.urlOf(key), firstSeq, object)
 }
 
-/** Lists the pieces of `history` that begin before seq `before`. The first of them are shared with the parent histories. */
+/**
+ * Lists the pieces of `history` that begin before seq `before`. The first of them are shared with the parent histories. If `known`
+ * is an earlier result for the history or one of its parents, leaves out most of the pieces before the last piece of `known`.
+ */
 export async function listPieces(
   bucket: Bucket,
   histories: readonly History[],
   history: History,
-  before: number = Number.POSITIVE_INFINITY,
+  { before = Number.POSITIVE_INFINITY, known }: { before?: number; known?: Manifest | undefined } = {},
 ): Promise<Manifest> {
   const { parent, from, names } = history
-  const shared = async (generation: number): Promise<readonly PieceEntry[]> =>
-    (await listPieces(bucket, histories, chooseHistory(histories, generation), Math.min(from, before))).entries
-  const inherited = parent === undefined ? [] : await shared(parent)
+  const isKnown = known?.history.generation === history.generation
+  const lastLog = isKnown ? known.lastOwnOf(names.log) : undefined
+  const lastTail = isKnown ? known.lastOwnOf(names.tail) : undefined
+  const shared = async (generation: number): Promise<readonly PieceEntry[]> => {
+    const options = { before: Math.min(from, before), known }
+    return (await listPieces(bucket, histories, chooseHistory(histories, generation), options)).entries
+  }
+  const isContinued = lastLog !== undefined || lastTail !== undefined
+  const inherited = parent === undefined || isContinued ? [] : await shared(parent)
   // Lists the parts first: an archiver stores a whole segment before it deletes its parts, so one of the two lists has its records.
-  const tail = toEntries(await bucket.list(names.tail), before)
-  const log = toEntries(await bucket.list(names.log), before)
+  const tail = toEntries(await bucket.list(names.tail, lastTail?.key), before)
+  const log = toEntries(await bucket.list(names.log, lastLog?.key), before)
   const own = await merge(bucket, log, tail)
   return new Manifest(bucket, history, inherited, own)
 }

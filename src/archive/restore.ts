@@ -49,6 +49,8 @@ class ArchiveRestore {
   /** The generation of the restored log. */
   #generation = 0
   #bytes = 0
+  /** The archive as it was restored last; undefined after a failure. */
+  #known: ChosenArchive | undefined
   /** The last restored piece; undefined if it is unknown. */
   #last: PieceFacts | undefined
   /** The number of consecutive listings that showed a gap. */
@@ -90,7 +92,7 @@ class ArchiveRestore {
     const { signal, to, follow, pollMs, retryForMs } = this.#options
     try {
       signal?.throwIfAborted()
-      const chosen = await chooseArchive(this.#bucket, this.#options)
+      const chosen = await chooseArchive(this.#bucket, this.#options, this.#known)
       const { firstSeq } = chosen.manifest.entries[0] as PieceEntry
       if (firstSeq >= to) throw tooEarlyError(firstSeq)
       const { files } = await this.#accept(chosen, before)
@@ -102,12 +104,13 @@ class ArchiveRestore {
       this.#backoff.succeeded()
       if (!follow) return true
       this.#isReplica = true
+      this.#known = chosen
       await files.sync()
       await wait(pollMs, undefined, { signal })
       return false
     } catch (error) {
       await this.#target?.files.undo()
-      this.#last = undefined
+      this.#last = this.#known = undefined
       if (signal?.aborted === true) {
         if (follow && this.#target?.hasRecords === true) return true
         throw signal.reason
@@ -130,7 +133,8 @@ class ArchiveRestore {
   }
 
   async #readAll(files: RestoredFiles, manifest: Manifest): Promise<void> {
-    const entries = await wantedPieces(manifest, files.next, this.#options)
+    const next = files.isUnchecked ? files.next - 1 : files.next
+    const entries = await wantedPieces(manifest, next, this.#options)
     const [first] = entries
     if (first === undefined) return
     // A piece without a byte has no range that would be checked.
@@ -181,11 +185,12 @@ class ArchiveRestore {
 
   /** Checks a piece, then adds those of its records that are not restored yet. */
   async #addChecked(files: RestoredFiles, entry: PieceEntry, manifest: Manifest): Promise<void> {
+    if (entry.firstSeq > files.next) this.#doubt(gapError(files.next, entry.firstSeq - 1))
     const object = await this.#bucket.getWhole(entry)
     if (object === undefined) throw new StoreFailure(`${entry.key} was deleted: the archive has changed`)
     const piece = await pieceIn(this.#bucket.urlOf(entry.key), object)
     const facts = await this.#check(entry, object, await sha256Of(piece), manifest)
-    if (entry.firstSeq > files.next) this.#doubt(gapError(files.next, entry.firstSeq - 1))
+    if (files.isUnchecked) await files.rewind(entry.firstSeq)
     const begins = offsetOfSeq(piece, entry.firstSeq, files.next)
     const ends = offsetOfSeq(piece, entry.firstSeq, manifest.endOf(indexOf(manifest, facts), facts))
     if (begins === undefined || ends === undefined) throw damaged(this.#bucket.urlOf(entry.key))

@@ -17,6 +17,12 @@ export class RestoredFiles {
   readonly #dir: string
   /** The seq of the next record to restore. */
   next: number
+  /**
+   * Whether the last piece in the last file may not have been checked: an earlier run may have been killed directly after it had
+   * written the piece.
+   */
+  isUnchecked = false
+  #isRewound = false
   /** The sync of the previous file. */
   #syncing: Promise<void> = Promise.resolve()
   #file: FileHandle | undefined
@@ -44,6 +50,7 @@ export class RestoredFiles {
       if (index === 0 || files.next === first) await files.#continue(first)
       else await rm(files.#pathOf(first))
     }
+    files.isUnchecked = files.#file !== undefined
     return files
   }
 
@@ -66,6 +73,17 @@ export class RestoredFiles {
     this.#end = this.#pieceAt = extent.endOffset
     this.#firstSeq = firstSeq
     this.next = extent.nextSeq
+  }
+
+  /**
+   * Returns to the frame of `seq`, or to the beginning of the last file: the next piece is written over the last one. Does not make
+   * the file shorter, because a reader of a replica may have mapped it into memory.
+   */
+  async rewind(seq: number): Promise<void> {
+    this.next = Math.max(seq, this.#firstSeq)
+    this.#end = await this.#offsetOf(this.next)
+    this.isUnchecked = false
+    this.#isRewound = true
   }
 
   /** Begins a piece whose first frame is the frame of `next`. */
@@ -109,12 +127,16 @@ export class RestoredFiles {
   /** Ends the piece; the next one begins with seq `next`. If the piece `isLonger`, removes its records from `next` on. */
   async end(next: number, isLonger: boolean): Promise<void> {
     this.next = next
+    if (isLonger) this.#end = await this.#offsetOf(next)
+    if (isLonger || this.#isRewound) await (this.#file as FileHandle).truncate(this.#end)
+    this.#isRewound = false
     this.#pieceAt = this.#end
-    if (!isLonger) return
-    const query = { offset: 0, seq: next, endSeq: next + 1, maxBytes: 0 }
-    const { beginOffset } = await findExtent(this.#dir, segmentFile(this.#firstSeq), query)
-    await (this.#file as FileHandle).truncate(beginOffset)
-    this.#end = this.#pieceAt = beginOffset
+  }
+
+  /** The offset of the frame of `seq` in the last file. */
+  async #offsetOf(seq: number): Promise<number> {
+    const query = { offset: 0, seq, endSeq: seq + 1, maxBytes: 0 }
+    return (await findExtent(this.#dir, segmentFile(this.#firstSeq), query)).beginOffset
   }
 
   /** Removes the bytes of a piece that did not end. */

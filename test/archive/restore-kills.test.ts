@@ -1,9 +1,10 @@
-import { readdirSync } from 'node:fs'
+import { readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
 import { restoreArchive } from '../../src/archive/index.js'
 import { verify } from '../../src/index.js'
+import { segmentFile } from '../../src/segment-name.js'
 import { archiveAll, plainRecords, plainRecordsIn, store } from '../fixtures/archive.js'
 import { runWithSnapshots, shimProblem } from '../fixtures/fault-shim.js'
 import { codeOf, openUntilDone, scratchDir, scratchLog } from '../fixtures/scratch.js'
@@ -52,5 +53,39 @@ test.skipIf(shimProblem('snapshot_shim') !== '')(
       expect(await opened.cursors()).toMatchObject([{ name: 'consumer', position: 100 }])
       await opened.close()
     }
+  },
+)
+
+test.each([1, 2])(
+  'a restore that was killed before it had checked the last of %i pieces of a file replaces a wrong piece',
+  async (pieces) => {
+    const [s3, wrong] = [await store(), await store()]
+    const log = await scratchLog()
+    await log.append('first')
+    await log.rotate()
+    if (pieces === 2) await log.append('second')
+    await archiveAll(log, wrong, { cursor: 'wrong' })
+    const { nextSeq } = log
+    await log.append('wrong')
+    await archiveAll(log, wrong, { cursor: 'wrong' })
+    await log.truncateAfter(nextSeq - 1)
+    await log.append('right')
+    await archiveAll(log, s3)
+    const dir = join(scratchDir(), 'restored')
+    const ending = new AbortController()
+    s3.fault = ({ headers }) => void (headers['range'] !== undefined && ending.abort())
+    await restoreArchive(dir, { ...s3.access, signal: ending.signal }).catch(() => {})
+    expect(readdirSync(dir)).toContain('restoring')
+    s3.fault = () => undefined
+    const [segment, ...parts] = wrong.keys('/0000').map((key) => wrong.objects.get(key)?.body as Buffer)
+    const [begin, ...more] = parts as [Buffer, Buffer?]
+    writeFileSync(join(dir, segmentFile(0)), segment as Buffer)
+    writeFileSync(
+      join(dir, segmentFile(1)),
+      Buffer.concat([begin, ...more.map((part) => part?.subarray(4096) as Buffer)]),
+    )
+    expect((await plainRecordsIn(dir)).at(-1)?.[2]).toBe('wrong')
+    await restoreArchive(dir, s3.access)
+    expect(await plainRecordsIn(dir)).toEqual(await plainRecords(log))
   },
 )
