@@ -8,7 +8,7 @@ import { WriterLog, type WriterParts } from './log/writer-log.js'
 import { waitForLock } from './native/lock-wait.js'
 import { native } from './native/native.js'
 import { resolveDir } from './options/call-options.js'
-import { type ResolvedOptions, resolveOptions } from './options/open-options.js'
+import { DEFAULTS, longestRecordBytes, type ResolvedOptions, resolveOptions } from './options/open-options.js'
 import { refuseStreams } from './streams-log.js'
 import type { DecodedRecord, Encoding, Log, OpenOptions, ReadOnlyLog, ReadOnlyOptions } from './types.js'
 
@@ -56,13 +56,15 @@ export interface RestoredIdentity {
   generation: number
 }
 
-/** As `open` for writing. If it creates the log, the log has the identity `restored`. */
+/** As `open` for writing, for records of any length. If it creates the log, the log has the identity `restored`. */
 export async function openRestored(
   dir: string,
   restored: RestoredIdentity,
-  options: OpenOptions,
+  options: OpenOptions & { segmentBytes?: number },
 ): Promise<RestoringLog> {
-  const resolved = resolveOptions(options)
+  const { segmentBytes = DEFAULTS.segmentBytes } = options
+  const maxPendingBytes = Math.max(DEFAULTS.maxPendingBytes, segmentBytes)
+  const resolved = resolveOptions({ ...options, maxPendingBytes, maxRecordBytes: longestRecordBytes(segmentBytes) })
   return openWriter(dir, { ...resolved, native: { ...resolved.native, ...restored } }, RestoringLog)
 }
 

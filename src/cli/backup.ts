@@ -3,14 +3,13 @@ import { existsSync, readdirSync, realpathSync, statSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { inspect, type LogSummary, open, type ReadOnlyLog, verify } from '../index.js'
 import { openRestored, type RestoringLog } from '../open.js'
-import { DEFAULTS, SEGMENT_OVERHEAD_BYTES } from '../options/open-options.js'
 import { InputError } from '../terminal/input-error.js'
 import { formatSeqs } from '../terminal/output.js'
 import type { CursorSummary, LogRecord, ReadOptions } from '../types.js'
 import { Appender, type Piece } from './appender.js'
 
-const MAX_RECORD_BYTES = 128 * 2 ** 20
-const MAX_VOID_SEQS = 1024
+/** The last records of a log, with at most this many seqs, show whether a copy continues it. */
+const COMPARED_SEQS = 1024
 
 export interface CopyReport {
   uuid: string
@@ -58,7 +57,7 @@ export async function copyLog(
     throw new InputError(
       `the log was truncated while it was copied, so the copy ends with seq ${copy.nextSeq - 1}: repeat the command`,
     )
-  writeVoids(copy, end, lastTimestamp)
+  await copy.skipTo(end, lastTimestamp)
   await copy.sync('full')
   const skippedCursors = await copyCursors(cursors, copy)
   const { uuid, firstSeq, nextSeq } = copy
@@ -83,12 +82,7 @@ function openCopy(source: LogSummary, firstSeq: number, to: string): Promise<Res
     to,
     // A higher generation, because the copy may get other records with the seqs that follow the copied ones.
     { uuid, firstSeq, generation: generation + 1 },
-    {
-      durability: 'memory',
-      segmentBytes,
-      maxPendingBytes: Math.max(DEFAULTS.maxPendingBytes, segmentBytes),
-      maxRecordBytes: Math.min(MAX_RECORD_BYTES, segmentBytes - SEGMENT_OVERHEAD_BYTES),
-    },
+    { durability: 'memory', segmentBytes },
   )
 }
 
@@ -102,7 +96,7 @@ async function checkContinues(source: ReadOnlyLog, copy: RestoringLog, end: numb
     )
   const other = `${to} holds records that the source does not have, after a truncation for example: name a new folder`
   if (nextSeq > end) throw new InputError(other)
-  const from = Math.max(copy.firstSeq, source.firstSeq, nextSeq - MAX_VOID_SEQS)
+  const from = Math.max(copy.firstSeq, source.firstSeq, nextSeq - COMPARED_SEQS)
   if (from >= nextSeq) return
   const last = await lastOf(copy, from, nextSeq)
   const expected = await lastOf(source, from, nextSeq)
@@ -140,7 +134,7 @@ async function copyRecords(
         await appender.add(pieces)
         pieces = []
         await appender.finish()
-        writeVoids(copy, seq, timestamp)
+        await copy.skipTo(seq, timestamp)
       }
       pieces.push({ data, timestamp })
       next = seq + 1
@@ -150,11 +144,6 @@ async function copyRecords(
   }
   await appender.finish()
   return lastTimestamp
-}
-
-/** Writes voids up to `end`, for the seqs that hold no record in the source. */
-function writeVoids(copy: RestoringLog, end: number, timestamp: number): void {
-  while (copy.nextSeq < end) copy.writeVoid(Math.min(end - copy.nextSeq, MAX_VOID_SEQS), timestamp)
 }
 
 /** Copies the cursors of the source. Returns the names of the cursors that were skipped because they have no valid position. */

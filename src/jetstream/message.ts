@@ -1,6 +1,7 @@
 /** Converts a record to messages of a stream: to one message, or to several if the record is longer than a message may be. */
 import type { MsgHdrs } from '@nats-io/transport-node'
 import { DurlogError } from '../errors.js'
+import { MAX_PAYLOAD_BYTES } from '../options/open-options.js'
 import { recordCrc } from '../ship/record-crc.js'
 import type { ShipOrigin, ShippedRecord, ShipRecord } from '../ship/types.js'
 import { headerLines } from './raw-headers.js'
@@ -30,9 +31,6 @@ export const Header = {
 
 /** An upper bound for the length of a message's headers. */
 export const HEADER_ROOM_BYTES = 1024
-
-/** The longest record that a log can hold. */
-export const MAX_RECORD_BYTES: number = 2 ** 27
 
 /** One message of a record. */
 export interface RecordMessage {
@@ -107,7 +105,7 @@ export function parseMessage(headers: MsgHdrs | undefined, dataLength: number): 
   const [offset, length] = headers.has(Header.part)
     ? headers.get(Header.part).split('/').map(wholeNumber)
     : [0, dataLength]
-  if (offset === undefined || length === undefined || offset + dataLength > length || length > MAX_RECORD_BYTES)
+  if (offset === undefined || length === undefined || offset + dataLength > length || length > MAX_PAYLOAD_BYTES)
     return undefined
   const crc = Number.parseInt(crcText, 16)
   const generation = wholeNumber(headers.get(Header.generation)) ?? 0

@@ -12,7 +12,6 @@ import { AckTimeout } from './ack-timeout.js'
 import { Assembler, type RestoredRecord } from './assembler.js'
 import { gapInStream } from './gap.js'
 import { Link, type LiveLink } from './link.js'
-import { MAX_RECORD_BYTES } from './message.js'
 import { loadPeers } from './peers.js'
 import { fromClientError, StreamMissing, Unanswered } from './refusals.js'
 import {
@@ -31,9 +30,6 @@ const READ_AHEAD_BYTES = 8 * MIB
 /** The server sends a heartbeat after this time without a message. Two missing heartbeats end the connection. */
 const HEARTBEAT_MS = 2000
 const PROGRESS_EVERY = 1000
-const SEGMENT_OVERHEAD_BYTES = 8192
-/** The number of seqs that one call of the core can write. */
-const VOID_SEQS_AT_ONCE = 1024
 /** The longest void. A seq without a record takes 32 bytes in the log, so this many fit into the largest segment. */
 const MAX_VOID_SEQS = 2 ** 25
 
@@ -140,12 +136,7 @@ class Restore {
     this.#log = await openRestored(
       this.#dir,
       { uuid: mark.uuid, firstSeq: mark.first, generation: last.part.generation + 1 },
-      {
-        durability: 'memory',
-        segmentBytes,
-        maxPendingBytes: 2 * MAX_RECORD_BYTES,
-        maxRecordBytes: Math.min(MAX_RECORD_BYTES, segmentBytes - SEGMENT_OVERHEAD_BYTES),
-      },
+      { durability: 'memory', segmentBytes },
     )
     this.#end = follow ? Number.POSITIVE_INFINITY : Math.min(to, last.part.whole ? last.part.seq + 1 : last.part.seq)
     await this.#checkLastRecord(this.#log, seqs)
@@ -225,23 +216,15 @@ class Restore {
       this.#done = true
       return false
     }
-    await this.#storeVoid(log, seq, timestamp)
-    await whenRoom(log, () => log.appendSync(data, { durability: 'memory', timestamp }))
+    if (seq - log.nextSeq > MAX_VOID_SEQS) throw tooManyVoids(log.nextSeq, seq)
+    await log.skipTo(seq, timestamp)
+    await log.appendNext(data, timestamp)
     this.#backoff.succeeded()
     this.#records++
     if (this.#records % PROGRESS_EVERY === 0) this.#reportProgress(log)
     if (seq + 1 < this.#end) return true
     this.#done = true
     return false
-  }
-
-  /** Writes a void up to `end`, for the seqs that hold no record in the shipped log. */
-  async #storeVoid(log: RestoringLog, end: number, timestamp: number): Promise<void> {
-    if (end - log.nextSeq > MAX_VOID_SEQS) throw tooManyVoids(log.nextSeq, end)
-    while (log.nextSeq < end) {
-      const seqs = Math.min(end - log.nextSeq, VOID_SEQS_AT_ONCE)
-      await whenRoom(log, () => log.writeVoid(seqs, timestamp))
-    }
   }
 
   #reportProgress(log: Log): void {
@@ -264,18 +247,6 @@ class Restore {
 async function stopWithoutHeartbeat(messages: ConsumerMessages): Promise<void> {
   for await (const { type } of messages.status()) {
     if (type === 'heartbeats_missed') messages.stop(new Unanswered('the stream sends no heartbeat'))
-  }
-}
-
-/** Calls `store`. If it throws ERR_DURLOG_BACKPRESSURE, waits until there is room and calls it again. */
-async function whenRoom(log: Log, store: () => void): Promise<void> {
-  for (;;) {
-    try {
-      return store()
-    } catch (error) {
-      if (!(error instanceof DurlogError) || error.code !== 'ERR_DURLOG_BACKPRESSURE') throw error
-      await log.drain()
-    }
   }
 }
 

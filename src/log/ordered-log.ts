@@ -1,4 +1,5 @@
 /** Logs with appends that only the command line and restores need: several records in order, and seqs without a record. */
+import { isCode } from '../errors.js'
 import { levelCode } from '../options/call-options.js'
 import type { Durability, Payload } from '../types.js'
 import { appendInOrder, type Reached } from './append/append-in-order.js'
@@ -23,6 +24,9 @@ export class OrderedLog extends WriterLog {
   }
 }
 
+/** The number of seqs of one void in the file. */
+const MAX_VOID_SEQS = 1024
+
 /** A log that is being restored. */
 export class RestoringLog extends OrderedLog {
   readonly #pipeline: WritePipeline
@@ -32,8 +36,27 @@ export class RestoringLog extends OrderedLog {
     this.#pipeline = parts.pipeline
   }
 
-  /** Writes a void: 1 to 1024 seqs without a record. `timestamp` is that of the next record. Throws like `write`. */
-  writeVoid(seqs: number, timestamp: number): void {
-    this.#pipeline.writeVoid(seqs, timestamp)
+  /** Appends a record at `memory`. Waits for room. */
+  appendNext(data: Payload, timestamp: number): Promise<void> {
+    return this.#whenRoom(() => this.appendSync(data, { durability: 'memory', timestamp }))
+  }
+
+  /** Writes voids for the seqs before `end`, which hold no record. `timestamp` is that of the next record. Waits for room. */
+  async skipTo(end: number, timestamp: number): Promise<void> {
+    while (this.nextSeq < end) {
+      const seqs = Math.min(end - this.nextSeq, MAX_VOID_SEQS)
+      await this.#whenRoom(() => this.#pipeline.writeVoid(seqs, timestamp))
+    }
+  }
+
+  async #whenRoom(write: () => void): Promise<void> {
+    for (;;) {
+      try {
+        return write()
+      } catch (error) {
+        if (!isCode(error, 'ERR_DURLOG_BACKPRESSURE')) throw error
+        await this.drain()
+      }
+    }
   }
 }

@@ -17,7 +17,7 @@ export const SEGMENT_OVERHEAD_BYTES = 8192
 const BLOCK_BYTES = 4096
 export const SEGMENT_BYTES_RANGE: Range = { min: 64 * KIB, max: GIB, unit: 'bytes', multipleOf: BLOCK_BYTES }
 /** The longest payload that the on-disk format allows. */
-const MAX_PAYLOAD_BYTES = 128 * MIB
+export const MAX_PAYLOAD_BYTES: number = 128 * MIB
 
 export const STRATEGIES: readonly Strategy[] = ['auto', 'mmap', 'pwrite', 'direct']
 export const PREALLOCATIONS: readonly Preallocation[] = ['auto', 'none', 'zero']
@@ -79,6 +79,11 @@ function checkShared(strategy: Strategy, { recovery, retention }: OpenOptions): 
     throw invalidArgument('retention cannot be combined with "shared": call "trimBefore", which trims for all writers')
 }
 
+/** The longest payload of a record in a segment of this size. */
+export function longestRecordBytes(segmentBytes: number): number {
+  return Math.min(MAX_PAYLOAD_BYTES, segmentBytes - SEGMENT_OVERHEAD_BYTES)
+}
+
 /** Checks `options` and fills in defaults. Throws ERR_DURLOG_INVALID_ARGUMENT. */
 export function resolveOptions(options?: OpenOptions | ReadOnlyOptions): ResolvedOptions {
   const given = bag('options', options, OPTION_NAMES) as OpenOptions
@@ -107,7 +112,7 @@ export function resolveOptions(options?: OpenOptions | ReadOnlyOptions): Resolve
     { min: 64 * KIB, max: 2 * GIB, unit: 'bytes' },
     DEFAULTS.maxPendingBytes,
   )
-  const longest = Math.min(MAX_PAYLOAD_BYTES, Math.min(segmentBytes, maxPendingBytes) - SEGMENT_OVERHEAD_BYTES)
+  const longest = longestRecordBytes(Math.min(segmentBytes, maxPendingBytes))
   const maxRecordBytes = whole(
     'maxRecordBytes',
     given.maxRecordBytes,

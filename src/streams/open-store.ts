@@ -6,6 +6,7 @@ import { ofFileSystem } from '../file-system-error.js'
 import { native } from '../native/native.js'
 import { type FramingLog as Log, openFraming } from '../open.js'
 import { resolveDir } from '../options/call-options.js'
+import { longestRecordBytes } from '../options/open-options.js'
 import { STREAMS_CURSOR } from '../streams-log.js'
 import { Arena } from './arena.js'
 import { CATALOG_SEGMENT_BYTES, Catalog } from './catalog.js'
@@ -64,7 +65,7 @@ export async function openStore(
     {
       durability: resolved.durability,
       segmentBytes: logSegmentBytes,
-      maxRecordBytes: Math.min(RECORD_MAX_BYTES + ENTRY_OVERHEAD_BYTES, logSegmentBytes - 8192),
+      maxRecordBytes: Math.min(RECORD_MAX_BYTES + ENTRY_OVERHEAD_BYTES, longestRecordBytes(logSegmentBytes)),
       waitMs: resolved.waitMs,
       create: resolved.create,
     },

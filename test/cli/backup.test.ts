@@ -151,14 +151,26 @@ test('seqs without a record have no record in the backup', async () => {
   const dir = join(folder, 'log')
   const identity = { uuid: '0b1e7f1c-6a8f-4f0e-9a55-0d8e2f6f3c11', firstSeq: 5, generation: 0 }
   const log = await openRestored(dir, identity, OPTIONS)
-  log.writeVoid(3, 1000)
+  await log.skipTo(8, 1000)
   await log.append('eight')
-  log.writeVoid(2, 2000)
+  await log.skipTo(11, 2000)
   await log.append('eleven')
   await log.close()
   const copy = join(folder, 'copy')
   expect(await copyLog(dir, copy, () => {})).toMatchObject({ firstSeq: 5, nextSeq: 12, copied: 7 })
   expect(await contents(copy)).toEqual(await contents(dir))
+})
+
+test('copies more seqs without a record than fit into the segments that may wait for the device', async () => {
+  const folder = scratchDir()
+  const dir = join(folder, 'log')
+  const identity = { uuid: '0b1e7f1c-6a8f-4f0e-9a55-0d8e2f6f3c11', firstSeq: 0, generation: 0 }
+  const log = await openRestored(dir, identity, OPTIONS)
+  const end = 100 * (OPTIONS.segmentBytes / 32)
+  await log.skipTo(end, 1000)
+  await log.append('last')
+  await log.close()
+  expect(await copyLog(dir, join(folder, 'copy'), () => {})).toMatchObject({ nextSeq: end + 1, copied: end + 1 })
 })
 
 test('a file in the place of the folder of the copy: the message names the remedy', async () => {
