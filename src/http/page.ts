@@ -175,7 +175,9 @@ const open = async (name, offset) => {
       const next = answer.headers.get('stream-next-offset')
       wait = answer.headers.get('stream-up-to-date') === 'true'
       add(parts, isJson, seqOf(next))
-      rate(parts.length, text.length)
+      // An earlier offset has a seq; -1 and now have none.
+      const count = isJson || !offset.includes('_') ? parts.length : seqOf(next) - seqOf(offset)
+      rate(count, Number(answer.headers.get('content-length')))
       offset = next
       $('offset').textContent = String(seqOf(next))
       const head = wait ? answer : await ask(enc(name), { method: 'HEAD', signal: ending.signal })
@@ -192,7 +194,11 @@ const open = async (name, offset) => {
     }
   }
 }
-const hex = (buffer) => [...new Uint8Array(buffer).slice(0, 2048)].map((byte) => byte.toString(16).padStart(2, '0')).join(' ')
+const hex = (buffer) => {
+  const shown = [...new Uint8Array(buffer).slice(0, 2048)].map((byte) => byte.toString(16).padStart(2, '0')).join(' ')
+  const more = buffer.byteLength - 2048
+  return more > 0 ? shown + ' … and ' + amount(more, 'more byte') : shown
+}
 $('pause').addEventListener('click', () => {
   paused = !paused
   $('pause').setAttribute('aria-pressed', String(paused))
@@ -245,7 +251,7 @@ export const PAGE: string = `<!doctype html>
 <p id="error" class="error" role="alert"></p>
 <h2 id="name">Choose a stream</h2>
 <form id="jump"><div><label for="target">Go to a seq, &quot;now&quot; or 2026-01-31 14:00</label><input id="target" autocomplete="off"></div><button>Go</button><button id="pause" type="button" aria-pressed="false">Pause</button></form>
-<dl id="status"><div><dt>State</dt><dd id="state" role="status">no stream</dd></div><div><dt>Next seq</dt><dd id="offset">0</dd></div><div><dt>Lag</dt><dd id="lag">0</dd></div><div><dt>Rate</dt><dd id="rate">0.0 records/s</dd></div></dl>
+<dl id="status"><div><dt>State</dt><dd id="state" role="status">no stream</dd></div><div><dt>Next seq</dt><dd id="offset">0</dd></div><div><dt>Lag</dt><dd id="lag">0</dd></div><div><dt>Rate</dt><dd id="rate">0.0 records/s, 0 B/s</dd></div></dl>
 <ol id="records" tabindex="0" aria-label="Records"></ol>
 </main>
 <script>${SCRIPT}</script>

@@ -154,3 +154,22 @@ test.skipIf(missingChromium !== '')(
     await expect.poll(() => page.value(text('#name'))).toBe('a-new-one')
   },
 )
+
+test.skipIf(missingChromium !== '')(
+  `a stream of bytes: the page reports the bytes that it does not show, and counts records and bytes ${missingChromium}`,
+  async () => {
+    const { streams } = await scratchStreams()
+    const server = await serveStreams(streams, { port: 0, ui: true })
+    onTestFinished(() => server.close())
+    const stream = streams.stream('bytes')
+    await stream.create({ encoding: 'bytes', values: [Buffer.alloc(2049, 7)] })
+    const page = await Page.open(`${server.url}/#bytes`)
+    await expect.poll(() => page.value(text('#state'))).toBe('live')
+    const ending = `(${text('#records')}).slice(-25)`
+    expect(await page.value(ending)).toMatch(/ 07 … and 1 more byte$/)
+    await stream.appendAll([Buffer.alloc(3000), Buffer.alloc(4000)])
+    await expect.poll(() => page.value(ending)).toMatch(/ … and 4952 more bytes$/)
+    // The long-poll brings both records.
+    expect(await page.value('JSON.stringify(marks.at(-1).slice(1))')).toBe('[2,7000]')
+  },
+)
