@@ -14,6 +14,11 @@ const refusals: [string, string][] = [
   ['410', 'the stream was deleted and is kept for its forks; or the offset is not kept any more'],
   ['503', 'the server is busy or shutting down: repeat after Retry-After'],
 ]
+const bodyRefusals: [string, string][] = [
+  ['413', 'the body is too large'],
+  ['415', 'the body is compressed'],
+]
+const body = (description: string): object => ({ description, content: { '*/*': {} } })
 const producer = [
   header('Producer-Id', 'with Producer-Epoch and Producer-Seq: a repeated append is stored once'),
   header('Producer-Epoch', 'a new instance of the producer uses a higher one'),
@@ -28,6 +33,7 @@ const document = {
       parameters: [{ name: 'stream', in: 'path', required: true, ...text }],
       put: {
         summary: 'create a stream',
+        requestBody: body('the first records; Content-Type is that of the stream'),
         parameters: [
           header('Stream-TTL', 'the stream is deleted after this many seconds without a read or an append'),
           header('Stream-Expires-At', 'the stream is deleted at this time, in the format of RFC 3339'),
@@ -40,11 +46,14 @@ const document = {
           ['201', 'created'],
           ['200', 'the stream exists with these options'],
           ['409', 'the stream exists with other options'],
+          ['429', 'there are as many streams as allowed'],
+          ...bodyRefusals,
           ...refusals,
         ),
       },
       post: {
         summary: 'append to a stream, close it, or both',
+        requestBody: body('a record, or a JSON array of records; Content-Type must be that of the stream'),
         parameters: [
           header('Stream-Seq', 'must be greater than in every earlier append'),
           header('Stream-Closed', 'true: close it'),
@@ -54,8 +63,7 @@ const document = {
           ['204', 'stored; with a producer: already stored'],
           ['200', 'stored, with a producer'],
           ['409', 'closed, another content type, a smaller Stream-Seq, or a gap of the producer'],
-          ['413', 'the body is too large'],
-          ['415', 'the body is compressed'],
+          ...bodyRefusals,
           ...refusals,
         ),
       },

@@ -43,6 +43,32 @@ test('/healthz needs no rights; the metrics and the list of streams need the rig
   expect(await (await fetch(`${url}/openapi.json`)).json()).toMatchObject({ openapi: '3.1.0' })
 })
 
+test('the OpenAPI document has the bodies of requests and the statuses of refused ones', async () => {
+  const url = await serve({ maxStreams: 1, maxBodyBytes: 10 })
+  const { paths } = await (await fetch(`${url}/openapi.json`)).json()
+  const { put, post } = paths['/{stream}']
+  const send = async (method: string, headers: Record<string, string> = {}, body = '1') => {
+    const init = { method, headers: { 'content-type': 'application/json', ...headers }, body }
+    return String((await fetch(`${url}/s`, init)).status)
+  }
+  const refused = async (method: string) => [
+    await send(method, { 'content-encoding': 'gzip' }),
+    await send(method, {}, '"more than 10"'),
+  ]
+  for (const [method, { requestBody, responses }] of [
+    ['PUT', put],
+    ['POST', post],
+  ]) {
+    expect(Object.keys(requestBody.content)).toEqual(['*/*'])
+    const statuses = await refused(method)
+    expect(statuses).toEqual(['415', '413'])
+    for (const status of statuses) expect(responses).toHaveProperty([status])
+  }
+  expect(await send('PUT')).toBe('201')
+  expect((await fetch(`${url}/another`, { method: 'PUT' })).status).toBe(429)
+  expect(put.responses).toHaveProperty(['429'])
+})
+
 test('an error of authorize refuses the metrics, and the server continues', async () => {
   const url = await serve({
     authorize: () => {
