@@ -32,7 +32,7 @@ export class AccessLog {
 
   /** Logs the target unchanged, including secrets that a client puts into the query. */
   add(report: RequestReport): void {
-    this.#logger.info(report, 'request')
+    this.#logger.info({ ...report, durationMs: Math.round(report.durationMs * 1000) / 1000 }, 'request')
   }
 
   #write(line: string): void {

@@ -30,6 +30,7 @@ test('each request is a line of JSON on stdout', async () => {
   expect(lines.map((line) => JSON.parse(line))).toEqual([
     expect.objectContaining({ method: 'GET', target: '/missing%0A?x', status: 404, requestId: 'mine' }),
   ])
+  expect(lines[0]).toMatch(/"durationMs":\d+(\.\d{1,3})?,/)
 })
 
 test('a reader of the log that reads nothing, or has ended, delays no request and not the end of the server', async () => {
