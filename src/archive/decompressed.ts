@@ -19,15 +19,15 @@ export async function* decompressed(
   ranges: AsyncIterator<StoredRange>,
 ): AsyncGenerator<StoredRange> {
   const { entry, object } = first
-  const { stream } = await loadZstd()
-  if (stream === undefined) {
+  const { streams } = await loadZstd()
+  if (streams === undefined) {
     const body = Buffer.allocUnsafeSlow(entry.bytes)
     for await (const range of rangesOf(url, first, ranges)) range.object.body.copy(body, range.offset)
     const piece = await pieceIn(url, { ...object, body })
     return yield { entry, offset: 0, object: { ...object, body: piece }, isLast: true, bytes: entry.bytes }
   }
   const length = lengthOf(url, object)
-  const transform = stream()
+  const transform = streams.decompress()
   void writeAll(transform, rangesOf(url, first, ranges))
   let before: Buffer | undefined
   let offset = 0

@@ -3,8 +3,13 @@ import { createHash } from 'node:crypto'
 import { type FileHandle, open, stat } from 'node:fs/promises'
 import http, { type IncomingHttpHeaders } from 'node:http'
 import https from 'node:https'
+import type { Transform } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
 import { HEADER_BYTES } from './piece.js'
 import { loadZstd } from './zstd.js'
+
+/** The length of the parts in which a piece is read while it is compressed. */
+const READ_BYTES = 2 ** 20
 
 /** The location of a piece: the header of the segment file `path`, and its bytes from `begin` to `end`. */
 export interface PieceBytes {
@@ -34,38 +39,80 @@ export interface WireAnswer {
   body: Buffer
 }
 
-/**
- * Reads a piece. Rejects with the code ESTALE if the file lost its name before or during the read: durlog may reuse the file of
- * a removed segment, so the bytes may belong to another segment.
- */
-async function readPiece({ path, begin, end }: PieceBytes): Promise<Buffer> {
-  const file = await open(path, 'r')
-  try {
-    const bytes = Buffer.allocUnsafeSlow(HEADER_BYTES + end - begin)
-    await readFully(file, bytes.subarray(0, HEADER_BYTES), 0)
-    await readFully(file, bytes.subarray(HEADER_BYTES), begin)
-    // As bigint, because ids of NTFS and XFS may exceed 2^53.
-    const named = await stat(path, { bigint: true })
-    const opened = await file.stat({ bigint: true })
-    if (named.ino !== opened.ino) throw staleError(path)
-    return bytes
-  } finally {
-    await file.close()
-  }
-}
-
-/** Reads a piece, and compresses it if `compresses` is true and it is not too long. Rejects as `readPiece` and `loadZstd`. */
+/** Reads a piece, and compresses it if `compresses` is true and it is not too long. Rejects as `reading` and `loadZstd`. */
 export async function readBody(
   from: PieceBytes,
   compresses: boolean,
   hash: (bytes: Uint8Array) => string | Promise<string>,
 ): Promise<PieceBody> {
-  const piece = await readPiece(from)
+  const zstd = compresses ? await loadZstd() : undefined
+  const compressor = zstd?.streams?.compress(lengthOf(from))
+  if (compressor !== undefined) return await reading(from.path, (file) => readCompressed(file, from, compressor))
+  const piece = await reading(from.path, (file) => readWhole(file, from))
   const pieceSha256 = await hash(piece)
-  const compressed = compresses ? (await loadZstd()).compress(piece) : undefined
+  const compressed = zstd?.compress?.(piece)
   if (compressed === undefined) return { bytes: piece, sha256: pieceSha256, pieceSha256, isCompressed: false }
   const bytes = Buffer.from(compressed.buffer, compressed.byteOffset, compressed.length)
   return { bytes, sha256: await hash(bytes), pieceSha256, isCompressed: true }
+}
+
+/**
+ * Calls `read` with the file. Rejects with the code ESTALE if the file lost its name before or during the read: durlog may reuse the
+ * file of a removed segment, so the bytes may belong to another segment.
+ */
+async function reading<Result>(path: string, read: (file: FileHandle) => Promise<Result>): Promise<Result> {
+  const file = await open(path, 'r')
+  try {
+    const result = await read(file)
+    // As bigint, because ids of NTFS and XFS may exceed 2^53.
+    const named = await stat(path, { bigint: true })
+    const opened = await file.stat({ bigint: true })
+    if (named.ino !== opened.ino) throw staleError(path)
+    return result
+  } finally {
+    await file.close()
+  }
+}
+
+function lengthOf({ begin, end }: PieceBytes): number {
+  return HEADER_BYTES + end - begin
+}
+
+async function readWhole(file: FileHandle, from: PieceBytes): Promise<Buffer> {
+  const bytes = Buffer.allocUnsafeSlow(lengthOf(from))
+  await readFully(file, bytes.subarray(0, HEADER_BYTES), 0)
+  await readFully(file, bytes.subarray(HEADER_BYTES), from.begin)
+  return bytes
+}
+
+/** Compresses a piece while it is read, so that only the result is in memory. */
+async function readCompressed(file: FileHandle, from: PieceBytes, compressor: Transform): Promise<PieceBody> {
+  const hashes = { piece: createHash('sha256'), body: createHash('sha256') }
+  async function* parts(): AsyncGenerator<Buffer> {
+    const ranges = [
+      { at: 0, end: HEADER_BYTES },
+      { at: from.begin, end: from.end },
+    ]
+    for (const { at: begin, end } of ranges) {
+      for (let at = begin; at < end; at += READ_BYTES) {
+        const part = Buffer.allocUnsafeSlow(Math.min(READ_BYTES, end - at))
+        await readFully(file, part, at)
+        hashes.piece.update(part)
+        yield part
+      }
+    }
+  }
+  // Memory that is not written takes no space. The result may be longer than the piece: by 3 bytes for each 128 KiB, and a header.
+  const memory = Buffer.allocUnsafeSlow(Math.ceil(lengthOf(from) * 1.001) + 1024)
+  let length = 0
+  await pipeline(parts, compressor, async (compressed: AsyncIterable<Buffer>) => {
+    for await (const part of compressed) {
+      hashes.body.update(part)
+      length += part.copy(memory, length)
+    }
+  })
+  const [pieceSha256, sha256] = [hashes.piece.digest('hex'), hashes.body.digest('hex')]
+  return { bytes: memory.subarray(0, length), sha256, pieceSha256, isCompressed: true }
 }
 
 async function readFully(file: FileHandle, into: Buffer, position: number): Promise<void> {

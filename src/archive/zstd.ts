@@ -14,32 +14,38 @@ const PACKAGE = '@bokuweb/zstd-wasm'
 const FROM = typeof __filename === 'string' ? __filename : join(process.cwd(), 'index.js')
 
 /**
- * The longest piece for the package, whose memory is limited to 2 GiB: if an allocation fails, it overwrites its own memory and
- * stays unusable.
+ * The longest piece that the package decompresses. Its memory is limited to 2 GiB: if an allocation fails, it overwrites its own
+ * memory and stays unusable.
  */
 const PACKAGE_BYTES = 512 * 2 ** 20
+/** The longest piece that the package compresses: it needs four times as much memory. */
+const PACKAGE_COMPRESS_BYTES = 128 * 2 ** 20
 
-/** The length of the parts in which a stream decompresses. */
+/** The length of the parts that a stream produces. */
 const CHUNK_BYTES = 2 ** 20
 
 /** The first bytes of a frame (RFC 8878, 3.1.1). */
 const MAGIC = 0xfd2fb528
 
 export interface Zstd {
-  /** Compresses in the calling thread. Returns undefined if `bytes` are too long. */
-  compress(bytes: Uint8Array): Uint8Array | undefined
   /**
    * Rejects if the result would be longer than `length`, or if `bytes` are damaged; with ERR_DURLOG_UNSUPPORTED if the result is too
    * long.
    */
   decompress(bytes: Uint8Array, length: number): Promise<Uint8Array>
-  /** Makes a stream that decompresses; undefined if only a whole frame can be decompressed. */
-  stream?: () => Transform
+  /** Makes streams; undefined if only a whole piece can be compressed or decompressed. */
+  streams?: {
+    /** `length` is the number of bytes that will be compressed. */
+    compress(length: number): Transform
+    decompress(): Transform
+  }
+  /** If there are no streams: compresses in the calling thread. Returns undefined if `bytes` are too long. */
+  compress?(bytes: Uint8Array): Uint8Array | undefined
 }
 
 /** The functions of node:zlib that the types of Node 20 do not have. */
 interface ZlibZstd {
-  zstdCompressSync?: (bytes: Uint8Array) => Buffer
+  createZstdCompress?: (options: { chunkSize: number; pledgedSrcSize: number }) => Transform
   createZstdDecompress?: (options: { chunkSize: number }) => Transform
   zstdDecompress?: (
     bytes: Uint8Array,
@@ -57,14 +63,16 @@ export function loadZstd(): Promise<Zstd> {
 }
 
 async function load(): Promise<Zstd> {
-  const { zstdCompressSync, zstdDecompress, createZstdDecompress } = zlib as ZlibZstd
-  if (zstdCompressSync === undefined || zstdDecompress === undefined || createZstdDecompress === undefined)
+  const { createZstdCompress, zstdDecompress, createZstdDecompress } = zlib as ZlibZstd
+  if (createZstdCompress === undefined || zstdDecompress === undefined || createZstdDecompress === undefined)
     return await loadPackage()
   const decompress = promisify(zstdDecompress)
   return {
-    compress: (bytes) => zstdCompressSync(bytes),
     decompress: (bytes, maxOutputLength) => decompress(bytes, { maxOutputLength }),
-    stream: () => createZstdDecompress({ chunkSize: CHUNK_BYTES }),
+    streams: {
+      compress: (length) => createZstdCompress({ chunkSize: CHUNK_BYTES, pledgedSrcSize: length }),
+      decompress: () => createZstdDecompress({ chunkSize: CHUNK_BYTES }),
+    },
   }
 }
 
@@ -73,7 +81,7 @@ async function loadPackage(): Promise<Zstd> {
     const { init, compress, decompress } = requireCopy<typeof import('@bokuweb/zstd-wasm')>(PACKAGE)
     await init()
     return {
-      compress: (bytes) => (bytes.length > PACKAGE_BYTES ? undefined : compress(bytes as Buffer)),
+      compress: (bytes) => (bytes.length > PACKAGE_COMPRESS_BYTES ? undefined : compress(bytes as Buffer)),
       decompress: async (bytes, defaultHeapSize) => {
         if (Math.max(bytes.length, defaultHeapSize) > PACKAGE_BYTES) throw tooLongError()
         checkFrame(bytes, defaultHeapSize)
