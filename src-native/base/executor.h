@@ -1,3 +1,4 @@
+// The interface to the threads that run the jobs of a log.
 #pragma once
 
 #include <memory>
@@ -6,8 +7,8 @@
 
 namespace durlog {
 
-// Runs jobs on worker threads. Execute() is called on the log's own thread and returns at once. A
-// worker then calls RunOnce(); afterwards the log's owner is notified, and checks its jobs.
+// Execute() is called on the log's own thread and returns at once. A worker then runs the job.
+// Afterwards the log's owner is notified, and checks its jobs.
 class Executor {
  public:
   virtual ~Executor() = default;

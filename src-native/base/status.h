@@ -25,14 +25,14 @@ enum class Code : uint8_t {
   kRecordEmpty,
   kRecordTooLarge,
   kBatchTooLarge,
-  kBackpressure,  // max_pending_bytes or the unsynced segments are used up
+  kBackpressure,  // no room for now: bytes or segments wait for the device
   kSyncFailed,    // a sync failed, and the log is now latched
   kLatched,       // refused because of an earlier kSyncFailed
   kCorrupt,       // damage in data that was known to be synced
   kUnsupported,   // this system or file system does not support the operation
   kVersion,       // written by a newer format version
   kOutOfRange,    // the seq is not in the log (trimmed, or not appended yet)
-  kVoid,          // the writer of this seq died before the record was complete
+  kVoid,          // a void holds the seq: there is no record
   kOutOfMemory,
   kSeqConflict,  // the next record's seq is not the one that the caller expects
   kStalled,      // stored but not acknowledged: another writer blocks it

@@ -57,7 +57,7 @@ std::shared_ptr<ReachJob> SharedLog::MakeReach(uint64_t end, Level level) {
   return std::make_shared<ReachJob>(member_, committed_->point(), end, level, options_.stall_ms);
 }
 
-void SharedLog::FinishReach(std::shared_ptr<ReachJob>* job, StallStreak* row) {
+void SharedLog::FinishReach(std::shared_ptr<ReachJob>* job, StallStreak* streak) {
   const std::shared_ptr<ReachJob> done = std::exchange(*job, nullptr);
   committed_->MoveTo(done->point());
   if (done->level() != Level::kMemory) {
@@ -68,16 +68,16 @@ void SharedLog::FinishReach(std::shared_ptr<ReachJob>* job, StallStreak* row) {
   }
   if (!done->status().ok()) NoteFailure(done->status());
   if (done->follows()) return;
-  NoteStall(done->stall(), row);
-  if (latched_ || !closing_ || closed_unsynced_ || !row->lasts()) return;
+  NoteStall(done->stall(), streak);
+  if (latched_ || !closing_ || closed_unsynced_ || !streak->lasts()) return;
   closed_unsynced_ = true;
   listener_->OnClosedUnsynced(StallError(*done->stall()));
 }
 
-void SharedLog::NoteStall(const std::optional<Stall>& stall, StallStreak* row) {
-  row->Note(stall);
+void SharedLog::NoteStall(const std::optional<Stall>& stall, StallStreak* streak) {
+  streak->Note(stall);
   if (!stall || latched_) return;
-  listener_->OnStalled(stall->pid, stall->seq, row->lasts());
+  listener_->OnStalled(stall->pid, stall->seq, streak->lasts());
 }
 
 // Starts a job for every end that is wanted and not known to be reached, even if it has been

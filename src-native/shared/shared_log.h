@@ -150,8 +150,8 @@ class SharedLog final : public LogWriter {
   void SyncEagerly();
   std::shared_ptr<ReachJob> MakeReach(uint64_t end, Level level);
   std::shared_ptr<ReachJob> MakeSync();
-  void FinishReach(std::shared_ptr<ReachJob>* job, StallStreak* row);
-  void NoteStall(const std::optional<Stall>& stall, StallStreak* row);
+  void FinishReach(std::shared_ptr<ReachJob>* job, StallStreak* streak);
+  void NoteStall(const std::optional<Stall>& stall, StallStreak* streak);
   bool WantsSync() const;
   void NoteFailure(Status status);
   void NoteRoom();

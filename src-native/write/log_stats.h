@@ -1,3 +1,4 @@
+// The statistics of a log that is open for writing.
 #pragma once
 
 #include <cstdint>
