@@ -1,6 +1,6 @@
-import { type PathLike, readFileSync } from 'node:fs'
+import { type PathLike, readFileSync, renameSync } from 'node:fs'
 import { platform } from 'node:os'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { describe, expect, test, vi } from 'vitest'
 import { enterFolder, markFolder, unmarkFolder } from '../src/ship/restore-folder.js'
 import { scratchDir } from './fixtures/scratch.js'
@@ -26,10 +26,6 @@ vi.mock('node:fs', async (original) => {
       calls.push(`sync ${opened.get(file)}`)
       fs.fsyncSync(file)
     },
-    renameSync: (from: PathLike, to: PathLike) => {
-      calls.push(`rename ${nameOf(from)} ${nameOf(to)}`)
-      fs.renameSync(from, to)
-    },
     rmSync: (path: PathLike, options: object) => {
       calls.push(`remove ${nameOf(path)}`)
       fs.rmSync(path, options)
@@ -37,16 +33,23 @@ vi.mock('node:fs', async (original) => {
   }
 })
 
+vi.mock('../src/rename.js', () => ({
+  rename: async (from: string, to: string) => {
+    calls.push(`rename ${basename(from)} ${basename(to)}`)
+    renameSync(from, to)
+  },
+}))
+
 const MARK = { stream: 'S', subject: 's', uuid: 'u', first: 3 }
 
 describe('the mark of an unfinished restore', () => {
   test.skipIf(platform() === 'win32')(
     'is on the device before the first record, and is removed from the device',
-    () => {
+    async () => {
       const dir = join(scratchDir(), 'log')
       expect(enterFolder(dir)).toBeUndefined()
       calls.length = 0
-      markFolder(dir, MARK)
+      await markFolder(dir, MARK)
       expect(calls).toEqual(['write restoring.new', 'sync restoring.new', 'rename restoring.new restoring', 'sync log'])
       expect(JSON.parse(readFileSync(join(dir, 'restoring'), 'utf8'))).toEqual(MARK)
       expect(enterFolder(dir)).toEqual(MARK)

@@ -238,7 +238,7 @@ describe.skipIf(missingServer !== '')('a restore', () => {
     const { nats, log } = await shippedLog(5)
     const dir = join(scratchDir(), 'restored')
     enterFolder(dir)
-    markFolder(dir, { stream: STREAM, subject: SUBJECT, uuid: log.uuid, first: 0 })
+    await markFolder(dir, { stream: STREAM, subject: SUBJECT, uuid: log.uuid, first: 0 })
     const begun = await openRestored(dir, { uuid: log.uuid, firstSeq: 0, generation: 1 }, {})
     for (const seq of [0, 1]) begun.appendSync(`record ${seq}`, { timestamp: 1_700_000_000_000 + 10 * seq })
     begun.appendSync(text, { timestamp: time })

@@ -1,8 +1,9 @@
 /** The folder into which an archive is restored: the mark of the unfinished restore, and the files of the log. */
-import { mkdirSync, renameSync, rmSync } from 'node:fs'
+import { mkdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { DurlogError } from '../errors.js'
 import { openRestored } from '../open.js'
+import { rename } from '../rename.js'
 import { LOCK_FOLDER, markFolder, syncFolder } from '../ship/restore-folder.js'
 import type { ChosenArchive } from './choose.js'
 import { sharedEnd } from './manifest.js'
@@ -49,7 +50,7 @@ export class RestoreTarget {
     const first = manifest.entries[0]?.firstSeq ?? 0
     const mark = before ?? { archive: url, generation, first, cuts: await newGeneration(chosen) }
     if (mark.archive !== url) throw otherError(folder, mark)
-    if (before === undefined) markFolder(folder, mark)
+    if (before === undefined) await markFolder(folder, mark)
     const streams = (await manifest.last())?.streams
     const dir = logFolder(folder, streams)
     mkdirSync(dir, { recursive: true, mode: 0o700 })
@@ -63,12 +64,12 @@ export class RestoreTarget {
    * Accepts the history whose records are restored next. It must hold the records that are already restored. Throws
    * ERR_DURLOG_NOT_EMPTY, or ERR_DURLOG_DESTINATION_OTHER if this run has accepted another one.
    */
-  accept({ histories, manifest }: ChosenArchive): void {
+  async accept({ histories, manifest }: ChosenArchive): Promise<void> {
     const { generation } = manifest.history
     if (generation !== this.#mark.generation) {
       if (sharedEnd(histories, manifest.history, this.#mark.generation) < this.files.next)
         throw this.#isChosen ? truncatedError(generation) : otherError(this.#folder, this.#mark)
-      this.#setMark({ ...this.#mark, generation })
+      await this.#setMark({ ...this.#mark, generation })
     }
     this.#isChosen = true
   }
@@ -82,11 +83,11 @@ export class RestoreTarget {
   async raiseGeneration(uuid: string, generation: number): Promise<void> {
     if (generation <= this.#mark.cuts) return
     await writeGeneration(this.#folder, this.dir, { uuid, generation })
-    this.#setMark({ ...this.#mark, cuts: generation })
+    await this.#setMark({ ...this.#mark, cuts: generation })
   }
 
-  #setMark(mark: RestoreMark): void {
-    markFolder(this.#folder, mark)
+  async #setMark(mark: RestoreMark): Promise<void> {
+    await markFolder(this.#folder, mark)
     this.#mark = mark
   }
 }
@@ -113,7 +114,7 @@ async function writeGeneration(
   const options = { segmentBytes: 65_536, preallocate: 'none', strategy: 'pwrite' } as const
   const log = await openRestored(made, { uuid, firstSeq: 0, generation }, options)
   await log.close()
-  renameSync(join(made, 'cuts'), join(dir, 'cuts'))
+  await rename(join(made, 'cuts'), join(dir, 'cuts'))
   syncFolder(dir)
 }
 

@@ -127,7 +127,7 @@ class ArchiveRestore {
       this.#target = await RestoreTarget.open(this.#folder, before, archive)
       this.#isReplica = this.#options.follow && before !== undefined
     }
-    this.#target.accept(chosen)
+    await this.#target.accept(chosen)
     this.#uuid = chosen.uuid
     return this.#target
   }

@@ -1,8 +1,9 @@
 /** The segment files of a log that is being restored. Consecutive pieces with the same header are joined into one file. */
 import { constants, readdirSync } from 'node:fs'
-import { type FileHandle, open, rename, rm, writeFile } from 'node:fs/promises'
+import { type FileHandle, open, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { findExtent } from '../extent.js'
+import { rename } from '../rename.js'
 import { segmentFile, segmentSeqs } from '../segment-name.js'
 import { syncFolder } from '../ship/restore-folder.js'
 import { PAGE_BYTES } from '../streams/aligned-memory.js'

@@ -97,7 +97,8 @@ function progressReporter(
   stats: () => ReplicationStats,
   json: boolean,
 ): () => void {
-  let reported: number | undefined
+  // Nothing is reported before the destination has a record.
+  let reported = -1
   return () => {
     const { seq, lag, rate, state } = stats()
     progress.update(seq + 1)

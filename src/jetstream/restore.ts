@@ -131,7 +131,7 @@ class Restore {
         `${this.#dir} holds an unfinished restore of ${mark.stream}, ${mark.subject}, from record ${mark.first}. Finish it with the same arguments, or use another folder`,
         { path: this.#dir },
       )
-    if (before === undefined) markFolder(this.#dir, mark)
+    if (before === undefined) await markFolder(this.#dir, mark)
     const { segmentBytes } = this.#options
     this.#log = await openRestored(
       this.#dir,

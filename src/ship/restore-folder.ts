@@ -1,18 +1,9 @@
 /** The folder into which a log is restored. A file in it, the mark, shows that the restore is unfinished. */
-import {
-  closeSync,
-  fsyncSync,
-  mkdirSync,
-  openSync,
-  readdirSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  writeSync,
-} from 'node:fs'
+import { closeSync, fsyncSync, mkdirSync, openSync, readdirSync, readFileSync, rmSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
 import { DurlogError } from '../errors.js'
 import { ofFileSystem } from '../file-system-error.js'
+import { rename } from '../rename.js'
 
 const NAME = 'restoring'
 const MAKING = 'restoring.new'
@@ -45,7 +36,7 @@ function makeFolder(dir: string): void {
 }
 
 /** Writes the mark and syncs it, so that it is on the device before the first record. */
-export function markFolder(dir: string, mark: object): void {
+export async function markFolder(dir: string, mark: object): Promise<void> {
   const file = openSync(join(dir, MAKING), 'w', 0o600)
   try {
     writeSync(file, JSON.stringify(mark))
@@ -53,7 +44,7 @@ export function markFolder(dir: string, mark: object): void {
   } finally {
     closeSync(file)
   }
-  renameSync(join(dir, MAKING), join(dir, NAME))
+  await rename(join(dir, MAKING), join(dir, NAME))
   syncFolder(dir)
 }
 

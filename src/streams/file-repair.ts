@@ -3,8 +3,9 @@
  * a failed checkpoint, or if another program has changed it.
  */
 import type { Stats } from 'node:fs'
-import { constants, type FileHandle, link, lstat, open, rename, rm } from 'node:fs/promises'
+import { constants, type FileHandle, link, lstat, open, rm } from 'node:fs/promises'
 import { native } from '../native/native.js'
+import { rename } from '../rename.js'
 import { type AlignedMemory, PAGE_BYTES } from './aligned-memory.js'
 import { codecOf, type StreamCodec } from './encoding.js'
 import { EMPTY } from './entry.js'
