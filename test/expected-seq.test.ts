@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { Strategy } from '../src/index.js'
+import type { DurlogError, Strategy } from '../src/index.js'
 import { codeOf, scratchLog, texts } from './fixtures/scratch.js'
 
 const STRATEGIES: readonly Strategy[] = ['auto', 'mmap', 'pwrite', 'direct']
@@ -52,6 +52,31 @@ describe('expectedSeq', () => {
     expect(outcomes[0]).toEqual({ status: 'fulfilled', value: 50 })
     const reason = expect.objectContaining({ code: 'ERR_DURLOG_SEQ_CONFLICT', nextSeq: 51 })
     expect(outcomes[1]).toEqual({ status: 'rejected', reason })
+  })
+
+  test.each(STRATEGIES)('after a refusal the records before its nextSeq can be read (%s)', async (strategy) => {
+    const log = await scratchLog({ strategy })
+    const won = [log.append('won', { expectedSeq: 0 }), log.appendBatch(['also', 'won'], { expectedSeq: 1 })]
+    const decideAgain = async (refused: Promise<unknown>): Promise<void> => {
+      const { nextSeq } = await refused.then(
+        () => Promise.reject(new Error('appended')),
+        (error: DurlogError) => error,
+      )
+      expect(nextSeq).toBe(3)
+      expect(await texts(log.read({ from: 0, to: 3 }))).toEqual(['won', 'also', 'won'])
+    }
+    const lost = [log.append('lost', { expectedSeq: 0 }), log.appendBatch(['also', 'lost'], { expectedSeq: 0 })]
+    await Promise.all(lost.map(decideAgain))
+    await Promise.all(won)
+  })
+
+  test('a refusal is reported although the log is being closed', async () => {
+    const log = await scratchLog()
+    await log.append('a')
+    const refused = log.append('b', { expectedSeq: 0 })
+    const closed = log.close()
+    expect(await codeOf(refused)).toBe('ERR_DURLOG_SEQ_CONFLICT')
+    await closed
   })
 
   test('must be a seq', async () => {

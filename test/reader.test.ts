@@ -251,6 +251,22 @@ describe('follow', () => {
     await reader.return()
   })
 
+  test.each(['direct', 'pwrite', 'mmap'] as const)(
+    'reading can begin at nextSeq while appends are pending (%s)',
+    async (strategy) => {
+      const log = await scratchLog({ strategy })
+      const pending = log.append('pending')
+      const next = log.read({ from: log.nextSeq, follow: true }).next()
+      const none = texts(log.read({ from: log.nextSeq }))
+      const beyond = codeOf(texts(log.read({ from: log.nextSeq + 1 })))
+      await pending
+      await log.append('next')
+      expect((await next).value).toMatchObject({ seq: 1, data: Buffer.from('next') })
+      expect(await none).toEqual([])
+      expect(await beyond).toBe('ERR_DURLOG_OUT_OF_RANGE')
+    },
+  )
+
   test('many followers of one log each get every record', async () => {
     const log = await scratchLog({ segmentBytes: 65536 })
     const followers = Array.from({ length: 8 }, (_, i) =>

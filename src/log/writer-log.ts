@@ -34,6 +34,7 @@ import type {
   WritableOptions,
 } from '../types.js'
 import { Announcer } from './announcer.js'
+import { decided } from './append/decided.js'
 import type { WritePipeline } from './append/write-pipeline.js'
 import { DiskUse } from './disk-use.js'
 import { FileChanges } from './maintenance/file-changes.js'
@@ -146,21 +147,19 @@ export class WriterLog extends EventEmitter<LogEvents> implements Log<unknown> {
       if (options !== undefined) ({ call, signal } = resolveAppendOptions(options, call.level))
       const record = this.#encoder.encode(data)
       signal?.throwIfAborted()
-      return this.#pipeline.append(record, call, signal)
+      if (call.expectedSeq === undefined) return this.#pipeline.append(record, call, signal)
+      return decided(this.#pipeline, () => this.#pipeline.append(record, call, signal))
     } catch (error) {
       return Promise.reject(error)
     }
   }
 
-  appendBatch(list: readonly unknown[], options?: AppendOptions): Promise<BatchRange> {
-    try {
-      const { call, signal } = resolveAppendOptions(options, this.#options.level)
-      const records = this.#encoder.encodeBatch(list)
-      signal?.throwIfAborted()
-      return this.#pipeline.appendBatch(records, call, signal)
-    } catch (error) {
-      return Promise.reject(error)
-    }
+  async appendBatch(list: readonly unknown[], options?: AppendOptions): Promise<BatchRange> {
+    const { call, signal } = resolveAppendOptions(options, this.#options.level)
+    const records = this.#encoder.encodeBatch(list)
+    signal?.throwIfAborted()
+    const append = (): Promise<BatchRange> => this.#pipeline.appendBatch(records, call, signal)
+    return call.expectedSeq === undefined ? append() : decided(this.#pipeline, append)
   }
 
   write(data: unknown, options?: undefined): number {

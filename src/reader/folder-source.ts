@@ -11,7 +11,7 @@ import {
   type NativeLogReader,
 } from '../native/reading.js'
 import { LaterCuts } from './later-cuts.js'
-import { checkHeld, type ReadCounts, type ReadSource } from './read-source.js'
+import { checkHeld, type ReadCounts, type ReadRange, type ReadSource } from './read-source.js'
 import { Truncation } from './truncation.js'
 
 /** The interval at which a follower of a log without a page checks for new records. It doubles after each check. */
@@ -137,7 +137,7 @@ export class FolderSource implements ReadSource {
   /** Returns at once: a writer publishes a cut before the cut begins, so `look` has already reported it. */
   async settled(): Promise<void> {}
 
-  async range(durableOnly: boolean): Promise<{ first: number; limit: number; next: number }> {
+  async range(durableOnly: boolean): Promise<ReadRange> {
     this.look()
     if (this.#isValid()) return { ...this.seqs(), limit: this.followLimit(durableOnly) }
     await this.refresh()

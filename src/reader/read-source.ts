@@ -8,6 +8,15 @@ export interface ReadCounts {
   readBytes: number
 }
 
+/** Seqs from `first` to below `limit` can be read now. The records before `next` are acknowledged at `memory`. */
+export interface ReadRange {
+  first: number
+  limit: number
+  next: number
+  /** The log's next seq, if this process has pending appends at `next`. */
+  pendingEnd?: number
+}
+
 /** The source of records: this process's writer, or a log that another process or thread writes. */
 export interface ReadSource {
   readonly dir: string
@@ -30,8 +39,7 @@ export interface ReadSource {
    * `seq`.
    */
   limitFor(seq: number): number
-  /** Seqs from `first` to below `limit` can be read now; `next` is the log's next seq. */
-  range(durableOnly: boolean): Promise<{ first: number; limit: number; next: number }>
+  range(durableOnly: boolean): Promise<ReadRange>
   /** The bounds of the log, as of the last `look`: every record before `next` is acknowledged. */
   seqs(): { first: number; next: number }
   /** The seq below which a follower may read; -1 if only the files show it. */

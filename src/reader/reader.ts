@@ -160,7 +160,7 @@ export class Reader implements LogReader {
   async #open(): Promise<void> {
     const batches = BatchMemory.make()
     for (let attempt = 1; ; ) {
-      const { first, limit, next } = await this.#source.range(this.#durableOnly)
+      const { first, limit, next, pendingEnd: end = next } = await this.#source.range(this.#durableOnly)
       if (this.#done) return
       this.#seenTruncation = this.#source.lastTruncation
       const since = this.#options.since === undefined ? 0 : await this.#seqAt(this.#options.since)
@@ -173,7 +173,7 @@ export class Reader implements LogReader {
       const begin = asked < 0 ? Math.max(first, Math.min(limit, this.#stop, until) + asked) : asked
       const from = Math.max(begin, since)
       if (from < first) throw outOfRange(`cannot read from ${from}: records before ${first} were trimmed`)
-      if (from > next) throw outOfRange(`cannot read from ${from}: the log's next seq is ${next}`)
+      if (from > end) throw outOfRange(`cannot read from ${from}: the log's next seq is ${end}`)
       this.#stop = Math.min(this.#stop, until)
       this.#begin = this.#position = from
       this.#batch.dropUntil(from)

@@ -1,7 +1,7 @@
 import { Counter, type NativeLog } from '../native/log.js'
 import { native } from '../native/native.js'
 import { LaterCuts } from './later-cuts.js'
-import { checkHeld, type ReadCounts, type ReadSource } from './read-source.js'
+import { checkHeld, type ReadCounts, type ReadRange, type ReadSource } from './read-source.js'
 import { Truncation } from './truncation.js'
 
 /** The source of a log that only this process writes. Its bounds are the core's counters; `wake` notifies its followers. */
@@ -57,8 +57,9 @@ export class WriterSource implements ReadSource {
     return limit
   }
 
-  async range(durableOnly: boolean): Promise<{ first: number; limit: number; next: number }> {
-    return { ...this.seqs(), limit: this.followLimit(durableOnly) }
+  async range(durableOnly: boolean): Promise<ReadRange> {
+    const pendingEnd = Math.min(this.#counters[Counter.nextSeq] as number, this.#cutEnd)
+    return { ...this.seqs(), limit: this.followLimit(durableOnly), pendingEnd }
   }
 
   seqs(): { first: number; next: number } {
