@@ -1,4 +1,5 @@
 /** The limits and the order of a shipper's work, without a server. */
+import { getEventListeners } from 'node:events'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import type { CommitOptions, DurableCursor, Log } from '../src/index.js'
 import type { WriterLog } from '../src/open.js'
@@ -113,6 +114,17 @@ describe('a shipper', () => {
     await shipping.idle()
     expect(log.firstSeq).toBeGreaterThan(300)
     expect(stored.map(({ seq }) => seq)).toEqual(Array.from({ length: 501 }, (_, seq) => seq))
+  })
+
+  test('shares one listener for a signal with other shippers, so Node reports no leak', async () => {
+    const log = await filledLog(1)
+    const { signal } = new AbortController()
+    const shippers = Array.from({ length: 12 }, (_, i) =>
+      shipInto(log, new MemoryTarget([]), { signal, cursor: `ship${i}` }),
+    )
+    expect(getEventListeners(signal, 'abort')).toHaveLength(1)
+    await Promise.all(shippers.map((shipper) => shipper.close()))
+    expect(getEventListeners(signal, 'abort')).toEqual([])
   })
 
   test('syncs the position of its cursor when it is closed', async () => {

@@ -4,6 +4,7 @@ import type { ConsumerMessages } from '@nats-io/jetstream'
 import { DurlogError } from '../errors.js'
 import type { Log, LogRecord } from '../index.js'
 import { openRestored, type RestoringLog } from '../open.js'
+import { onAbort } from '../options/abort-signal.js'
 import { resolveDir } from '../options/call-options.js'
 import { Backoff } from '../ship/backoff.js'
 import { recordCrc } from '../ship/record-crc.js'
@@ -64,14 +65,13 @@ class Restore {
 
   async run(): Promise<RestoreReport> {
     const before = enterFolder<RestoreMark>(this.#dir)
-    const stop = (): void => void this.#link.close()
-    this.#options.signal?.addEventListener('abort', stop, { once: true })
+    const forget = onAbort(this.#options.signal, () => void this.#link.close())
     try {
       this.#options.signal?.throwIfAborted()
       while (!this.#done) await this.#attempt(before)
       return await this.#finish(before !== undefined)
     } finally {
-      this.#options.signal?.removeEventListener('abort', stop)
+      forget()
       await this.#log?.close()
       await this.#link.close()
     }

@@ -7,6 +7,7 @@ import { setTimeout as wait } from 'node:timers/promises'
 import { DurlogError, type DurlogErrorCode } from '../errors.js'
 import type { DurableCursor, Log, ReadableLog, ReadOnlyLog } from '../index.js'
 import type { WriterLog } from '../open.js'
+import { onAbort } from '../options/abort-signal.js'
 import { Backoff } from './backoff.js'
 import { ShipConflict } from './conflict.js'
 import type { Destination, ReplicationSession } from './destination.js'
@@ -64,8 +65,7 @@ export class Replicator extends EventEmitter<ShipEvents> implements Shipper {
     this.#lagWatch = new LagWatch(log, options.laggingMs, (lag) => this.emit('lagging', lag))
     this.#running = this.#run()
     const close = (): void => void this.close()
-    options.signal?.addEventListener('abort', close, { once: true })
-    this.#ending.signal.addEventListener('abort', () => options.signal?.removeEventListener('abort', close))
+    this.#ending.signal.addEventListener('abort', onAbort(options.signal, close))
     if (options.signal?.aborted) close()
   }
 
