@@ -7,11 +7,11 @@ import type { WritePipeline } from './append/write-pipeline.js'
 import { WriterLog, type WriterParts } from './writer-log.js'
 
 export class OrderedLog extends WriterLog {
-  readonly #pipeline: WritePipeline
+  protected readonly pipeline: WritePipeline
 
   constructor(parts: WriterParts) {
     super(parts)
-    this.#pipeline = parts.pipeline
+    this.pipeline = parts.pipeline
   }
 
   /** Appends `list` in order, and nothing after the first record that fails. Never rejects. */
@@ -20,7 +20,7 @@ export class OrderedLog extends WriterLog {
     durability: Durability,
     timestamps?: readonly (number | undefined)[],
   ): Promise<Reached> {
-    return appendInOrder(this.#pipeline, list, levelCode(durability), timestamps)
+    return appendInOrder(this.pipeline, list, levelCode(durability), timestamps)
   }
 }
 
@@ -29,13 +29,6 @@ const MAX_VOID_SEQS = 1024
 
 /** A log that is being restored. */
 export class RestoringLog extends OrderedLog {
-  readonly #pipeline: WritePipeline
-
-  constructor(parts: WriterParts) {
-    super(parts)
-    this.#pipeline = parts.pipeline
-  }
-
   /** Appends a record at `memory`. Waits for room. */
   appendNext(data: Payload, timestamp: number): Promise<void> {
     return this.#whenRoom(() => this.appendSync(data, { durability: 'memory', timestamp }))
@@ -45,7 +38,7 @@ export class RestoringLog extends OrderedLog {
   async skipTo(end: number, timestamp: number): Promise<void> {
     while (this.nextSeq < end) {
       const seqs = Math.min(end - this.nextSeq, MAX_VOID_SEQS)
-      await this.#whenRoom(() => this.#pipeline.writeVoid(seqs, timestamp))
+      await this.#whenRoom(() => this.pipeline.writeVoid(seqs, timestamp))
     }
   }
 
