@@ -12,7 +12,8 @@ import { DEFAULTS, longestRecordBytes, type ResolvedOptions, resolveOptions } fr
 import { refuseStreams } from './streams-log.js'
 import type { DecodedRecord, Encoding, Log, OpenOptions, ReadOnlyLog, ReadOnlyOptions } from './types.js'
 
-export type { FramingLog, OrderedLog, RestoringLog, WriterLog }
+export type { FramingLog, OrderedLog, RestoringLog }
+export { WriterLog }
 
 type Encoded<O, E> = O & { encoding: E }
 type LogOf<V> = Log<V, DecodedRecord<V>>

@@ -1,9 +1,11 @@
+import { EventEmitter } from 'node:events'
 import { readdirSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
 import { resolveOptions } from '../src/options/open-options.js'
 import type { OpenOptions } from '../src/types.js'
 import { type Declaration, declarationsOf, type Member } from './fixtures/declarations.js'
+import { openUntilDone, scratchLog } from './fixtures/scratch.js'
 
 const read = (path: string): string => readFileSync(fileURLToPath(new URL(`../${path}`, import.meta.url)), 'utf8')
 
@@ -208,4 +210,27 @@ test('every code has code that raises it, and every code that is raised or docum
   ]
   const named = documents.flatMap((path) => read(path).match(/ERR_DURLOG_\w+/g) ?? [])
   expect([...raised, ...named].filter((code) => !codes.includes(code))).toEqual([])
+})
+
+/** The names of the methods and accessors of `object`, without symbols and without those of an EventEmitter. */
+function methodsOf(object: object): string[] {
+  const names: string[] = []
+  const isOwn = (prototype: object): boolean => prototype !== Object.prototype && prototype !== EventEmitter.prototype
+  for (let prototype = Object.getPrototypeOf(object); isOwn(prototype); prototype = Object.getPrototypeOf(prototype))
+    names.push(...Object.getOwnPropertyNames(prototype))
+  return [...new Set(names)].filter((name) => name !== 'constructor')
+}
+
+test('the objects that a user gets have no methods in addition to those of their types', async () => {
+  const log = await scratchLog()
+  const objects: [object, ...types: string[]][] = [
+    [log, 'Log', 'ReadableLog'],
+    [await openUntilDone(log.dir, { readOnly: true }), 'ReadOnlyLog', 'ReadableLog'],
+    [await log.cursor('reader'), 'DurableCursor'],
+    [log.read(), 'LogReader'],
+  ]
+  for (const [object, ...types] of objects) {
+    const names = types.flatMap((type) => (exported.get(type) as Declaration).members.map(({ name }) => name))
+    expect([types, methodsOf(object).filter((name) => !names.includes(name))]).toEqual([types, []])
+  }
 })

@@ -42,7 +42,7 @@ export class LogCursors {
     try {
       this.#check()
       this.#open.add(cursor)
-      await cursor.start(from)
+      await NamedCursor.start(cursor, from)
       return cursor
     } catch (error) {
       await cursor.close()

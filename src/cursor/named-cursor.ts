@@ -64,8 +64,12 @@ export class NamedCursor implements DurableCursor {
     this.#seen = host.source.lastTruncation
   }
 
-  /** Takes the position from the file, or from `from` if the file has none. */
-  async start(from: 'first' | 'next' | number): Promise<void> {
+  /** Takes the position from the file, or from `from` if the file has none. Static, because users must not call it. */
+  static start(cursor: NamedCursor, from: 'first' | 'next' | number): Promise<void> {
+    return cursor.#start(from)
+  }
+
+  async #start(from: 'first' | 'next' | number): Promise<void> {
     try {
       this.#position = this.#native.position()
     } catch (error) {

@@ -24,7 +24,7 @@ export class FramingLog extends WriterLog {
 
   /** Removes the segments in which every cursor, including one that is created during this call, has committed all records. */
   trimCommitted(): Promise<number> {
-    return this.trimFound(async () => ({ before: this.nextSeq, regardless: 0 }))
+    return WriterLog.trimFound(this, async () => ({ before: this.nextSeq, regardless: 0 }))
   }
 
   /** As `frame`, for the records of a batch. */

@@ -126,17 +126,14 @@ export class WriterLog extends EventEmitter<LogEvents> implements Log<unknown> {
   }
 
   get firstSeq(): number {
-    this.#look()
     return this.#counter(Counter.firstSeq)
   }
 
   get nextSeq(): number {
-    this.#look()
     return this.#counter(Counter.nextSeq)
   }
 
   get syncedSeq(): number {
-    this.#look()
     return this.#counter(Counter.syncedEnd) - 1
   }
 
@@ -234,9 +231,9 @@ export class WriterLog extends EventEmitter<LogEvents> implements Log<unknown> {
     return atCaller(this.#changes.trimBefore(seq))
   }
 
-  /** Like `trimBefore`. `find` is called directly before the trim. */
-  trimFound(find: () => Promise<TrimBounds>): Promise<number> {
-    return this.#changes.trimFound(find)
+  /** Like `trimBefore`. `find` is called directly before the trim. Static, because users must not call it. */
+  static trimFound(log: WriterLog, find: () => Promise<TrimBounds>): Promise<number> {
+    return log.#changes.trimFound(find)
   }
 
   applyRetention(): Promise<number> {
@@ -279,12 +276,9 @@ export class WriterLog extends EventEmitter<LogEvents> implements Log<unknown> {
     return this.close()
   }
 
-  /** In a shared log, updates the counters with the progress of the other writers. */
-  #look(): void {
-    if (this.#native.shared && this.#closing === undefined) this.#native.look()
-  }
-
+  /** In a shared log, first updates the counters with the progress of the other writers. */
   #counter(index: number): number {
+    if (this.#native.shared && this.#closing === undefined) this.#native.look()
     return this.#native.counters[index] as number
   }
 

@@ -1,6 +1,6 @@
 /** Trims records of the log that the destination has acknowledged: the option `keepAfterAck`. */
 import { inspect } from '../index.js'
-import type { WriterLog } from '../open.js'
+import { WriterLog } from '../open.js'
 import type { ResolvedKeep } from './options.js'
 
 /** The shortest interval between two trims. A trim removes only whole segments, so more frequent trims would rarely remove one. */
@@ -44,7 +44,7 @@ export class Trimmer {
     if (maxBytes !== undefined) before = Math.max(before, await this.#firstWithin(maxBytes))
     if (before <= this.#log.firstSeq) return
     // The cursor is read directly before the trim, because `truncateAfter` may give the seqs of acknowledged records to others.
-    await this.#log.trimFound(async () => {
+    await WriterLog.trimFound(this.#log, async () => {
       const acknowledged = Math.min(before, await this.#firstUnacknowledged())
       return { before: acknowledged, regardless: acknowledged }
     })
