@@ -12,6 +12,11 @@ import { parameters } from './target.js'
 /** How long a cache may use data that does not change, and how much longer while it asks for newer data. */
 const CACHE_SECONDS = 60
 const STALE_SECONDS = 300
+/**
+ * If a browser opens the URL of a stream, scripts in the data must not run: clients choose the data and its content
+ * type, and the origin may be that of the application.
+ */
+const SANDBOX: HeaderList = ['content-security-policy', 'sandbox']
 
 export async function read(service: Service, call: Call): Promise<void> {
   const { access } = service
@@ -92,7 +97,7 @@ function answer(service: Service, call: Call, state: StreamView, { chunk, from, 
       return
     }
   }
-  headers.push('content-type', contentTypeOf(state.meta))
+  headers.push('content-type', contentTypeOf(state.meta), ...SANDBOX)
   reply(service, call, 200, headers, body)
 }
 

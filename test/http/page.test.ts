@@ -173,3 +173,18 @@ test.skipIf(missingChromium !== '')(
     expect(await page.value('JSON.stringify(marks.at(-1).slice(1))')).toBe('[2,7000]')
   },
 )
+
+test.skipIf(missingChromium !== '')(
+  `a browser that opens the URL of a stream of HTML runs no script of it ${missingChromium}`,
+  async () => {
+    const { streams } = await scratchStreams()
+    const server = await serveStreams(streams, { port: 0, ui: true })
+    onTestFinished(() => server.close())
+    const body = '<p>shown</p><script>document.querySelector("p").textContent = "a script ran"</script>'
+    await fetch(`${server.url}/html`, { method: 'PUT', headers: { 'content-type': 'text/html' }, body })
+    const page = await Page.open(`${server.url}/html`)
+    await expect.poll(() => page.value(text('p'))).not.toBe('')
+    await expect.poll(() => page.value('document.readyState')).toBe('complete')
+    expect(await page.value(text('p'))).toBe('shown')
+  },
+)
