@@ -214,6 +214,7 @@ class Server {
     const { options } = service
     const { method } = exchange
     checkEncoded(exchange.target)
+    if (WRITES.includes(method)) checkSite(exchange, options.cors)
     if (method === 'OPTIONS')
       return reply(service, { exchange }, 204, options.cors.length > 0 ? [...PREFLIGHT] : ['allow', METHODS])
     const { path, query } = splitTarget(exchange.target)
@@ -238,6 +239,21 @@ class Server {
     // The last step, because it may throw.
     if (isNew) service.options.onError(error)
   }
+}
+
+/**
+ * Throws an HttpError with status 403 if a page of another site sent the request, and `cors` does not have its origin. A
+ * browser sends some such requests, with its cookies, without asking the server first.
+ */
+function checkSite(exchange: Exchange, cors: readonly string[]): void {
+  if (exchange.header('sec-fetch-site') !== 'cross-site') return
+  const origin = exchange.header('origin')
+  if (cors.includes('*') || (origin !== undefined && cors.includes(origin))) return
+  throw new HttpError(
+    403,
+    'cross-site',
+    'a web page of another site sent the request: to allow it, add its origin to cors',
+  )
 }
 
 function perform(operation: Operation | undefined, service: Service, call: Call): void | Promise<void> {

@@ -9,7 +9,7 @@ const answers = (...statuses: [status: string, description: string][]): object =
 const refusals: [string, string][] = [
   ['400', 'a malformed request'],
   ['401', 'no valid credentials'],
-  ['403', 'the credentials do not allow this request; or a stale Producer-Epoch'],
+  ['403', 'the credentials do not allow this request; or a page of another site sent it; or a stale Producer-Epoch'],
   ['404', 'the stream does not exist'],
   ['410', 'the stream was deleted and is kept for its forks; or the offset is not kept any more'],
   ['503', 'the server is busy or shutting down: repeat after Retry-After'],

@@ -81,6 +81,26 @@ test('the response to an origin that is not listed has no CORS headers, and with
   expect([answer.status, answer.headers.get('allow')]).toEqual([204, 'GET, POST, PUT, DELETE, HEAD, OPTIONS'])
 })
 
+test('a change that a page of another site requests is refused unless cors has its origin', async () => {
+  const origin = 'https://app.example'
+  for (const [cors, site, status] of [
+    [[], 'cross-site', 403],
+    [['https://other.example'], 'cross-site', 403],
+    [[origin], 'cross-site', 204],
+    ['*', 'cross-site', 204],
+    [[], 'same-site', 204],
+  ] as const) {
+    const { url, streams } = await serveUntilDone({ cors })
+    await streams.stream('s').append(1)
+    const headers = { origin, 'sec-fetch-site': site }
+    const post = { method: 'POST', headers: { ...headers, ...JSON_TYPE }, body: '1' }
+    expect([cors, (await fetch(`${url}/s`, post)).status]).toEqual([cors, status])
+    expect((await fetch(`${url}/s`, { headers })).status).toBe(200)
+    for (const method of ['PUT', 'DELETE'])
+      expect((await fetch(`${url}/${method}`, { method, headers })).status === 403).toBe(status === 403)
+  }
+})
+
 test('a body above maxBodyBytes is refused with 413, and a stream above maxStreams with 429', async () => {
   const { url, streams } = await serveUntilDone({ maxBodyBytes: 100, maxStreams: 2 })
   const put = (path: string, body: string) => fetch(url + path, { method: 'PUT', headers: JSON_TYPE, body })

@@ -175,6 +175,30 @@ test.skipIf(missingChromium !== '')(
 )
 
 test.skipIf(missingChromium !== '')(
+  `a page of another site cannot append, unless cors has its origin ${missingChromium}`,
+  async () => {
+    const { streams } = await scratchStreams()
+    await streams.stream('text').create({ encoding: 'bytes', contentType: 'text/plain' })
+    const own = await serveStreams(streams, { port: 0 })
+    onTestFinished(() => own.close())
+    // Another site: the page has the address localhost, and the server 127.0.0.1.
+    const page = await Page.open(`${own.url.replace('127.0.0.1', 'localhost')}/healthz`)
+    await expect.poll(() => page.value('document.body?.textContent')).toContain('ok')
+    const origin = await page.value<string>('location.origin')
+    const append = async (cors: string[]) => {
+      const server = await serveStreams(streams, { port: 0, cors })
+      onTestFinished(() => server.close())
+      // Without a preflight request.
+      const init = "{ method: 'POST', mode: 'no-cors', body: 'forged', headers: { 'content-type': 'text/plain' } }"
+      await page.value(`fetch('${server.url}/text', ${init}).then(() => {})`)
+      return (await streams.stream('text').info())?.nextSeq
+    }
+    expect([await append([]), await append(['https://app.example'])]).toEqual([0, 0])
+    expect([await append([origin]), await append(['*'])]).toEqual([1, 2])
+  },
+)
+
+test.skipIf(missingChromium !== '')(
   `a browser that opens the URL of a stream of HTML runs no script of it ${missingChromium}`,
   async () => {
     const { streams } = await scratchStreams()
