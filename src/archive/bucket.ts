@@ -142,28 +142,29 @@ export class Bucket {
    * than this one, if the store supports that.
    */
   async list(prefix: string, from?: string): Promise<ListedObject[]> {
-    const found: ListedObject[] = []
+    const sizes = new Map<string, number>()
     // A list begins after a key. A key without its last digit is lower than the key.
     for await (const xml of this.#pages(prefix, from === undefined ? {} : { 'start-after': from.slice(0, -1) })) {
       for (const [, entry] of xml.matchAll(/<Contents>([\s\S]*?)<\/Contents>/g)) {
         const key = textOf(entry as string, 'Key')
-        if (key !== undefined) found.push({ key, size: Number(textOf(entry as string, 'Size')) })
+        if (key !== undefined) sizes.set(key, Number(textOf(entry as string, 'Size')))
       }
     }
-    // Sorts by code unit, as S3 does, because not every store sorts.
+    // Sorts by code unit, as S3 does: not every store sorts, and a key may be on two pages.
+    const found = Array.from(sizes, ([key, size]) => ({ key, size }))
     return found.sort((a, b) => (a.key < b.key ? -1 : a.key > b.key ? 1 : 0))
   }
 
   /** Lists the names of the folders directly below `prefix`, which is empty or ends with a slash. */
   async folders(prefix: string): Promise<string[]> {
-    const found: string[] = []
+    const found = new Set<string>()
     for await (const xml of this.#pages(prefix, { delimiter: '/' })) {
       for (const [, entry] of xml.matchAll(/<CommonPrefixes>([\s\S]*?)<\/CommonPrefixes>/g)) {
         const key = textOf(entry as string, 'Prefix')
-        if (key !== undefined) found.push(key.slice(prefix.length, -1))
+        if (key !== undefined) found.add(key.slice(prefix.length, -1))
       }
     }
-    return found.sort()
+    return [...found].sort()
   }
 
   async *#pages(prefix: string, more: Record<string, string> = {}): AsyncGenerator<string> {

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { listArchive } from '../../src/archive/index.js'
 import type { Log } from '../../src/index.js'
 import { archiveAll, archiver, plainRecords, plainRecordsIn, restored, stopCode, store } from '../fixtures/archive.js'
 import type { FakeFault, FakeRequest, FakeS3 } from '../fixtures/fake-s3.mjs'
@@ -197,6 +198,19 @@ test('lists of many pages are read completely', async () => {
   await archiveAll(log, s3)
   expect(s3.keys('/log/').length).toBeGreaterThan(4)
   await archiveAll(log, s3)
+  expect(await plainRecordsIn(await restored(s3))).toEqual(await plainRecords(log))
+})
+
+test('lists in another order that name objects twice are understood', async () => {
+  const s3 = await store()
+  s3.pageSize = 3
+  s3.isUnordered = true
+  const log = await scratchLog(SMALL)
+  for (let part = 0; part < 3; part++) {
+    await append(log, 300)
+    await archiveAll(log, s3)
+  }
+  expect((await listArchive(s3.access)).points).toHaveLength(s3.keys('/log/').length + s3.keys('/tail/').length)
   expect(await plainRecordsIn(await restored(s3))).toEqual(await plainRecords(log))
 })
 
