@@ -3,8 +3,9 @@ import { invalidArgument } from '../errors.js'
 import type { ReadableLog } from '../index.js'
 import { checkSignal } from '../options/abort-signal.js'
 import { checkSeq, resolveDir, toTimeMs } from '../options/call-options.js'
-import { bag, flag, shown, whole } from '../options/checks.js'
+import { bag, callback, flag, shown, whole } from '../options/checks.js'
 import { resolveRetryFor } from '../ship/options.js'
+import type { ShipRetry } from '../ship/types.js'
 import { BUCKET_OPTION_NAMES, type ResolvedBucket, resolveBucket } from './bucket-options.js'
 import type { ArchiveChoice, ReadArchiveOptions, RestoreArchiveOptions } from './types.js'
 
@@ -19,6 +20,7 @@ const NAMES: readonly string[] = [
     'pollMs',
     'retryForMs',
     'onProgress',
+    'onRetry',
     'signal',
   ] satisfies (keyof RestoreArchiveOptions)[]),
 ]
@@ -37,6 +39,7 @@ export interface ResolvedRestore extends ResolvedChoice {
   pollMs: number
   retryForMs: number
   onProgress: (restoredBytes: number, totalBytes: number) => void
+  onRetry: (retry: ShipRetry) => void
   signal: AbortSignal | undefined
 }
 
@@ -51,9 +54,8 @@ export function resolveChoice(given: ArchiveChoice): ResolvedChoice {
 /** Throws ERR_DURLOG_INVALID_ARGUMENT. */
 export function resolveRestore(options: unknown): ResolvedRestore {
   const given = bag('restoreArchive options', options, NAMES) as unknown as RestoreArchiveOptions
-  const { to, until, retryForMs, onProgress = () => {} } = given
+  const { to, until, retryForMs } = given
   if (to !== undefined) checkSeq('to', to)
-  if (typeof onProgress !== 'function') throw invalidArgument(`onProgress must be a function; got ${shown(onProgress)}`)
   const follow = flag('follow', given.follow, false)
   if (follow && (to !== undefined || until !== undefined))
     throw invalidArgument('follow cannot be combined with to or until: a restore that follows does not end')
@@ -64,7 +66,8 @@ export function resolveRestore(options: unknown): ResolvedRestore {
     follow,
     pollMs: whole('pollMs', given.pollMs, MS, 1000),
     retryForMs: resolveRetryFor(retryForMs),
-    onProgress,
+    onProgress: callback('onProgress', given.onProgress),
+    onRetry: callback('onRetry', given.onRetry),
     signal: checkSignal(given.signal),
   }
 }

@@ -89,7 +89,7 @@ class ArchiveRestore {
 
   /** Makes one attempt. Returns whether the restore is complete; waits before it returns false. */
   async #attempt(before: RestoreMark | undefined): Promise<boolean> {
-    const { signal, to, follow, pollMs, retryForMs } = this.#options
+    const { signal, to, follow, pollMs, retryForMs, onRetry } = this.#options
     try {
       signal?.throwIfAborted()
       const chosen = await chooseArchive(this.#bucket, this.#options, this.#known)
@@ -116,7 +116,9 @@ class ArchiveRestore {
         throw signal.reason
       }
       if (!(error instanceof StoreFailure)) throw error
-      await wait(this.#backoff.failed(error, retryForMs), undefined, { signal }).catch(() => {})
+      const pauseMs = this.#backoff.failed(error, retryForMs)
+      onRetry({ error, attempt: this.#backoff.failures, pauseMs })
+      await wait(pauseMs, undefined, { signal }).catch(() => {})
       return false
     }
   }

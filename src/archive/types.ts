@@ -127,6 +127,8 @@ export interface RestoreArchiveOptions extends ArchiveChoice {
   retryForMs?: Duration | undefined
   /** Called repeatedly with the bytes that were read and the bytes to read in total. */
   onProgress?: ((restoredBytes: number, totalBytes: number) => void) | undefined
+  /** Called after a failed attempt, before the next one. */
+  onRetry?: ((retry: ShipRetry) => void) | undefined
   /** Aborting the signal ends the restore: with `follow` it resolves, otherwise it rejects with the signal's reason. */
   signal?: AbortSignal | undefined
 }

@@ -13,6 +13,7 @@ import {
 } from '../terminal/output.js'
 import { startProgress } from '../terminal/progress.js'
 import { type BucketFlags, toBucketAccess } from './bucket-flags.js'
+import { reporter, retryReporter } from './replicate.js'
 
 export interface BucketRestoreFlags extends BucketFlags {
   to?: number
@@ -37,7 +38,8 @@ export async function runBucketRestore(
   const progress = startProgress('restore', 0, json === true)
   const onProgress = (read: number, total: number): void => progress.update(read, follow ? 0 : total)
   try {
-    const report = await restoreArchive(dir, { ...choice, to, until, follow, retryForMs: retryFor, onProgress, signal })
+    const events = { onProgress, onRetry: retryReporter(reporter(json === true)) }
+    const report = await restoreArchive(dir, { ...choice, ...events, to, until, follow, retryForMs: retryFor, signal })
     if (json) return await writeSummary(`${JSON.stringify(report)}\n`)
     const { firstSeq, nextSeq } = report
     await writeSummary(`restored ${formatCounted(nextSeq - firstSeq, 'record')}: ${formatSeqs(firstSeq, nextSeq)}\n`)

@@ -109,14 +109,18 @@ function progressReporter(
   }
 }
 
-function reportEvents(replication: Replication, report: Report): void {
-  replication.on('retry', ({ error, attempt, pauseMs }) =>
+/** Returns a function that reports failed attempts. */
+export function retryReporter(report: Report): (retry: ShipRetry) => void {
+  return ({ error, attempt, pauseMs }) =>
     report(
       'retry',
       { message: error.message, attempt, pauseMs },
       `${error.message}; attempt ${attempt + 1} follows in ${pauseMs} ms`,
-    ),
-  )
+    )
+}
+
+function reportEvents(replication: Replication, report: Report): void {
+  replication.on('retry', retryReporter(report))
   replication.on('lagging', (lag) =>
     report('lagging', { lag }, `${lag.records} records wait, the oldest for ${Math.round(lag.ms / 1000)} s`),
   )

@@ -2,9 +2,10 @@
 import { DurlogError, invalidArgument } from '../errors.js'
 import { checkSignal } from '../options/abort-signal.js'
 import { checkSeq, toTimeMs } from '../options/call-options.js'
-import { bag, flag, shown, whole } from '../options/checks.js'
+import { bag, callback, flag, whole } from '../options/checks.js'
 import { DEFAULTS, SEGMENT_BYTES_RANGE } from '../options/open-options.js'
 import { resolveRetryFor } from '../ship/options.js'
+import type { ShipRetry } from '../ship/types.js'
 import { PLACE_NAMES, type ResolvedPlace, resolvePlace } from './options.js'
 import type { RestoreOptions } from './types.js'
 
@@ -18,6 +19,7 @@ const RESTORE_NAMES: readonly string[] = [
     'segmentBytes',
     'retryForMs',
     'onProgress',
+    'onRetry',
     'signal',
   ] satisfies (keyof RestoreOptions)[]),
 ]
@@ -30,6 +32,7 @@ export interface ResolvedRestoreOptions extends ResolvedPlace {
   segmentBytes: number
   retryForMs: number
   onProgress: (restored: number, total: number) => void
+  onRetry: (retry: ShipRetry) => void
   signal: AbortSignal | undefined
 }
 
@@ -45,12 +48,11 @@ export interface RestoreMark {
 /** Throws ERR_DURLOG_INVALID_ARGUMENT. */
 export function resolveRestoreOptions(options: unknown): ResolvedRestoreOptions {
   const given = bag('restore options', options, RESTORE_NAMES) as unknown as RestoreOptions
-  const { from, to, until, retryForMs, onProgress = () => {} } = given
+  const { from, to, until, retryForMs } = given
   if (from !== undefined) checkSeq('from', from)
   if (to !== undefined) checkSeq('to', to)
   if (from !== undefined && to !== undefined && to <= from)
     throw invalidArgument(`to must be after from, ${from}; got ${to}`)
-  if (typeof onProgress !== 'function') throw invalidArgument(`onProgress must be a function; got ${shown(onProgress)}`)
   const follow = flag('follow', given.follow, false)
   if (follow && (to !== undefined || until !== undefined))
     throw invalidArgument('follow cannot be combined with to or until: a restore that follows does not end')
@@ -62,7 +64,8 @@ export function resolveRestoreOptions(options: unknown): ResolvedRestoreOptions 
     follow,
     segmentBytes: whole('segmentBytes', given.segmentBytes, SEGMENT_BYTES_RANGE, DEFAULTS.segmentBytes),
     retryForMs: resolveRetryFor(retryForMs),
-    onProgress,
+    onProgress: callback('onProgress', given.onProgress),
+    onRetry: callback('onRetry', given.onRetry),
     signal: checkSignal(given.signal),
   }
 }

@@ -91,8 +91,10 @@ class Restore {
       }
       if (error instanceof DurlogError) throw error
       await this.#link.leaveAfter(error)
-      const { retryForMs, signal } = this.#options
-      await wait(this.#backoff.failed(error as Error, retryForMs), undefined, { signal }).catch(() => {})
+      const { retryForMs, onRetry, signal } = this.#options
+      const pauseMs = this.#backoff.failed(error as Error, retryForMs)
+      onRetry({ error: error as Error, attempt: this.#backoff.failures, pauseMs })
+      await wait(pauseMs, undefined, { signal }).catch(() => {})
     }
   }
 

@@ -1,7 +1,7 @@
 /** The options and results of `ship` and `restore`. */
 import type { NatsConnection } from '@nats-io/transport-node'
 import type { ByteSize, Duration } from '../index.js'
-import type { ShipperOptions } from '../ship/types.js'
+import type { ShipperOptions, ShipRetry } from '../ship/types.js'
 
 export interface NatsTls {
   caFile?: string | undefined
@@ -69,6 +69,8 @@ export interface RestoreOptions extends NatsAccess, JetStreamPlace {
   retryForMs?: Duration | undefined
   /** Called every 1000 records with the number of restored records and the total. */
   onProgress?: ((restored: number, total: number) => void) | undefined
+  /** Called after a failed attempt, before the next one. */
+  onRetry?: ((retry: ShipRetry) => void) | undefined
   /** Aborting the signal ends the restore: with `follow` it resolves, otherwise it rejects with the signal's reason. */
   signal?: AbortSignal | undefined
 }

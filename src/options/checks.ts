@@ -61,6 +61,16 @@ export function flag(name: string, value: unknown, preset: boolean): boolean {
   throw invalidArgument(`${name} must be true or false; got ${shown(value)}`)
 }
 
+/** Checks a function that is called with events; by default, they are not reported. */
+export function callback<Arguments extends unknown[]>(
+  name: string,
+  value: ((...args: Arguments) => void) | undefined,
+): (...args: Arguments) => void {
+  if (value === undefined) return () => {}
+  if (typeof value === 'function') return value
+  throw invalidArgument(`${name} must be a function; got ${shown(value)}`)
+}
+
 /** Accepts a URL of another realm, because in Electron windows and in Jest the caller's globals may differ from this module's. */
 export function isUrl(value: unknown): value is URL {
   const { href, protocol } = Object(value) as Partial<URL>

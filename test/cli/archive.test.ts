@@ -75,7 +75,9 @@ test('archive and restore end with the exit status of the failure', async () => 
   expect(await durlog(['archive', dir, ...where(s3), '--once'])).toMatchObject({ code: 77 })
   s3.fault = () => ({ status: 500 })
   expect(await durlogProcess(['archive', dir, ...where(s3), '--once', '--retry-for', '1'])).toMatchObject({ code: 69 })
-  expect(await durlogProcess(['restore', back, ...where(s3), '--retry-for', '1'])).toMatchObject({ code: 69 })
+  const unreachable = await durlogProcess(['restore', back, ...where(s3), '--retry-for', '1', '--json'])
+  expect(unreachable).toMatchObject({ code: 69 })
+  expect(unreachable.stderr.toString()).toMatch(/^{"event":"retry","message":"GET s3:.* 500 Fault.*","attempt":1,/)
 })
 
 test('doctor reports whether a store is safe for an archive', async () => {

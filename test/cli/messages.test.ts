@@ -72,6 +72,7 @@ test('restore from a server that is not there: the advice limits --endpoint to b
   const from = ['nats://127.0.0.1:1', '--stream', 's', '--retry-for', '1']
   const { code, stderr } = await durlog(['restore', join(scratchDir(), 'log'), ...from])
   expect([code, stderr]).toEqual([69, expect.stringContaining('check the address (for a bucket: --endpoint)')])
+  expect(stderr).toContain('ECONNREFUSED 127.0.0.1:1; attempt 2 follows in')
 })
 
 test('ship to no server: the message names the attempt once', async () => {

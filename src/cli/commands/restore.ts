@@ -10,7 +10,7 @@ import { addRetryFor, toBytes, toTimeMs } from '../arguments.js'
 import { addBucket, isBucket } from '../bucket-flags.js'
 import { type BucketRestoreFlags, runBucketRestore } from '../bucket-restore.js'
 import { addNats, type NatsFlags, toAccess } from '../nats-flags.js'
-import { endingSignal } from '../replicate.js'
+import { endingSignal, reporter, retryReporter } from '../replicate.js'
 import { runCopy } from './backup.js'
 
 interface Flags extends NatsFlags, BucketRestoreFlags {
@@ -96,6 +96,7 @@ async function run(dir: string, url: string | undefined, flags: Flags, command: 
       segmentBytes,
       retryForMs: flags.retryFor,
       onProgress: (restored, total) => progress.update(restored, Number.isFinite(total) ? total : 0),
+      onRetry: retryReporter(reporter(json === true)),
       signal: ending,
     })
     if (json) return await writeSummary(`${JSON.stringify(report)}\n`)
