@@ -10,8 +10,8 @@
 namespace durlog {
 namespace {
 
-// A reader of a growing file sees a buffered write page by page. Also the alignment of direct
-// writes.
+// A reader of a growing file may see a part of a buffered write, which ends with a page. Also the
+// alignment of direct writes.
 constexpr size_t kPageBytes = 4096;
 // If records need more pages than this, they are written with direct I/O.
 constexpr size_t kBufferedPagesMax = 16;
@@ -106,15 +106,14 @@ Status RecordWriter::WriteLines(uint64_t size, const StreamRecord* records, size
              : WriteInPages(records, count, crc, ends);
 }
 
-// Each write is within one page. A line that does not fit into the rest of a page begins on the
-// next page.
+// One write. A line that does not fit into the rest of a page begins on the next page, so that a
+// reader never sees a part of a line.
 Status RecordWriter::WriteInPages(const StreamRecord* records, size_t count, uint32_t* crc,
                                   std::vector<uint64_t>* ends) {
   for (size_t i = 0; i < count; ++i) {
     const Bytes line = records[i].data;
     const size_t room = kPageBytes - static_cast<size_t>((offset_ + used_) % kPageBytes);
     if (line.size + 1 > room) DURLOG_RETURN_IF_ERROR(AddSpaces(room));
-    if ((offset_ + used_) % kPageBytes == 0) DURLOG_RETURN_IF_ERROR(Flush(false, crc));
     DURLOG_RETURN_IF_ERROR(Add(line.data, line.size));
     DURLOG_RETURN_IF_ERROR(Add("\n", 1));
     ends->push_back(offset_ + used_);
