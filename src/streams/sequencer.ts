@@ -4,7 +4,7 @@
  * room for an append, all later ones wait too.
  */
 import { setImmediate } from 'node:timers'
-import { type DurlogError, withOutcome } from '../errors.js'
+import { type DurlogError, isCode, withOutcome } from '../errors.js'
 import type { Durability } from '../index.js'
 import type { FramingLog } from '../open.js'
 import { Arena } from './arena.js'
@@ -57,8 +57,8 @@ export class Sequencer {
   /** Calls wait until the log has room. */
   #held = false
   #reloading: Promise<void> | undefined
-  /** The number of duplicate calls that wait until their originals have reached the durability level. */
-  #repeating = 0
+  /** The number of duplicate and refused calls that wait until all earlier calls have reached the durability level. */
+  #answering = 0
   #onIdle: (() => void) | undefined
   #closed: DurlogError | undefined
 
@@ -162,7 +162,7 @@ export class Sequencer {
     if (!this.refresh()) return false
     try {
       if (call.decide(this.table)) {
-        void this.#repeat(call)
+        void this.#answer(call)
         return true
       }
       if (call.frame(this.#framing, this.table, this.position)) {
@@ -172,23 +172,26 @@ export class Sequencer {
         return true
       }
     } catch (error) {
-      call.resolve(Promise.reject(error))
+      // The caller of a refused append reads the records before the due seq, and decides again.
+      if (isCode(error, 'ERR_DURLOG_SEQ_CONFLICT')) void this.#answer(call, error)
+      else call.resolve(Promise.reject(error))
       return true
     }
     this.#awaitRoom()
     return false
   }
 
-  /** Answers a duplicate call after its originals have reached the durability level. */
-  async #repeat(call: Call): Promise<void> {
-    this.#repeating++
+  /** Answers a duplicate or refused call after all earlier calls have reached the durability level. */
+  async #answer(call: Call, refusal?: DurlogError): Promise<void> {
+    this.#answering++
     try {
       await this.#log.sync(this.#context.durability)
+      if (refusal !== undefined) throw refusal
       call.repeated()
     } catch (error) {
-      call.resolve(Promise.reject(error))
+      call.resolve(Promise.reject(refusal ?? error))
     }
-    this.#repeating--
+    this.#answering--
     this.#settled()
   }
 
@@ -259,7 +262,7 @@ export class Sequencer {
   }
 
   #isIdle(): boolean {
-    return this.#firstFramed === this.#framed.length && this.#repeating === 0
+    return this.#firstFramed === this.#framed.length && this.#answering === 0
   }
 
   #settled(): void {

@@ -27,6 +27,15 @@ test('an append with expectedSeq gets that seq, or fails, stores nothing and rep
   expect(await values((await reopen()).stream('s').read())).toEqual(['first', 'x'])
 })
 
+test('after a refusal by expectedSeq the records before its nextSeq can be read', async () => {
+  const { streams } = await scratchStreams()
+  const stream = streams.stream('s')
+  const won = stream.append('won', { expectedSeq: 0 })
+  expect(await codeOf(stream.append('lost', { expectedSeq: 0 }))).toBe('ERR_DURLOG_SEQ_CONFLICT')
+  expect(await values(stream.read())).toEqual(['won'])
+  await won
+})
+
 test('a repeated append of a producer is stored once, and resolves to the seq of the stored record', async () => {
   const { streams, reopen } = await scratchStreams()
   const producer = (seq: number) => ({ producer: { id: 'p', epoch: 1, seq } })
