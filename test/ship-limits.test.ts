@@ -1,5 +1,7 @@
 /** The limits and the order of a shipper's work, without a server. */
+import { execFileSync } from 'node:child_process'
 import { getEventListeners } from 'node:events'
+import { fileURLToPath } from 'node:url'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import type { CommitOptions, DurableCursor, Log } from '../src/index.js'
 import type { WriterLog } from '../src/open.js'
@@ -9,7 +11,7 @@ import { LogShipper } from '../src/ship/shipper.js'
 import { Trimmer } from '../src/ship/trimmer.js'
 import type { ShipperOptions, ShipRecord, ShipTarget } from '../src/ship/types.js'
 import { MemoryTarget, type StoredRecord } from './fixtures/memory-target.mjs'
-import { scratchLog } from './fixtures/scratch.js'
+import { scratchDir, scratchLog } from './fixtures/scratch.js'
 
 function shipInto(log: Log, target: ShipTarget, options: ShipperOptions = {}): LogShipper {
   const made = new LogShipper(log, target, resolveShipperOptions(log, options))
@@ -125,6 +127,13 @@ describe('a shipper', () => {
     expect(getEventListeners(signal, 'abort')).toHaveLength(1)
     await Promise.all(shippers.map((shipper) => shipper.close()))
     expect(getEventListeners(signal, 'abort')).toEqual([])
+  })
+
+  test('continues if listeners throw, and each error is an uncaught exception', () => {
+    const child = fileURLToPath(new URL('ship/throwing-listener-child.mjs', import.meta.url))
+    const output = execFileSync(process.execPath, [child, scratchDir()], { timeout: 60_000 }).toString()
+    const uncaught = ['gap', 'retry', 'shipped']
+    expect(JSON.parse(output)).toEqual({ uncaught, all: true, retries: 1, lastError: 'refused once' })
   })
 
   test('syncs the position of its cursor when it is closed', async () => {

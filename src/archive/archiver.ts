@@ -16,18 +16,13 @@ export class LogArchiver extends EventEmitter<ArchiveEvents> implements Archiver
     const closing = new AbortController()
     this.#destination = new ArchiveDestination(new Bucket(bucket, closing.signal), log.dir, closing, {
       ...options,
-      onForked: (generation, from) => this.#announce('forked', generation, from),
+      onForked: (generation, from) => queueMicrotask(() => this.emit('forked', generation, from)),
     })
     this.#replicator = new Replicator(log, this.#destination, replicator)
-    this.#replicator.on('shipped', (seq) => this.#announce('archived', seq))
-    this.#replicator.on('lagging', (lag) => this.#announce('lagging', lag))
-    this.#replicator.on('retry', (retry) => this.#announce('retry', retry))
+    this.#replicator.on('shipped', (seq) => this.emit('archived', seq))
+    this.#replicator.on('lagging', (lag) => this.emit('lagging', lag))
+    this.#replicator.on('retry', (retry) => this.emit('retry', retry))
     this.#replicator.on('error', (error) => this.emit('error', error))
-  }
-
-  /** Emits in a microtask, so that an error of a listener is an uncaught exception and not taken for a failure of the store. */
-  #announce<N extends keyof ArchiveEvents>(name: N, ...args: ArchiveEvents[N]): void {
-    queueMicrotask(() => this.emit(name, ...(args as never)))
   }
 
   stats(): ArchiveStats {

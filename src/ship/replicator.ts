@@ -62,7 +62,7 @@ export class Replicator extends EventEmitter<ShipEvents> implements Shipper {
     this.#options = options
     if (options.keep !== undefined) this.#trimmer = new Trimmer(log as WriterLog, options.keep, options.cursor)
     this.#idle = new IdleWaiters(log, (seq) => this.#cursor?.commit(seq).catch(() => {}))
-    this.#lagWatch = new LagWatch(log, options.laggingMs, (lag) => this.emit('lagging', lag))
+    this.#lagWatch = new LagWatch(log, options.laggingMs, (lag) => this.#announce('lagging', lag))
     this.#running = this.#run()
     const close = (): void => void this.close()
     this.#ending.signal.addEventListener('abort', onAbort(options.signal, close))
@@ -169,7 +169,7 @@ export class Replicator extends EventEmitter<ShipEvents> implements Shipper {
       signal: this.#ending.signal,
       onStart: (seq) => this.#onStart(seq),
       onReplicated: (seq, records, bytes) => this.#onReplicated(seq, records, bytes),
-      onGap: (first, last) => void this.emit('gap', first, last),
+      onGap: (first, last) => this.#announce('gap', first, last),
     }
     await this.#destination.run(session)
   }
@@ -191,7 +191,7 @@ export class Replicator extends EventEmitter<ShipEvents> implements Shipper {
     this.#acknowledge(seq)
     // At `memory`, the call commits before it returns. If it fails because of a cut, the next session finds that cut.
     this.#cursor?.commit(seq).catch(() => {})
-    this.emit('shipped', seq)
+    this.#announce('shipped', seq)
     this.#settleIdle(records)
   }
 
@@ -217,7 +217,7 @@ export class Replicator extends EventEmitter<ShipEvents> implements Shipper {
     if (error instanceof ShipConflict && this.#backoff.failures <= CONFLICTS_WITHOUT_PAUSE) return
     this.#retries++
     this.#state = 'waiting'
-    this.emit('retry', { error, attempt: this.#backoff.failures, pauseMs })
+    this.#announce('retry', { error, attempt: this.#backoff.failures, pauseMs })
     await wait(pauseMs, undefined, { signal: this.#ending.signal, ref: true }).catch(() => {})
   }
 
@@ -230,8 +230,12 @@ export class Replicator extends EventEmitter<ShipEvents> implements Shipper {
     this.#note(failure)
     this.#failure = failure
     this.#idle.reject(failure)
-    // Emits outside the promise chain, in which an exception of a listener would not be reported.
-    process.nextTick(() => this.emit('error', failure))
+    this.#announce('error', failure)
+  }
+
+  /** Emits in a microtask: an error of a listener is an uncaught exception, and not a failure of the destination. */
+  #announce<N extends keyof ShipEvents>(name: N, ...args: ShipEvents[N]): void {
+    queueMicrotask(() => this.emit(name, ...(args as never)))
   }
 }
 
