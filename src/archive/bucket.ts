@@ -227,6 +227,7 @@ export class Bucket {
         message: textOf(xml, 'Message') ?? '',
         request,
         region: headers['x-amz-bucket-region'] as string | undefined,
+        location: headers.location,
         retryAfter: headers['retry-after'],
         timeMs: Date.parse(headers.date ?? ''),
       },

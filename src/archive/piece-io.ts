@@ -8,6 +8,8 @@ import { pipeline } from 'node:stream/promises'
 import { HEADER_BYTES } from './piece.js'
 import { loadZstd } from './zstd.js'
 
+/** The longest response that is not read into given memory, such as a list. */
+const ANSWER_BYTES = 16 * 2 ** 20
 /** The length of the parts in which a piece is read while it is compressed. */
 const READ_BYTES = 2 ** 20
 
@@ -148,15 +150,16 @@ export function send(
     const sent = request(url, { method, headers, signal }, (response) => {
       const chunks: Buffer[] = []
       let length = 0
+      const limit = into?.length ?? ANSWER_BYTES
       response.on('data', (chunk: Buffer) => {
-        if (into === undefined) chunks.push(chunk)
-        else chunk.copy(into, length)
         length += chunk.length
+        if (length > limit) response.destroy(new Error(`the response has more than ${limit} bytes`))
+        else if (into === undefined) chunks.push(chunk)
+        else chunk.copy(into, length - chunk.length)
       })
       response.on('error', reject)
       response.on('end', () => {
         const { statusCode = 0, headers: given } = response
-        if (into !== undefined && length > into.length) return reject(new Error(`the response has ${length} bytes`))
         const found = into === undefined ? Buffer.concat(chunks) : into.subarray(0, length)
         resolve({ status: statusCode, headers: given, body: found })
       })

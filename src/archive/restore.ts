@@ -25,8 +25,12 @@ import { StoreFailure } from './store-errors.js'
 import { makeCatalog } from './streams-folder.js'
 import type { RestoreArchiveOptions, RestoreArchiveReport } from './types.js'
 
-/** A gap is reported after this many consecutive listings that show it, because an archiver may be merging objects. */
+/**
+ * Damage or a gap is reported after this many consecutive attempts that find it: bytes may have been changed on the way, and an
+ * archiver may be merging objects.
+ */
 const DOUBTS = 3
+const DOUBTED: readonly string[] = ['ERR_DURLOG_CORRUPT', 'ERR_DURLOG_DESTINATION_GAP']
 
 /**
  * Restores an archived log into the folder `dir`, which must be new, be empty, or hold an unfinished restore of the same archive.
@@ -53,7 +57,7 @@ class ArchiveRestore {
   #known: ChosenArchive | undefined
   /** The last restored piece; undefined if it is unknown. */
   #last: PieceFacts | undefined
-  /** The number of consecutive listings that showed a gap. */
+  /** The number of consecutive attempts that found damage or a gap. */
   #doubts = 0
   /** Whether a restore with `follow` has caught up once: from then on, other processes may read the restored log. */
   #isReplica = false
@@ -115,8 +119,10 @@ class ArchiveRestore {
         if (follow && this.#target?.hasRecords === true) return true
         throw signal.reason
       }
-      if (!(error instanceof StoreFailure)) throw error
-      const pauseMs = this.#backoff.failed(error, retryForMs)
+      const isDoubted = error instanceof DurlogError && DOUBTED.includes(error.code) && ++this.#doubts < DOUBTS
+      if (!isDoubted && !(error instanceof StoreFailure)) throw error
+      // Not limited by retryForMs: damage is not an unreachable store.
+      const pauseMs = this.#backoff.failed(error, isDoubted ? Number.POSITIVE_INFINITY : retryForMs)
       onRetry({ error, attempt: this.#backoff.failures, pauseMs })
       await wait(pauseMs, undefined, { signal }).catch(() => {})
       return false
@@ -172,7 +178,7 @@ class ArchiveRestore {
   }
 
   async #begin(files: RestoredFiles, entry: PieceEntry, body: Buffer): Promise<void> {
-    if (entry.firstSeq > files.next) this.#doubt(gapError(files.next, entry.firstSeq - 1))
+    if (entry.firstSeq > files.next) throw gapError(files.next, entry.firstSeq - 1)
     if (body.length < HEADER_BYTES) throw damaged(this.#bucket.urlOf(entry.key))
     await files.begin(body.subarray(0, HEADER_BYTES))
   }
@@ -187,7 +193,7 @@ class ArchiveRestore {
 
   /** Checks a piece, then adds those of its records that are not restored yet. */
   async #addChecked(files: RestoredFiles, entry: PieceEntry, manifest: Manifest): Promise<void> {
-    if (entry.firstSeq > files.next) this.#doubt(gapError(files.next, entry.firstSeq - 1))
+    if (entry.firstSeq > files.next) throw gapError(files.next, entry.firstSeq - 1)
     const object = await this.#bucket.getWhole(entry)
     if (object === undefined) throw new StoreFailure(`${entry.key} was deleted: the archive has changed`)
     const piece = await pieceIn(this.#bucket.urlOf(entry.key), object)
@@ -212,12 +218,6 @@ class ArchiveRestore {
     const { manifest: newer } = await chooseArchive(this.#bucket, this.#options)
     if (follows(facts, await factsBefore(newer, entry))) return facts
     throw damaged(url)
-  }
-
-  /** Throws `error` if DOUBTS consecutive listings lead to it. Before that, throws a StoreFailure, which leads to another listing. */
-  #doubt(error: DurlogError): never {
-    if (++this.#doubts >= DOUBTS) throw error
-    throw new StoreFailure(error.message)
   }
 
   async #finish(resumed: boolean): Promise<RestoreArchiveReport> {

@@ -36,6 +36,8 @@ export interface ErrorResponse {
   request: string
   /** The bucket's region, if the store reported it. */
   region: string | undefined
+  /** The header Location of a redirect. */
+  location: string | undefined
   /** The header Retry-After: seconds or a time. */
   retryAfter: string | undefined
   /** The time of the store's clock, in milliseconds since 1970. */
@@ -89,9 +91,10 @@ function withRemedy(text: string, remedy: string): string {
   return remedy === '' ? text : `${text.replace(/\.$/, '')}. ${remedy}`
 }
 
-function remedyOf({ status, code, region }: ErrorResponse): string {
+function remedyOf({ status, code, region, location }: ErrorResponse): string {
   if (code === 'NoSuchBucket') return 'Create the bucket, or correct its name'
   if (region !== undefined && (status === 301 || status === 307 || status === 400)) return `Use the region ${region}`
+  if (location !== undefined) return `The store redirects to ${location}: correct the endpoint or the region`
   if (status === 403) return 'Check the credentials, their permissions and the clock'
   if (status === 501)
     return 'The store does not support a request that the archive needs; run "durlog doctor" with its URL'

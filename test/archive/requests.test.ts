@@ -232,6 +232,30 @@ test('a store whose clock differs from the local one is used with its own clock,
   expect(await plainRecordsIn(await restored(s3))).toEqual(await plainRecords(log))
 })
 
+test('an endless response ends, and takes little memory', async () => {
+  const s3 = await store()
+  s3.fault = () => ({ isEndless: true })
+  await expect(listArchive(s3.access)).rejects.toThrow('the response has more than 16777216 bytes')
+})
+
+test('the message of a redirect names the target', async () => {
+  const s3 = await store()
+  s3.fault = () => ({ status: 301, code: 'Moved', headers: { location: 'https://other.example/' } })
+  await expect(listArchive(s3.access)).rejects.toThrow('redirects to https://other.example/: correct the endpoint')
+})
+
+test.each(['none', 'zstd'] as const)('bytes that were changed on the way (%s) are read again', async (compress) => {
+  const s3 = await store()
+  const log = await scratchLog(SMALL)
+  await append(log, 700)
+  await archiveAll(log, s3, { compress })
+  let changes = 0
+  s3.fault = ({ method, key }) =>
+    method === 'GET' && /\/log\/\d/.test(key) && changes++ < 2 ? { changesBody: true } : undefined
+  expect(await plainRecordsIn(await restored(s3, { retryForMs: 1 }))).toEqual(await plainRecords(log))
+  expect(changes).toBeGreaterThan(2)
+})
+
 test('a restore waits as long as Retry-After demands, but not longer than retryForMs', async () => {
   const s3 = await store()
   const log = await scratchLog(SMALL)
