@@ -7,6 +7,9 @@ import { fileURLToPath } from 'node:url'
 import { Worker } from 'node:worker_threads'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { type Log, type OpenOptions, open, verify } from '../src/index.js'
+import { Counter, type NativeWriter } from '../src/native/log.js'
+import { FolderSource } from '../src/reader/folder-source.js'
+import { Reader } from '../src/reader/reader.js'
 import { durlogProcess } from './fixtures/command.js'
 import { codeOf, openUntilDone, records, scratchDir } from './fixtures/scratch.js'
 
@@ -255,4 +258,21 @@ describe.skipIf(platform() !== 'linux')('a log with several writers', () => {
     expect(await log.append('four')).toBe(3)
     expect((await records(log.read())).map(({ data }) => data.toString())).toEqual(['one', 'two', 'three', 'four'])
   })
+})
+
+test('a writer can read from its nextSeq while another writer stores the record before it', async () => {
+  const log = await openUntilDone(scratchDir(), { shared: true })
+  await log.append('a')
+  // The counters after another writer has reserved the place of record 1.
+  const counters = new Float64Array(16)
+  counters[Counter.nextSeq] = 2
+  const writer = { counters, uuid: log.uuid, generation: 0 } as NativeWriter
+  const source = FolderSource.ofWriter(log.dir, false, writer)
+  onTestFinished(() => source.end())
+  const reader = new Reader(source, { from: 2, follow: true }, () => Promise.resolve(0))
+  const next = reader.next()
+  await log.append('b')
+  await log.append('c')
+  expect((await next).value).toMatchObject({ seq: 2, data: Buffer.from('c') })
+  await reader.return()
 })

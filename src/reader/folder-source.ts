@@ -25,10 +25,7 @@ const MAX_BOUNDS_SHARE = 0.2
 /** Keeps sources with followers alive: a caller may hold only the promise of its next record, which only the source can settle. */
 const followed = new Set<FolderSource>()
 
-/**
- * A reader that waits for a cut after `seen`, or until the page shows an end above `limit`. If the page has the unlocked session
- * `session`, it waits for another one instead.
- */
+/** A reader that waits for a cut after `seen`, and for an end above `limit` or, if the page is unlocked, for another `session`. */
 interface Follower {
   limit: number
   durableOnly: boolean
@@ -54,16 +51,19 @@ export class FolderSource implements ReadSource {
   readonly #page: NativeLivePage
   readonly #fields = new Float64Array(LIVE_FIELD_COUNT)
   readonly #laterCuts = new LaterCuts()
+  /** Those of this process's writer of a shared log. */
+  readonly #counters: Float64Array | undefined
 
   /** The source of a shared log that this process writes together with others. */
   static ofWriter(dir: string, salvage: boolean, { counters, uuid, generation }: NativeWriter): FolderSource {
     const [firstSeq, nextSeq] = [counters[Counter.firstSeq] as number, counters[Counter.nextSeq] as number]
     const bounds = { firstSeq, nextSeq, syncedEnd: counters[Counter.syncedEnd] as number, uuid, generation }
-    return new FolderSource(dir, salvage, bounds)
+    return new FolderSource(dir, salvage, bounds, counters)
   }
 
-  constructor(dir: string, salvage: boolean, bounds: NativeBounds) {
+  constructor(dir: string, salvage: boolean, bounds: NativeBounds, counters?: Float64Array) {
     this.dir = dir
+    this.#counters = counters
     this.salvage = salvage
     this.uuid = bounds.uuid
     this.bounds = bounds
@@ -139,7 +139,8 @@ export class FolderSource implements ReadSource {
 
   async range(durableOnly: boolean): Promise<ReadRange> {
     this.look()
-    if (this.#isValid()) return { ...this.seqs(), limit: this.followLimit(durableOnly) }
+    const pendingEnd = Math.max(this.seqs().next, this.#counters?.[Counter.nextSeq] ?? 0)
+    if (this.#isValid()) return { ...this.seqs(), limit: this.followLimit(durableOnly), pendingEnd }
     await this.refresh()
     const { firstSeq, nextSeq, syncedEnd } = this.bounds
     return { first: firstSeq, limit: durableOnly ? syncedEnd : nextSeq, next: nextSeq }

@@ -13,7 +13,7 @@ export interface ReadRange {
   first: number
   limit: number
   next: number
-  /** The log's next seq, if this process has pending appends at `next`. */
+  /** At least `next`: the end of the pending appends, as far as this process knows. */
   pendingEnd?: number
 }
 
