@@ -207,6 +207,18 @@ test('seek sets the position both ways', async () => {
   expect(next.lag).toEqual({ records: 0, bytes: 0, ms: 0 })
 })
 
+test('a cursor can be placed at nextSeq while appends are pending', async () => {
+  const log = await scratchLog({ strategy: 'direct' })
+  await log.append('a')
+  const cursor = await log.cursor('c')
+  const b = log.append('b')
+  await cursor.seek(log.nextSeq)
+  expect(cursor.position).toBe(2)
+  const c = log.append('c')
+  expect((await log.cursor('d', { from: log.nextSeq })).position).toBe(3)
+  await Promise.all([b, c])
+})
+
 test('lag reports how many records, bytes and milliseconds a cursor is behind', async () => {
   const log = await scratchLog({ segmentBytes: 65_536 })
   for (let i = 0; i < 500; i++) await log.append('x'.repeat(1000), { durability: 'memory', timestamp: 1_000_000 + i })

@@ -31,8 +31,6 @@ export interface CursorHost {
 const DONE = Promise.resolve()
 /** How long to wait for a process that is trimming the log. */
 const TRIM_WAIT_MS = 10_000
-/** The reader argument for waiting for synced records, which does not use a reader. */
-const NO_FILES = { poll: () => true }
 
 export class NamedCursor implements DurableCursor {
   readonly name: string
@@ -197,7 +195,8 @@ export class NamedCursor implements DurableCursor {
 
   #moreSynced(limit: number): Promise<void> {
     return new Promise((resolve, reject) => {
-      const cancel = this.#source.onMore(NO_FILES, limit, true, (error) => {
+      const noReader = { poll: () => true } // a wait for synced records uses no reader
+      const cancel = this.#source.onMore(noReader, limit, true, (error) => {
         this.#waiting.delete(wake)
         if (error === undefined) resolve()
         else reject(error)
@@ -211,8 +210,9 @@ export class NamedCursor implements DurableCursor {
     })
   }
 
-  /** Sets the position in the file to `to`. Starts again if the log is cut, or trimmed beyond the position, in the meantime. */
+  /** Sets the position to `to`, if necessary after pending appends. Starts again if the log is cut, or trimmed beyond it, meanwhile. */
   async #place(to: 'first' | 'next' | number): Promise<void> {
+    if (typeof to === 'number' && to > this.#source.seqs().next) await this.#host.sync?.('sync').catch(() => {})
     for (;;) {
       this.#source.look()
       const seen = this.#source.lastTruncation
