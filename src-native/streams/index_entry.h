@@ -11,8 +11,6 @@
 namespace durlog {
 
 constexpr size_t kIndexEntryBytes = 18;
-// The entries of a block, which are written to the index's file together.
-constexpr size_t kIndexBlockEntries = 64;
 constexpr size_t kIndexTimeAt = 6;
 
 inline void Store48(uint64_t value, std::vector<uint8_t>* to) {

@@ -8,7 +8,7 @@
 namespace durlog {
 namespace {
 
-constexpr size_t kIndexBlockBytes = kIndexBlockEntries * kIndexEntryBytes;
+constexpr size_t kIndexBlockBytes = 16 * kIndexEntryBytes;
 
 Status WriteIndex(Directory& folder, bool sync, StepLimit* steps, StreamChange* change) {
   const size_t full = change->index.size() - change->index.size() % kIndexBlockBytes;

@@ -5,8 +5,7 @@
 
 /** The offset of the record's end in the file, its time, its position: 6 bytes each. */
 export const INDEX_ENTRY_BYTES = 18
-/** A larger block has fewer writes of index files, but the catalog and the memory hold more entries. */
-export const INDEX_BLOCK_RECORDS = 64
+export const INDEX_BLOCK_RECORDS = 16
 /** Units of 2 bytes. */
 const ENTRY_UNITS = INDEX_ENTRY_BYTES / 2
 

@@ -174,7 +174,7 @@ test('a checkpoint of many streams writes the files of all, and the next checkpo
 
 test('the space of deleted streams is free after the next checkpoint', async () => {
   const { streams, dir } = await scratchStreams()
-  for (let i = 0; i < 200; i++) for (let j = 0; j < 64; j++) void streams.stream(`s${i}`).append('x'.repeat(300))
+  for (let i = 0; i < 200; i++) for (let j = 0; j < 20; j++) void streams.stream(`s${i}`).append('x'.repeat(300))
   await streams.checkpoint()
   expect(readdirSync(join(dir, 'streams'))).toHaveLength(200)
   expect(readdirSync(join(dir, 'index'))).toHaveLength(200)

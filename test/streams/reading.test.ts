@@ -18,12 +18,12 @@ test('a record has the same time and position in memory, in the file and after o
 test('reading begins at any seq, in the file, at its end and in memory', async () => {
   const { streams } = await scratchStreams()
   const stream = streams.stream('s')
-  await stream.appendAll(Array.from({ length: 150 }, (_, at) => at))
+  for (let i = 0; i < 50; i++) await stream.append(i)
   await streams.checkpoint()
-  for (let i = 150; i < 160; i++) await stream.append(i)
-  for (const from of [0, 1, 63, 64, 65, 127, 128, 129, 149, 150, 151, 159, 160])
-    expect(await values(stream.read({ from }))).toEqual(Array.from({ length: 160 - from }, (_, at) => from + at))
-  expect(await codeOf(all(stream.read({ from: 161 })))).toBe('ERR_DURLOG_OUT_OF_RANGE')
+  for (let i = 50; i < 60; i++) await stream.append(i)
+  for (const from of [0, 1, 15, 16, 17, 47, 48, 49, 50, 51, 59, 60])
+    expect(await values(stream.read({ from }))).toEqual(Array.from({ length: 60 - from }, (_, at) => from + at))
+  expect(await codeOf(all(stream.read({ from: 61 })))).toBe('ERR_DURLOG_OUT_OF_RANGE')
 })
 
 test('a negative from begins with the last records, in memory, in the file and in a fork', async () => {
@@ -90,7 +90,7 @@ test.each([
 ])('a record that begins %s according to the index is reported as changed', async (_, offset) => {
   const { streams, dir } = await scratchStreams()
   const stream = streams.stream('s')
-  await stream.appendAll(Array.from({ length: 100 }, (_, at) => at))
+  for (let i = 0; i < 40; i++) await stream.append(i)
   await streams.checkpoint()
   const index = await open(join(dir, 'index', 's'), 'r+')
   const end = Buffer.alloc(6)

@@ -8,14 +8,13 @@
 
 #include "memory_file_system.h"
 #include "observed_file_system.h"
-#include "streams/index_entry.h"
 
 namespace durlog {
 namespace {
 
 using Calls = std::vector<std::string>;
 
-// The writes and syncs of a job that adds a full block of the index to a new stream.
+// The writes and syncs of a job that adds 16 records, a full block of the index, to a new stream.
 Calls StoreOneStream(bool sync) {
   MemoryFileSystem memory;
   Calls calls;
@@ -32,7 +31,7 @@ Calls StoreOneStream(bool sync) {
                                  observed);
   const std::string line = "[1]";
   const StreamRecord record{{reinterpret_cast<const uint8_t*>(line.data()), line.size()}, 1, 2};
-  const std::vector<StreamRecord> records(kIndexBlockEntries, record);
+  const std::vector<StreamRecord> records(16, record);
   std::vector<StreamChange> changes(1);
   changes[0].name = "s";
   changes[0].record_count = records.size();
@@ -43,15 +42,15 @@ Calls StoreOneStream(bool sync) {
 }
 
 TEST(StoreStreams, SyncsEachFileThatItHasWritten) {
-  EXPECT_EQ(StoreOneStream(true), (Calls{"write s.jsonl 0 256", "sync-data s.jsonl 0 0",
-                                         "write s 0 1152", "sync-data s 0 0"}));
+  EXPECT_EQ(StoreOneStream(true), (Calls{"write s.jsonl 0 64", "sync-data s.jsonl 0 0",
+                                         "write s 0 288", "sync-data s 0 0"}));
 }
 
 // The sync of the file system that follows would otherwise write all files one after the other. An
 // index has few bytes, whose writeback would take more processor time than it saves.
 TEST(StoreStreams, StartsTheWritebackOfEachStreamFileThatItDoesNotSync) {
   EXPECT_EQ(StoreOneStream(false),
-            (Calls{"write s.jsonl 0 256", "start-writeback s.jsonl 0 256", "write s 0 1152"}));
+            (Calls{"write s.jsonl 0 64", "start-writeback s.jsonl 0 64", "write s 0 288"}));
 }
 
 }  // namespace
