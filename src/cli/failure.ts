@@ -102,10 +102,14 @@ const ADVICE: Partial<Record<DurlogErrorCode, Advice>> = {
   ERR_DURLOG_NO_SPACE: (has) =>
     isOfStreams(has)
       ? 'free space on the file system and try again'
-      : has('--segment-bytes')
-        ? 'free space ("durlog trim DIR" removes old segments), or use a smaller --segment-bytes: a new segment is allocated whole'
-        : 'free space ("durlog trim DIR" removes old segments) and try again',
-  ERR_DURLOG_CORRUPT: (has) => {
+      : has('--uuid')
+        ? 'free space on the file system, then run the command again to continue'
+        : has('--segment-bytes')
+          ? 'free space ("durlog trim DIR" removes old segments), or use a smaller --segment-bytes: a new segment is allocated whole'
+          : 'free space ("durlog trim DIR" removes old segments) and try again',
+  ERR_DURLOG_CORRUPT: (has, { path }) => {
+    if (path?.startsWith('s3://'))
+      return '"durlog restore DIR BUCKET --list" lists the objects; with "--to SEQ", a restore ends before the damaged one'
     const way = has('--salvage') ? '--salvage continues without the damaged records' : READ_SALVAGE
     return `"durlog verify DIR" lists the damage; ${way}`
   },

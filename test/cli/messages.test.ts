@@ -68,6 +68,18 @@ test("the message of a store's error has one full stop before the remedy", () =>
   expect(toStoreError(response, false).message).toMatch(/does not exist\. Create the bucket/)
 })
 
+test('restore to a full device: the advice is to continue', () => {
+  const has = (flag: string): boolean => ['--uuid', '--segment-bytes'].includes(flag)
+  const { advice } = toFailure(new DurlogError('ERR_DURLOG_NO_SPACE', 'write: No space left on device'), has)
+  expect(advice).toBe('free space on the file system, then run the command again to continue')
+})
+
+test('an object of an archive is damaged: the advice is not about the folder', () => {
+  const error = new DurlogError('ERR_DURLOG_CORRUPT', 'it is damaged', { path: 's3://bucket/log/00000000000000000007' })
+  const { advice } = toFailure(error, () => false)
+  expect(advice).toMatch(/with "--to SEQ", a restore ends before the damaged one$/)
+})
+
 test('restore from a server that is not there: the advice limits --endpoint to buckets', async () => {
   const from = ['nats://127.0.0.1:1', '--stream', 's', '--retry-for', '1']
   const { code, stderr } = await durlog(['restore', join(scratchDir(), 'log'), ...from])
