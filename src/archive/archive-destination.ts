@@ -7,6 +7,7 @@ import { gapError } from '../ship/start.js'
 import { advanceBoundary, readBoundary } from './boundary.js'
 import type { Bucket } from './bucket.js'
 import { archiveCursors } from './cursors.js'
+import { inParallel } from './in-parallel.js'
 import { archiveRoot, digitsOf, seqOfKey } from './layout.js'
 import { addHistory } from './manifest.js'
 import { type PieceFacts, toMetadata } from './piece.js'
@@ -282,6 +283,6 @@ export class ArchiveDestination implements Destination {
     const last = parts.at(-1)
     if (last === undefined) return
     await advanceBoundary(this.#bucket, names.boundary, seqOfKey(last.key) as number)
-    for (const { key } of parts) await this.#bucket.delete(key)
+    await inParallel(parts, ({ key }) => this.#bucket.delete(key))
   }
 }

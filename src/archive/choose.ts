@@ -1,6 +1,7 @@
 /** Selects the archive that a restore or a reader uses, and summarizes it. */
 import { DurlogError } from '../errors.js'
 import type { Bucket } from './bucket.js'
+import { inParallel } from './in-parallel.js'
 import { archiveRoot } from './layout.js'
 import { chooseHistory, type History, listHistories, listPieces, type Manifest, unknownHistory } from './manifest.js'
 import type { PieceFacts } from './piece.js'
@@ -68,17 +69,9 @@ async function chooseManifest(
   return undefined
 }
 
-/** The number of requests that are in flight at the same time. */
-const CONCURRENT_REQUESTS = 8
-
 /** Reads the facts of every piece. Leaves out pieces that were deleted after they were listed. */
 async function allFacts(manifest: Manifest): Promise<PieceFacts[]> {
-  const found: (PieceFacts | undefined)[] = []
-  let next = 0
-  const worker = async (): Promise<void> => {
-    for (let at = next++; at < manifest.entries.length; at = next++) found[at] = await manifest.facts(at)
-  }
-  await Promise.all(Array.from({ length: CONCURRENT_REQUESTS }, worker))
+  const found = await inParallel(manifest.entries, (_, index) => manifest.facts(index))
   return found.filter((facts) => facts !== undefined)
 }
 

@@ -334,3 +334,27 @@ test('an error of a listener is an uncaught exception, and no failure of the sto
   const output = execFileSync(process.execPath, [child, scratchDir()], { timeout: 60_000 }).toString()
   expect(JSON.parse(output)).toEqual({ uncaught: ['from a listener'], retries: 0 })
 })
+
+test('the parts of a segment that is archived whole are deleted several at a time', async () => {
+  const s3 = await store()
+  const log = await scratchLog(SMALL)
+  for (let part = 0; part < 5; part++) {
+    await log.append(`part ${part}`)
+    await archiveAll(log, s3)
+  }
+  await log.rotate()
+  await log.append('in the next segment')
+  let deletes = 0
+  let release: () => void = () => {}
+  const all = new Promise<void>((resolve) => {
+    release = resolve
+  })
+  s3.fault = async ({ method, key }) => {
+    if (method !== 'DELETE' || !key.includes('/tail/')) return undefined
+    if (++deletes === 5) release()
+    await all
+    return undefined
+  }
+  await archiveAll(log, s3)
+  expect(s3.keys('/tail/')).toHaveLength(1)
+})

@@ -1,0 +1,18 @@
+/** Makes several requests at the same time. */
+
+/** The number of requests that are in flight at the same time. */
+const CONCURRENT_REQUESTS = 8
+
+/** Calls `request` for each item, for several at the same time, and returns the results in the order of the items. */
+export async function inParallel<Item, Result>(
+  items: readonly Item[],
+  request: (item: Item, index: number) => Promise<Result>,
+): Promise<Result[]> {
+  const results: Result[] = []
+  let next = 0
+  const work = async (): Promise<void> => {
+    for (let at = next++; at < items.length; at = next++) results[at] = await request(items[at] as Item, at)
+  }
+  await Promise.all(Array.from({ length: CONCURRENT_REQUESTS }, work))
+  return results
+}
