@@ -3,7 +3,6 @@ import { clearTimeout, setTimeout } from 'node:timers'
 import type { Log, ReadOnlyLog } from '../index.js'
 import { ShipConflict } from '../ship/conflict.js'
 import type { Destination, ReplicationSession } from '../ship/destination.js'
-import { gapError } from '../ship/start.js'
 import { advanceBoundary, readBoundary } from './boundary.js'
 import type { Bucket } from './bucket.js'
 import { archiveCursors } from './cursors.js'
@@ -14,7 +13,7 @@ import { type PieceFacts, toMetadata } from './piece.js'
 import { type ArchivePosition, findPosition } from './position.js'
 import { checkStore } from './probe.js'
 import { type LocalPiece, type LocalSegment, type PieceRange, SegmentRemoved, Segments } from './segments.js'
-import { missingError, tooLateError, waitingBytes } from './session-facts.js'
+import { missingError, tooLateError, trimmedError, waitingBytes } from './session-facts.js'
 import { ConditionFailed } from './store-errors.js'
 import { encodingOfStreams } from './streams-folder.js'
 import { loadZstd } from './zstd.js'
@@ -122,7 +121,7 @@ export class ArchiveDestination implements Destination {
     this.#log = log
     this.#generation = generation
     // Records that were trimmed after the archive was listed may have been archived by another archiver.
-    if (position.next < firstSeq) throw gapError(position.next, log.firstSeq - 1)
+    if (position.next < firstSeq) throw trimmedError(session, position)
     if (position.next < log.firstSeq) throw new SegmentRemoved('records were trimmed')
     if (this.#streams !== undefined && position.isEmpty && position.next > 0) throw tooLateError(log.dir, position.next)
     if (position.next !== cursor.position || cursor.generation < generation) await cursor.seek(position.next)

@@ -30,8 +30,10 @@ export interface ArchivePosition {
  *
  * | the archive's last piece | result |
  * |---|---|
+ * | there is none, but a history of the truncated log | begin with the history's first record |
  * | there is none, and the cursor is after the log's first record | ERR_DURLOG_DESTINATION_MISSING |
  * | there is none, and the cursor is at the log's first record | begin with the log's first record |
+ * | there is none, and the cursor is before the log's first record | begin at the cursor: the caller reports the gap |
  * | a newer generation of the log has a history | ERR_DURLOG_DESTINATION_OTHER |
  * | the log holds it with the same bytes, or it ends directly before the log's first record | continue after it |
  * | it ends further before the log's first record | continue after it: the caller reports the gap |
@@ -56,10 +58,12 @@ export async function findPosition(
   if (log.readOnly) await log.refresh()
   // Read before the log is compared with the archive: a truncation after that must be noticed.
   const { generation, firstSeq } = log
-  if (last === undefined && cursor.position > firstSeq) throw missingError(bucket.urlOf(root))
+  // A history of a truncated log has no piece if its archiver was killed before it stored the first one.
+  const isExpected = history.generation === 0 || history.from > firstSeq
+  if (last === undefined && isExpected && cursor.position > firstSeq) throw missingError(bucket.urlOf(root))
   const archived = Math.max(history.generation, manifest.isBegun && last !== undefined ? last.generation : 0)
   const index = manifest.entries.length - 1
-  const end = last === undefined ? firstSeq : manifest.endOf(index, last)
+  const end = last === undefined ? beginOf(history, cursor, firstSeq) : manifest.endOf(index, last)
   const continues =
     generation >= archived &&
     (last === undefined ||
@@ -83,6 +87,12 @@ export async function findPosition(
     isEmpty: last === undefined,
     isNew: true,
   }
+}
+
+/** The first seq of an archive or of a history that has no piece. */
+function beginOf({ generation, from }: History, { position }: DurableCursor, firstSeq: number): number {
+  if (generation > 0) return from
+  return position < 0 ? firstSeq : Math.min(position, firstSeq)
 }
 
 /** The position after the `last` piece of the newest history, or at its beginning. */

@@ -2,6 +2,7 @@
 import { DurlogError } from '../errors.js'
 import { ShipConflict } from '../ship/conflict.js'
 import type { ReplicationSession } from '../ship/destination.js'
+import { gapError } from '../ship/start.js'
 
 export function tooLateError(dir: string, next: number): DurlogError {
   return new DurlogError(
@@ -9,6 +10,17 @@ export function tooLateError(dir: string, next: number): DurlogError {
     `the archive would lack the records before ${next}, which a checkpoint has removed from the log in ${dir}: copy the streams into a new folder, and archive it from its first record on`,
     { lostFirst: 0, lostLast: next - 1 },
   )
+}
+
+/** The error if the records from `next` on were trimmed before they were archived. */
+export function trimmedError(
+  { log, cursor }: ReplicationSession,
+  { next, isEmpty }: { next: number; isEmpty: boolean },
+): DurlogError {
+  const way = isEmpty
+    ? `remove the log's cursor (durlog cursors DIR --remove ${cursor.name}) to begin with record ${log.firstSeq}`
+    : undefined
+  return gapError(next, log.firstSeq - 1, way)
 }
 
 /** The error if a segment does not hold `seq`. A truncation that is not complete is recorded, but `log.generation` is still the old one. */

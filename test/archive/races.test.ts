@@ -203,3 +203,39 @@ test('a piece that a truncation has removed meanwhile is not found, which does n
   const range = { seq: 8, endSeq: 10, maxBytes: 2 ** 20, compresses: false }
   expect(await segments.read({ firstSeq: 0, endSeq: undefined }, range)).toBe(undefined)
 })
+
+test('an archiver continues in a history of which another one has archived no record yet', async () => {
+  const s3 = await store()
+  const log = await scratchLog(SMALL)
+  await append(log, 10)
+  for (const cursor of ['first', 'second']) await archiveAll(log, s3, { cursor })
+  await log.truncateAfter(4)
+  await append(log, 1)
+  s3.fault = ({ method, key }) => (method === 'PUT' && key.includes('/tail-') ? { status: 500 } : undefined)
+  const failing = archiveAll(log, s3, { cursor: 'first', retryForMs: 1 })
+  expect(await codeOf(failing)).toBe('ERR_DURLOG_DESTINATION_UNREACHABLE')
+  expect(s3.keys('/history/')).toHaveLength(1)
+  s3.fault = () => undefined
+  await archiveAll(log, s3, { cursor: 'second' })
+  expect(await plainRecordsIn(await restored(s3))).toEqual(await plainRecords(log))
+})
+
+test('records that were trimmed before the first one was archived are reported as lost', async () => {
+  const s3 = await store()
+  const log = await scratchLog(SMALL)
+  await append(log, 700)
+  s3.fault = () => ({ status: 500 })
+  expect(await codeOf(archiveAll(log, s3, { retryForMs: 1 }))).toBe('ERR_DURLOG_DESTINATION_UNREACHABLE')
+  s3.fault = () => undefined
+  await log.sync()
+  const first = await log.trimBefore(400)
+  await expect(archiveAll(log, s3)).rejects.toMatchObject({
+    code: 'ERR_DURLOG_DESTINATION_GAP',
+    lostFirst: 0,
+    lostLast: first - 1,
+    message: expect.stringContaining('--remove archive'),
+  })
+  await log.removeCursor('archive')
+  await archiveAll(log, s3)
+  expect(await plainRecordsIn(await restored(s3))).toEqual(await plainRecords(log))
+})
