@@ -131,7 +131,7 @@ export class ArchiveDestination implements Destination {
     for (;;) {
       const isLast = this.#ended
       this.#flushes = false
-      await this.#checkGeneration()
+      await this.#checkGeneration(session)
       await this.#archive(session, position)
       if (!position.isNew) await this.#archiveCursors(session, position)
       if (isLast) return
@@ -139,10 +139,10 @@ export class ArchiveDestination implements Destination {
     }
   }
 
-  /** Throws a ShipConflict if the log was cut after the session began. */
-  async #checkGeneration(): Promise<void> {
+  /** Throws a ShipConflict if the log was cut after the session began, or is being cut: its files may have changed already. */
+  async #checkGeneration({ cursor }: ReplicationSession): Promise<void> {
     if (this.#log?.readOnly) await this.#log.refresh()
-    if (!this.isCurrent) throw new ShipConflict('the log was truncated')
+    if (!this.isCurrent || cursor.generation !== this.#generation) throw new ShipConflict('the log was truncated')
   }
 
   /** Waits until `flushMs` have passed, `flushBytes` wait, or `flush` or `end` is called. */
@@ -220,7 +220,7 @@ export class ArchiveDestination implements Destination {
     this.#closing.signal.throwIfAborted()
     const piece = await this.#segments.read(segment, range)
     // After a cut, the piece may hold frames from before and from after the cut, all of them whole.
-    await this.#checkGeneration()
+    await this.#checkGeneration(session)
     if (piece !== undefined && piece.facts.lastSeq < range.endSeq) return piece
     throw missingError(session, range.seq, this.#generation)
   }

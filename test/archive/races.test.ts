@@ -1,12 +1,15 @@
 /** Changes of an archive, of its log and of the connection during the requests of an archiver, a restore or a reader. */
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { listArchive, readArchive } from '../../src/archive/index.js'
+import { HEADER_BYTES } from '../../src/archive/piece.js'
+import { PieceThread } from '../../src/archive/piece-thread.js'
 import { Segments } from '../../src/archive/segments.js'
 import type { Log } from '../../src/index.js'
 import { archiveAll, archiver, plainRecords, plainRecordsIn, restored, store } from '../fixtures/archive.js'
 import type { FakeRequest, FakeS3 } from '../fixtures/fake-s3.mjs'
 import { codeOf, openUntilDone, scratchLog } from '../fixtures/scratch.js'
 
+const { read } = PieceThread.prototype
 const SMALL = { segmentBytes: 65_536 } as const
 
 async function append(log: Log, count: number): Promise<void> {
@@ -139,6 +142,30 @@ test('an archiver takes a truncation that is not complete for no damage', async 
   await expect.poll(afterIdle).toBeGreaterThan(5)
   await made.idle()
   expect(await plainRecordsIn(await restored(s3))).toEqual(await plainRecords(log))
+})
+
+test('no record is archived from a segment that a truncation changes while it is read', async () => {
+  const s3 = await store()
+  const log = await scratchLog(SMALL)
+  await append(log, 50)
+  await archiveAll(log, s3)
+  await append(log, 100)
+  const before = await plainRecords(log)
+  const { generation } = log
+  const spy = vi.spyOn(PieceThread.prototype, 'read').mockImplementation(async function (this: PieceThread, ...call) {
+    if (call[0].begin === HEADER_BYTES) return read.apply(this, call)
+    spy.mockRestore()
+    await log.truncateAfter(99)
+    // As if the truncation had changed the files, but had not ended.
+    let reads = 0
+    Object.defineProperty(log, 'generation', { get: () => (reads++ < 2 ? generation : generation + 1) })
+    return read.apply(this, call)
+  })
+  await archiveAll(log, s3)
+  await append(log, 1)
+  await archiveAll(log, s3)
+  expect(await plainRecordsIn(await restored(s3))).toEqual(await plainRecords(log))
+  expect(await plainRecordsIn(await restored(s3, { generation }))).toEqual(before.slice(0, 50))
 })
 
 test('keepLocal keeps records that replace archived records while these are sent', async () => {
