@@ -4,7 +4,7 @@
  * room for an append, all later ones wait too.
  */
 import { setImmediate } from 'node:timers'
-import { type DurlogError, isCode, withOutcome } from '../errors.js'
+import { type DurlogError, withOutcome } from '../errors.js'
 import type { Durability } from '../index.js'
 import type { FramingLog } from '../open.js'
 import { Arena } from './arena.js'
@@ -172,24 +172,25 @@ export class Sequencer {
         return true
       }
     } catch (error) {
-      // The caller of a refused append reads the records before the due seq, and decides again.
-      if (isCode(error, 'ERR_DURLOG_SEQ_CONFLICT')) void this.#answer(call, error)
-      else call.resolve(Promise.reject(error))
+      void this.#answer(call, error as DurlogError)
       return true
     }
     this.#awaitRoom()
     return false
   }
 
-  /** Answers a duplicate or refused call after all earlier calls have reached the durability level. */
+  /**
+   * Answers a duplicate or refused call after all earlier calls have reached the durability level. Until then their
+   * records cannot be read, and a failed write may remove those on which the decision depends.
+   */
   async #answer(call: Call, refusal?: DurlogError): Promise<void> {
     this.#answering++
     try {
       await this.#log.sync(this.#context.durability)
-      if (refusal !== undefined) throw refusal
-      call.repeated()
+      if (refusal === undefined) call.repeated()
+      else call.resolve(Promise.reject(refusal))
     } catch (error) {
-      call.resolve(Promise.reject(refusal ?? error))
+      call.resolve(refusal === undefined ? Promise.reject(error) : notWritten(error as DurlogError))
     }
     this.#answering--
     this.#settled()

@@ -63,8 +63,10 @@ class ControlledLog {
     for (const { seq, resolve } of this.#waiting.splice(kept)) resolve(Promise.reject(error), seq)
   }
 
-  async sync(): Promise<number> {
-    return this.synced - 1
+  sync(): Promise<number> {
+    const seq = this.records.length - 1
+    if (this.synced > seq) return Promise.resolve(seq)
+    return new Promise((resolve) => this.#waiting.push({ seq, resolve }))
   }
 }
 
@@ -120,6 +122,42 @@ test('records that a failed write removes from the log are not in their streams,
   expect(textsOf(sequencer, 'a')).toEqual(['kept', 'next', 'after'])
   expect(sequencer.table.find('b')).toBeUndefined()
   expect(sequencer.rollbacks).toBe(1)
+})
+
+test('a refusal is reported once the records that it depends on are stored', async () => {
+  const { log, sequencer, append } = setUp()
+  const end = sequencer.append(bareItem(EntryKind.end, 'a'))
+  const first = append('a', 'first')
+  log.commit()
+  await expect(end).rejects.toMatchObject({ code: 'ERR_DURLOG_NOT_FOUND' })
+  await first
+  const ended = sequencer.append(bareItem(EntryKind.end, 'a'))
+  let refused = false
+  const late = append('a', 'late').catch((error: DurlogError) => {
+    refused = true
+    return error.code
+  })
+  await turn()
+  expect(refused).toBe(false)
+  log.commit()
+  await ended
+  expect(await late).toBe('ERR_DURLOG_STREAM_ENDED')
+})
+
+test('a refusal is not reported if the records that it depends on are lost', async () => {
+  const { log, sequencer, append } = setUp()
+  const first = append('a', 'first')
+  log.commit()
+  await first
+  const ended = sequencer.append(bareItem(EntryKind.end, 'a'))
+  const late = append('a', 'late')
+  log.failAll()
+  await expect(ended).rejects.toMatchObject({ code: 'ERR_DURLOG_NO_SPACE' })
+  await expect(late).rejects.toMatchObject({ code: 'ERR_DURLOG_NO_SPACE', outcome: 'not-written' })
+  const next = append('a', 'next')
+  await turn()
+  log.commit()
+  expect(await next).toBe(1)
 })
 
 test('an append that waits for room in the log is stored before later ones', async () => {
