@@ -4,7 +4,7 @@ import { DurlogError } from '../errors.js'
 import type { ResolvedBucket } from './bucket-options.js'
 import { send, type WireAnswer } from './piece-io.js'
 import { PieceThread } from './piece-thread.js'
-import { type SignedRequest, Signer, type UnsignedRequest } from './signer.js'
+import { Signer, type UnsignedRequest } from './signer.js'
 import { ConditionFailed, StoreFailure, textOf, toStoreError } from './store-errors.js'
 
 /** A transfer that is slower than this times out. */
@@ -200,11 +200,12 @@ export class Bucket {
     const signal = AbortSignal.any([timeout, ...[this.#signal, call.signal].filter((one) => one !== undefined)])
     let response: WireAnswer
     try {
-      let signed: SignedRequest
-      do {
-        signed = await this.#signer.sign(call, signal)
+      for (let isRepeated = false; ; isRepeated = true) {
+        const signed = await this.#signer.sign(call, signal)
         response = await (body instanceof PieceThread ? body.send(signed, signal) : send(signed, body, signal, into))
-      } while (this.#signer.adoptsClock(signed, response))
+        // Repeated once, because the servers of a store may have different clocks.
+        if (isRepeated || !this.#signer.adoptsClock(signed, response)) break
+      }
     } catch (error) {
       this.#signal?.throwIfAborted()
       if (error instanceof DurlogError) throw error

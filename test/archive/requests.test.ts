@@ -232,6 +232,17 @@ test('a store whose clock differs from the local one is used with its own clock,
   expect(await plainRecordsIn(await restored(s3))).toEqual(await plainRecords(log))
 })
 
+test('a request is repeated once with the clock of the store, even if its servers have different clocks', async () => {
+  const s3 = await store()
+  let requests = 0
+  s3.fault = () => {
+    const timeMs = Date.now() + (requests++ % 2 === 0 ? 3_600_000 : -3_600_000)
+    return { status: 403, code: 'RequestTimeTooSkewed', headers: { date: new Date(timeMs).toUTCString() } }
+  }
+  expect(await codeOf(listArchive(s3.access))).toBe('ERR_DURLOG_DESTINATION_REFUSED')
+  expect(requests).toBe(2)
+})
+
 test('an endless response ends, and takes little memory', async () => {
   const s3 = await store()
   s3.fault = () => ({ isEndless: true })
