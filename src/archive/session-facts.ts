@@ -3,6 +3,7 @@ import { DurlogError } from '../errors.js'
 import { ShipConflict } from '../ship/conflict.js'
 import type { ReplicationSession } from '../ship/destination.js'
 import { gapError } from '../ship/start.js'
+import type { ArchivePosition } from './position.js'
 
 export function tooLateError(dir: string, next: number): DurlogError {
   return new DurlogError(
@@ -15,11 +16,13 @@ export function tooLateError(dir: string, next: number): DurlogError {
 /** The error if the records from `next` on were trimmed before they were archived. */
 export function trimmedError(
   { log, cursor }: ReplicationSession,
-  { next, isEmpty }: { next: number; isEmpty: boolean },
+  { next, isEmpty, history }: ArchivePosition,
 ): DurlogError {
-  const way = isEmpty
-    ? `remove the log's cursor (durlog cursors DIR --remove ${cursor.name}) to begin with record ${log.firstSeq}`
-    : undefined
+  // The first record of a truncated log's history is fixed, also if the cursor is removed.
+  const way =
+    isEmpty && history.generation === 0
+      ? `remove the log's cursor (durlog cursors DIR --remove ${cursor.name}) to begin with record ${log.firstSeq}`
+      : undefined
   return gapError(next, log.firstSeq - 1, way)
 }
 

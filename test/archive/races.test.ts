@@ -266,3 +266,24 @@ test('records that were trimmed before the first one was archived are reported a
   await archiveAll(log, s3)
   expect(await plainRecordsIn(await restored(s3))).toEqual(await plainRecords(log))
 })
+
+test('the error for records that were trimmed before the first one of a new history was archived names a possible way', async () => {
+  const s3 = await store()
+  const log = await scratchLog(SMALL)
+  await append(log, 700)
+  await log.truncateAfter(600)
+  s3.fault = ({ method, key }) => (method === 'PUT' && /\/(log|tail)-/.test(key) ? { status: 500 } : undefined)
+  expect(await codeOf(archiveAll(log, s3, { retryForMs: 1 }))).toBe('ERR_DURLOG_DESTINATION_UNREACHABLE')
+  expect(s3.keys('/history/')).toHaveLength(1)
+  s3.fault = () => undefined
+  await log.sync()
+  await log.trimBefore(400)
+  await log.removeCursor('archive')
+  await expect(archiveAll(log, s3)).rejects.toMatchObject({
+    code: 'ERR_DURLOG_DESTINATION_GAP',
+    message: expect.stringContaining('or begin a new destination'),
+  })
+  const bucket = 's3://bucket/other'
+  await archiveAll(log, s3, { bucket })
+  expect(await plainRecordsIn(await restored(s3, { bucket }))).toEqual(await plainRecords(log))
+})
