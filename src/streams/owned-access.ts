@@ -118,8 +118,15 @@ export class OwnedAccess implements StreamsAccess {
   }
 
   async list(prefix: string, after: string, count: number): Promise<StreamState[]> {
-    const deletions = this.#context.table().deletions(prefix)
-    await Promise.all(deletions.map((name) => this.find(name)))
+    const table = this.#context.table()
+    // Found before the wait: the log may still lose deletions that begin during it.
+    const found = this.#firstStreams(prefix, after, count)
+    await Promise.all(table.deletions(prefix).map((name) => this.find(name)))
+    // If a deletion was lost, the table was replaced.
+    return table === this.#context.table() ? found : this.list(prefix, after, count)
+  }
+
+  #firstStreams(prefix: string, after: string, count: number): StreamState[] {
     const found: StreamState[] = []
     for (const name of this.#context.table().streams.names()) {
       if (!name.startsWith(prefix) || name <= after) continue
