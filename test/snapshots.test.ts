@@ -51,6 +51,27 @@ test('the generation counts truncations that removed records, and every API repo
   expect((await openUntilDone(log.dir)).generation).toBe(2)
 })
 
+test('the generation does not change when a log is opened whose cursor has not noticed a truncation yet', async () => {
+  const log = await scratchLog()
+  await writeAll(log, numbered(10))
+  const cursor = await log.cursor('behind')
+  await cursor.seek(10)
+  await cursor.close()
+  await log.truncateAfter(5)
+  await log.close()
+  const next = await openUntilDone(log.dir)
+  expect(next.generation).toBe(1)
+  await next.append('later')
+  await next.close()
+  const last = await openUntilDone(log.dir)
+  expect(last.generation).toBe(1)
+  await expect(last.cursor('behind').then((found) => found.read().next())).rejects.toMatchObject({
+    code: 'ERR_DURLOG_CURSOR_CUT',
+    lostFirst: 6,
+    lostLast: 9,
+  })
+})
+
 test('a snapshot of another log, of a future generation or with a damaged list of cuts is not current', async () => {
   const log = await scratchLog()
   await writeAll(log, numbered(10))

@@ -149,13 +149,4 @@ Status SyncCursorPlace(Directory& directory, const CursorPlace& place) {
       .WithPath(directory.PathOf(name));
 }
 
-Result<uint64_t> HighestPosition(Directory& directory, const BootId& boot,
-                                 const LogOfCursors& log) {
-  DURLOG_ASSIGN_OR_RETURN(const std::vector<CursorPlace> places,
-                          ListCursorPlaces(directory, boot, log));
-  uint64_t highest = 0;
-  for (const CursorPlace& place : places) highest = std::max(highest, place.position.value_or(0));
-  return highest;
-}
-
 }  // namespace durlog

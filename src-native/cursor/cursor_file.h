@@ -60,7 +60,4 @@ Result<std::vector<CursorPlace>> ListCursorPlaces(Directory& directory, const Bo
 // back to a record before `place`.
 Status SyncCursorPlace(Directory& directory, const CursorPlace& place);
 
-// The highest position of the cursors of `log`; 0 if it has no cursor.
-Result<uint64_t> HighestPosition(Directory& directory, const BootId& boot, const LogOfCursors& log);
-
 }  // namespace durlog

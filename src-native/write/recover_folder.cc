@@ -1,7 +1,9 @@
 #include "write/recover_folder.h"
 
+#include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "base/bytes.h"
 #include "cursor/cursor_file.h"
@@ -29,12 +31,18 @@ LogUuid MakeUuid(FileSystem& file_system) {
 }
 
 // A failed writeback may have lost records that were only in memory and that a cursor has passed.
+// If the list already holds a cut for the cursor that was as deep, the cursor will find that one.
 Status RecordLostRecords(FileSystem& file_system, Directory& directory, const LogOfCursors& log,
                          uint64_t next_seq) {
-  DURLOG_ASSIGN_OR_RETURN(const uint64_t highest,
-                          HighestPosition(directory, file_system.CurrentBoot(), log));
-  if (highest <= next_seq) return Status::Ok();
-  return RecordCut(directory, log.uuid, next_seq).status();
+  DURLOG_ASSIGN_OR_RETURN(const std::vector<CursorPlace> places,
+                          ListCursorPlaces(directory, file_system.CurrentBoot(), log));
+  for (const CursorPlace& place : places) {
+    if (place.position.value_or(0) <= next_seq) continue;
+    DURLOG_ASSIGN_OR_RETURN(const CutList cuts, ReadCuts(directory, log.uuid));
+    const std::optional<uint64_t> lowest = cuts.LowestSince(place.generation);
+    if (!lowest || *lowest > next_seq) return RecordCut(directory, log.uuid, next_seq).status();
+  }
+  return Status::Ok();
 }
 
 }  // namespace

@@ -268,6 +268,19 @@ TEST_F(DurableCursorTest, AnOpenThatLostRecordsBelowACursorTellsIt) {
   EXPECT_EQ(Open()->FindCut(0).value(), 10u);
 }
 
+TEST_F(DurableCursorTest, AnOpenRecordsACutThatIsDeeperThanTheRecordedOnes) {
+  Append(10);
+  Make(0);
+  ASSERT_TRUE(Open()->Commit(15, 10).ok());  // five in memory, which are gone
+  const auto directory = file_system_.OpenDirectory("memory", false);
+  ASSERT_TRUE(directory.ok());
+  ASSERT_TRUE(RecordCut(**directory, FindLog(**directory)->uuid, 12).ok());
+  OpenLog();
+  OpenLog();
+  EXPECT_EQ(Open()->FindCut(0).value(), 10u);
+  EXPECT_EQ(Open()->CurrentGeneration().value(), 2u) << "the second open records none";
+}
+
 TEST_F(DurableCursorTest, AnOpenThatLostNothingRecordsNoCut) {
   Append(10);
   Make(10);
