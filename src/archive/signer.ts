@@ -7,7 +7,7 @@ import type { S3Credentials } from './types.js'
 
 /** The SHA-256 of an empty body. */
 const EMPTY_SHA256 = 'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855'
-/** A store refuses signatures whose time differs more from its clock: S3 from 15 minutes on. */
+/** A smaller difference between the clocks is no reason for a refusal: S3 accepts up to 15 minutes. */
 const SKEW_MS = 5 * 60_000
 
 export interface UnsignedRequest {

@@ -51,7 +51,7 @@ export class FolderSource implements ReadSource {
   readonly #page: NativeLivePage
   readonly #fields = new Float64Array(LIVE_FIELD_COUNT)
   readonly #laterCuts = new LaterCuts()
-  /** Those of this process's writer of a shared log. */
+  /** The counters of this process's writer of a shared log; undefined if this process only reads it. */
   readonly #counters: Float64Array | undefined
 
   /** The source of a shared log that this process writes together with others. */

@@ -46,6 +46,17 @@ function replica(s3: FakeS3): Replica {
   }
 }
 
+/** An archived log with `records` records, and a replica that has them. */
+async function replicaOf(records: number): Promise<Replica & { s3: FakeS3; log: Log }> {
+  const s3 = await store()
+  const log = await scratchLog(SMALL)
+  await append(log, records)
+  await archiveAll(log, s3)
+  const made = replica(s3)
+  await made.caughtUp(log)
+  return { ...made, s3, log }
+}
+
 /** Resolves to the largest number of requests in `count` polls that begin from now on. */
 function requestsOfPolls(s3: FakeS3, count: number): Promise<number> {
   const polls: number[] = []
@@ -87,12 +98,7 @@ test('a poll of a replica has few requests, however many objects and histories t
 })
 
 test('a replica continues if another log is archived to its prefix', async () => {
-  const s3 = await store()
-  const log = await scratchLog(SMALL)
-  await append(log, 10)
-  await archiveAll(log, s3)
-  const { caughtUp, end } = replica(s3)
-  await caughtUp(log)
+  const { s3, log, caughtUp, end } = await replicaOf(10)
   const other = await scratchLog(SMALL)
   await append(other, 1)
   await archiveAll(other, s3)
@@ -103,23 +109,13 @@ test('a replica continues if another log is archived to its prefix', async () =>
 })
 
 test('a replica stops if everything in the archive was deleted', async () => {
-  const s3 = await store()
-  const log = await scratchLog(SMALL)
-  await append(log, 700)
-  await archiveAll(log, s3)
-  const { caughtUp, following } = replica(s3)
-  await caughtUp(log)
+  const { s3, following } = await replicaOf(700)
   s3.objects.clear()
   expect(await codeOf(following)).toBe('ERR_DURLOG_NOT_FOUND')
 })
 
 test('a replica reports records that are missing in the archive', async () => {
-  const s3 = await store()
-  const log = await scratchLog(SMALL)
-  await append(log, 700)
-  await archiveAll(log, s3)
-  const { caughtUp, following } = replica(s3)
-  await caughtUp(log)
+  const { s3, log, following } = await replicaOf(700)
   // The archiver continues, and the replica lists no objects until one is missing.
   s3.fault = ({ headers }) => (headers['authorization']?.includes('replica') === true ? { status: 503 } : undefined)
   await append(log, 1)
