@@ -30,6 +30,8 @@ export interface Exchange extends Held {
   readonly method: string
   /** The path and the query, as they were sent. */
   readonly target: string
+  /** The host and the port of the server, as the client wrote them; '' if there are none. */
+  readonly host: string
   /** The scheme and the host, as the client wrote them; '' if the host is malformed. */
   readonly origin: string
   /** The status of the answer; 0 before it. */

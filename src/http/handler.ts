@@ -13,6 +13,7 @@ import { BodyMemory } from './chunk.js'
 import { create } from './create.js'
 import { EVENT_BYTES } from './events.js'
 import type { ClientLimits, Exchange, HeaderList } from './exchange.js'
+import { checkHost } from './host.js'
 import { HttpError, toHttpError, withoutScope } from './http-error.js'
 import { inOrder } from './in-order.js'
 import { list } from './list.js'
@@ -213,6 +214,7 @@ class Server {
   #begin(service: Service, exchange: Exchange, fail: (error: unknown) => void): void | Promise<void> {
     const { options } = service
     const { method } = exchange
+    checkHost(exchange.host, options.hosts)
     checkEncoded(exchange.target)
     if (WRITES.includes(method)) checkSite(exchange, options.cors)
     if (method === 'OPTIONS')

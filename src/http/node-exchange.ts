@@ -40,9 +40,13 @@ export class NodeExchange implements Exchange, Sink {
     return this.#readsBody ? 'slow-writer' : undefined
   }
 
+  get host(): string {
+    return this.header('host') ?? ''
+  }
+
   get origin(): string {
     const { encrypted } = this.#request.socket as TLSSocket
-    const host = this.header('host') ?? ''
+    const { host } = this
     return /^[\w.:[\]-]+$/.test(host) ? `${encrypted === true ? 'https' : 'http'}://${host}` : ''
   }
 

@@ -9,7 +9,10 @@ const answers = (...statuses: [status: string, description: string][]): object =
 const refusals: [string, string][] = [
   ['400', 'a malformed request'],
   ['401', 'no valid credentials'],
-  ['403', 'the credentials do not allow this request; or a page of another site sent it; or a stale Producer-Epoch'],
+  [
+    '403',
+    'the credentials do not allow this request; or another site sent it; or its Host is not allowed; or a stale epoch',
+  ],
   ['404', 'the stream does not exist'],
   ['410', 'the stream was deleted and is kept for its forks; or the offset is not kept any more'],
   ['503', 'the server is busy or shutting down: repeat after Retry-After'],
@@ -96,7 +99,12 @@ const document = {
         responses: answers(['200', 'streams'], ['401', 'no valid credentials'], ['403', 'no right to list']),
       },
     },
-    '/healthz': { get: { summary: 'whether appends succeed', responses: answers(['200', 'yes'], ['503', 'no']) } },
+    '/healthz': {
+      get: {
+        summary: 'whether appends succeed',
+        responses: answers(['200', 'yes'], ['403', 'the Host is not allowed'], ['503', 'no']),
+      },
+    },
     '/metrics': {
       get: { summary: 'metrics for Prometheus', responses: answers(['200', 'text'], ['403', 'no right']) },
     },

@@ -1,6 +1,7 @@
 /** The paths of a server that are not streams: health, metrics, the OpenAPI description and the page. */
 import { createHash } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { isAllowedHost } from './host.js'
 import { OPENAPI } from './openapi.js'
 import { PAGE } from './page.js'
 import { splitTarget } from './target.js'
@@ -17,13 +18,15 @@ export function isOperation(path: string): boolean {
 /** Returns a function that answers a request if its path is one of these, and otherwise returns false. */
 export function operationsOf(
   handler: StreamsHandler,
-  { authorize }: HandlerOptions,
+  { authorize, hosts }: HandlerOptions,
   ui: boolean,
 ): (request: IncomingMessage, response: ServerResponse) => boolean {
   const page = ui ? pageOf() : undefined
   return (request, response) => {
     const { path } = splitTarget(request.url ?? '/')
     if (!isOperation(path) && (path !== '/' || page === undefined)) return false
+    // The handler refuses it.
+    if (!isAllowedHost(request.headers.host ?? '', hosts)) return false
     const { method } = request
     if (method === 'OPTIONS') return false
     const send = (status: number, type: string, body: string, extra: Record<string, string> = {}): true => {

@@ -7,6 +7,7 @@ import type { HandlerOptions, ServerOptions, TlsOptions } from './types.js'
 const NAMES: readonly string[] = [
   'prefix',
   'authorize',
+  'hosts',
   'readOnly',
   'cors',
   'maxBodyBytes',
@@ -34,6 +35,7 @@ const CACHES = ['public', 'private', 'no-store'] as const
 export interface ResolvedHandlerOptions {
   prefix: string
   authorize: HandlerOptions['authorize']
+  hosts: readonly string[] | undefined
   readOnly: boolean
   cors: readonly string[]
   maxBodyBytes: number
@@ -57,6 +59,7 @@ export function resolveHandlerOptions(options: unknown): ResolvedHandlerOptions 
   return {
     prefix,
     authorize: callable('authorize', authorize),
+    hosts: given.hosts === undefined ? undefined : namesOf('hosts', given.hosts),
     readOnly: flag('readOnly', given.readOnly, false),
     cors: originsOf('cors', cors),
     maxBodyBytes: whole('maxBodyBytes', given.maxBodyBytes, BODY_SIZES, BODY_MAX_BYTES),
@@ -95,6 +98,15 @@ function isOrigin(text: unknown): text is string {
   return !text.startsWith('http') || new URL(text).origin === text
 }
 
+/** Returns the host names of the option or flag `name` in lower case. Throws ERR_DURLOG_INVALID_ARGUMENT. */
+export function namesOf(name: string, hosts: unknown): readonly string[] {
+  const given: readonly unknown[] = Array.isArray(hosts) ? hosts : [hosts]
+  return given.map((host) => {
+    if (typeof host === 'string' && /^[\w-]+(\.[\w-]+)*$/.test(host)) return host.toLowerCase()
+    throw invalidArgument(`${name} must be names such as streams.example, without a port; got ${shown(host)}`)
+  })
+}
+
 function warn(error: unknown): void {
   process.emitWarning(error instanceof Error ? (error.stack ?? String(error)) : String(error), 'DurlogHttpError')
 }
@@ -127,12 +139,15 @@ export function resolveServerOptions(options: unknown): ResolvedServerOptions {
   const given = bag('options', options, [...SERVER_NAMES, ...NAMES]) as ServerOptions
   const { host = '127.0.0.1', port, tls, maxConnections, ui, ...handlerOptions } = given
   if (typeof host !== 'string') throw invalidArgument(`host must be an address or a name; got ${shown(host)}`)
+  // Without credentials, a page with a rebound name could use the server. Its name is not in the certificate.
+  const isOpen = handlerOptions.authorize === undefined && tls === undefined
+  const hosts = handlerOptions.hosts ?? (isOpen ? [] : undefined)
   return {
     host,
     port: whole('port', port, PORTS, DEFAULT_PORT),
     tls: tls === undefined ? undefined : checkTls(tls),
     maxConnections: whole('maxConnections', maxConnections, CONNECTION_COUNTS, 25_000),
     ui: flag('ui', ui, false),
-    handlerOptions,
+    handlerOptions: { ...handlerOptions, hosts: hosts && namesOf('hosts', hosts) },
   }
 }

@@ -55,6 +55,12 @@ export interface HandlerOptions {
   prefix?: string | undefined
   /** Returns the rights of a request; undefined refuses it with 401. Default: every request has all rights. */
   authorize?: ((request: HttpRequest) => Rights | undefined | Promise<Rights | undefined>) | undefined
+  /**
+   * The names by which clients may address the server, apart from IP addresses, `localhost` and names that end with
+   * `.localhost`. Requests with another Host get 403. Default: all names; in `serveStreams` and `serveLog` without
+   * `authorize` and `tls`, none.
+   */
+  hosts?: readonly string[] | undefined
   /** Refuse all requests except reads. Default false. */
   readOnly?: boolean | undefined
   /**

@@ -12,6 +12,7 @@ const RUNTIME_BYTES = 1 << 16
 export class WebExchange implements Exchange, Sink {
   readonly method: string
   readonly target: string
+  readonly host: string
   readonly origin: string
   readonly response: Promise<Response>
   status = 0
@@ -31,8 +32,9 @@ export class WebExchange implements Exchange, Sink {
     this.#limits = limits
     this.#request = request
     this.method = request.method
-    const { pathname, search, origin } = new URL(request.url)
+    const { pathname, search, host, origin } = new URL(request.url)
     this.target = pathname + search
+    this.host = host
     this.origin = origin
     this.response = new Promise((resolve) => {
       this.#respond = resolve

@@ -127,6 +127,7 @@ test.each([
   ['--max-streams', '3000000000', 'of streams from 0 to 2147483647; got 3000000000'],
   ['--max-connections', '0', 'of connections from 1 to 1048576; got 0'],
   ['--cors', 'https://app.example/path', 'without a path; got "https://app.example/path"'],
+  ['--allow-host', 'app.example:80', 'without a port; got "app.example:80"'],
 ])('serve %s %s: the message begins with the flag, and no folder is created', async (flag, value, message) => {
   const dir = join(scratchDir(), 'streams')
   const { code, stderr } = await durlog(['serve', dir, flag, value])
@@ -259,7 +260,7 @@ test('the names of streams, which any client of a server can choose, cannot cont
   }
 })
 
-test('serve: the messages name the flag of a file, and --cors that takes the folder as an origin', async () => {
+test('serve: the messages name the flag of a file, and a flag that takes the folder as its value', async () => {
   const dir = join(scratchDir(), 'streams')
   const refused = async (...args: string[]) => {
     const { code, stderr } = await durlog(['serve', ...args, '--port', '0'])
@@ -270,10 +271,11 @@ test('serve: the messages name the flag of a file, and --cors that takes the fol
     65,
     expect.stringContaining(`BAD_INPUT: can't read --token-file ${missing}: ENOENT`),
   ])
-  expect(await refused('--cors', 'https://app.example', dir)).toEqual([
-    64,
-    'durlog: USAGE: name the folder before --cors, which takes all words that follow it',
-  ])
+  for (const flag of ['--cors', '--allow-host'])
+    expect(await refused(flag, 'app.example', dir)).toEqual([
+      64,
+      `durlog: USAGE: name the folder before ${flag}, which takes all words that follow it`,
+    ])
 })
 
 test('help of a command that does not exist says so', async () => {

@@ -199,6 +199,26 @@ test.skipIf(missingChromium !== '')(
 )
 
 test.skipIf(missingChromium !== '')(
+  `a page whose name is rebound to the server can use it only if the name is in hosts ${missingChromium}`,
+  async () => {
+    const { streams } = await scratchStreams()
+    await streams.stream('text').create({ encoding: 'bytes', contentType: 'text/plain' })
+    const statusesOf = async (hosts: string[]) => {
+      const server = await serveStreams(streams, { port: 0, ui: true, hosts })
+      onTestFinished(() => server.close())
+      const page = await Page.open(server.url.replace('127.0.0.1', 'evil.example'))
+      await expect.poll(() => page.value('location.hostname + document.readyState')).toBe('evil.examplecomplete')
+      const init = "{ method: 'POST', body: 'forged', headers: { 'content-type': 'text/plain' } }"
+      const statuses = ["'/text'", "'/__ds/streams'", "'/metrics'", `'/text', ${init}`].map((call) => `fetch(${call})`)
+      return page.value<number[]>(`Promise.all([${statuses}]).then((all) => all.map(({ status }) => status))`)
+    }
+    expect(await statusesOf([])).toEqual([403, 403, 403, 403])
+    expect((await streams.stream('text').info())?.nextSeq).toBe(0)
+    expect(await statusesOf(['evil.example'])).toEqual([200, 200, 200, 204])
+  },
+)
+
+test.skipIf(missingChromium !== '')(
   `a browser that opens the URL of a stream of HTML runs no script of it ${missingChromium}`,
   async () => {
     const { streams } = await scratchStreams()

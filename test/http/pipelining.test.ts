@@ -30,7 +30,7 @@ async function start(dir: string, options: Parameters<typeof serve>[1] = {}) {
 
 function requestOf(method: string, path: string, body = '', headers = ''): string {
   const type = 'Content-Type: text/plain\r\n'
-  return `${method} ${path} HTTP/1.1\r\nHost: x\r\n${type}${headers}Content-Length: ${body.length}\r\n\r\n${body}`
+  return `${method} ${path} HTTP/1.1\r\nHost: localhost\r\n${type}${headers}Content-Length: ${body.length}\r\n\r\n${body}`
 }
 
 /** A connection that reads the answers in order. `methods` are those of its requests. */
@@ -161,7 +161,7 @@ test('of pipelined appends that are broken off at any byte, those that arrived a
   const dir = join(scratchDir(), 'streams')
   const { port, stop } = await start(dir)
   const chunked = (path: string, parts: readonly string[]): string =>
-    `POST ${path} HTTP/1.1\r\nHost: x\r\nContent-Type: text/plain\r\nTransfer-Encoding: chunked\r\n\r\n${parts
+    `POST ${path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: text/plain\r\nTransfer-Encoding: chunked\r\n\r\n${parts
       .map((part) => `${part.length.toString(16)}\r\n${part}\r\n`)
       .join('')}0\r\n\r\n`
   const requestsTo = (path: string): string[] => [

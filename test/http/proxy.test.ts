@@ -107,3 +107,26 @@ test.skipIf(missingNginx !== '')(
     expect(await call(names[0]?.replace('session', '%73ession') as string)).toBe('[0,1,2,3]')
   },
 )
+
+test.skipIf(missingNginx !== '')(
+  `a server behind nginx is used by the name that it allows, and by no other ${missingNginx}`,
+  async () => {
+    const server = await durlogServe(join(scratchDir(), 'streams'), '--allow-host', 'streams.example')
+    const [block] = blocksOf('docs/SERVE.md').filter(
+      ({ section, language }) => section === 'Proxies' && language === 'nginx',
+    )
+    const port = await freePort()
+    const location = block?.code.replace('4437', String(server.port))
+    await startNginx(`server { listen 127.0.0.1:${port}; ${location} }`)
+    const statusOf = async (host: string): Promise<number> => {
+      const sent = request({ host: '127.0.0.1', port, path: '/healthz', headers: { host }, agent: false })
+      sent.end()
+      const [answer] = await once(sent, 'response')
+      answer.resume()
+      return answer.statusCode
+    }
+    // nginx does not listen at once.
+    await expect.poll(() => statusOf('streams.example').catch(() => 0)).toBe(200)
+    expect(await statusOf('evil.example')).toBe(403)
+  },
+)

@@ -140,10 +140,10 @@ test('SIGTERM ends the server even if clients do not read their responses or do 
   const headers = { 'content-type': 'text/plain' }
   expect((await fetch(`${url}/s`, { method: 'PUT', headers, body: 'x'.repeat(8 << 20) })).status).toBe(201)
   const waiting = [
-    'GET /s HTTP/1.1\r\nHost: x\r\n\r\n',
-    'GET /s?offset=-1&live=sse HTTP/1.1\r\nHost: x\r\n\r\n',
-    'GET /s?offset=now&live=long-poll HTTP/1.1\r\nHost: x\r\n\r\nGET /s HTTP/1.1\r\nHost: x\r\n\r\n',
-    'POST /s HTTP/1.1\r\nHost: x\r\nContent-Type: text/plain\r\nContent-Length: 9\r\n\r\n1',
+    'GET /s HTTP/1.1\r\nHost: localhost\r\n\r\n',
+    'GET /s?offset=-1&live=sse HTTP/1.1\r\nHost: localhost\r\n\r\n',
+    'GET /s?offset=now&live=long-poll HTTP/1.1\r\nHost: localhost\r\n\r\nGET /s HTTP/1.1\r\nHost: localhost\r\n\r\n',
+    'POST /s HTTP/1.1\r\nHost: localhost\r\nContent-Type: text/plain\r\nContent-Length: 9\r\n\r\n1',
     'GET /s HTT',
   ]
   for (const request of waiting) {

@@ -3,7 +3,7 @@ import { createServer } from 'node:net'
 import { resolve } from 'node:path'
 import { type Command, Option } from 'commander'
 import { type ServerOptions, type StreamsServer, serveLog, serveStreams } from '../../http/index.js'
-import { BODY_SIZES, CONNECTION_COUNTS, originsOf, PORTS, STREAM_COUNTS } from '../../http/options.js'
+import { BODY_SIZES, CONNECTION_COUNTS, namesOf, originsOf, PORTS, STREAM_COUNTS } from '../../http/options.js'
 import { checkContentType } from '../../http/served-log.js'
 import { type Range, whole } from '../../options/checks.js'
 import { openStreams } from '../../streams/index.js'
@@ -20,6 +20,7 @@ interface Flags extends AccessFlags {
   contentType?: string
   host: string
   port: number
+  allowHost?: string[]
   cors?: string[]
   readOnly?: boolean
   shared?: boolean
@@ -44,6 +45,12 @@ export function register(command: Command): void {
     .option('--host <address>', 'the address to listen on', '127.0.0.1')
     .option('--port <port>', 'the port to listen on; 0 for any', within('--port', PORTS), 4437)
     .option('--token-file <file>', 'accept only requests with a token from this file')
+    .addOption(
+      new Option(
+        '--allow-host <name...>',
+        'without --token-file: accept requests to these names too, not only to IP addresses and localhost',
+      ),
+    )
     .option('--tls-cert <file>', 'serve HTTPS with this certificate')
     .option('--tls-key <file>', 'the key of the certificate')
     .addOption(new Option('--cors <origin...>', 'allow web pages of these origins to send requests; * for all'))
@@ -75,13 +82,15 @@ function within(flag: string, range: Range, parse = parseWhole): (text: string) 
 }
 
 async function run(dir: string | undefined, flags: Flags): Promise<void> {
-  if (dir === undefined && flags.log === undefined && flags.cors !== undefined)
-    throw new InputError('name the folder before --cors, which takes all words that follow it', ExitCode.usage)
+  const taker = flags.cors === undefined ? flags.allowHost && '--allow-host' : '--cors'
+  if (dir === undefined && flags.log === undefined && taker !== undefined)
+    throw new InputError(`name the folder before ${taker}, which takes all words that follow it`, ExitCode.usage)
   if ((dir === undefined) === (flags.log === undefined))
     throw new InputError('name the folder of the streams, or use --log with the folder of a log', ExitCode.usage)
   if (flags.contentType !== undefined && flags.log === undefined)
     throw new InputError('--content-type needs --log: each stream has its own content type', ExitCode.usage)
   if (flags.contentType !== undefined) checkContentType('--content-type', flags.contentType)
+  if (flags.allowHost !== undefined) namesOf('--allow-host', flags.allowHost)
   if (flags.cors !== undefined) originsOf('--cors', flags.cors)
   const access = new Access(flags)
   const log = flags.accessLog === true ? await AccessLog.start(say) : undefined
@@ -133,10 +142,11 @@ function say(line: string): void {
 }
 
 function toOptions(flags: Flags, access: Access, log: AccessLog | undefined): ServerOptions {
-  const { host, port, cors, maxBody, maxStreams, maxConnections } = flags
+  const { host, port, allowHost, cors, maxBody, maxStreams, maxConnections } = flags
   return {
     host,
     port,
+    hosts: flags.tokenFile === undefined ? allowHost : undefined,
     cors,
     maxBodyBytes: maxBody,
     maxStreams,
