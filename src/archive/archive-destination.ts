@@ -142,7 +142,8 @@ export class ArchiveDestination implements Destination {
   /** Throws a ShipConflict if the log was cut after the session began, or is being cut: its files may have changed already. */
   async #checkGeneration({ cursor }: ReplicationSession): Promise<void> {
     if (this.#log?.readOnly) await this.#log.refresh()
-    if (!this.isCurrent || cursor.generation !== this.#generation) throw new ShipConflict('the log was truncated')
+    if (!this.isCurrent) throw new ShipConflict('the log was truncated')
+    if (cursor.generation !== this.#generation) throw new ShipConflict('a truncation of the log has not ended')
   }
 
   /** Waits until `flushMs` have passed, `flushBytes` wait, or `flush` or `end` is called. */
@@ -195,7 +196,7 @@ export class ArchiveDestination implements Destination {
       maxBytes: Number.MAX_SAFE_INTEGER,
       compresses: this.#options.compresses,
     })
-    if (piece.facts.lastSeq + 1 !== endSeq) throw missingError(session, piece.facts.lastSeq + 1, this.#generation)
+    if (piece.facts.lastSeq + 1 !== endSeq) throw missingError(session, piece.facts.lastSeq + 1)
     const key = `${position.history.names.log}${digitsOf(position.segmentsEnd)}`
     await this.#store(session, position, key, piece, position.segmentsPrevious)
     position.segmentsEnd = endSeq
@@ -222,7 +223,7 @@ export class ArchiveDestination implements Destination {
     // After a cut, the piece may hold frames from before and from after the cut, all of them whole.
     await this.#checkGeneration(session)
     if (piece !== undefined && piece.facts.lastSeq < range.endSeq) return piece
-    throw missingError(session, range.seq, this.#generation)
+    throw missingError(session, range.seq)
   }
 
   /**

@@ -1,6 +1,5 @@
 /** Errors and figures of one session of an archiver. */
 import { DurlogError } from '../errors.js'
-import { ShipConflict } from '../ship/conflict.js'
 import type { ReplicationSession } from '../ship/destination.js'
 import { gapError } from '../ship/start.js'
 import type { ArchivePosition } from './position.js'
@@ -26,9 +25,8 @@ export function trimmedError(
   return gapError(next, log.firstSeq - 1, way)
 }
 
-/** The error if a segment does not hold `seq`. A truncation that is not complete is recorded, but `log.generation` is still the old one. */
-export function missingError({ log, cursor }: ReplicationSession, seq: number, generation: number): Error {
-  if (cursor.generation !== generation) return new ShipConflict('the log is being truncated')
+/** The error if a segment does not hold `seq`, although the log is not being truncated. */
+export function missingError({ log }: ReplicationSession, seq: number): DurlogError {
   return new DurlogError(
     'ERR_DURLOG_CORRUPT',
     `record ${seq} was synced, but its segment does not hold it: run "durlog verify ${log.dir}"`,
