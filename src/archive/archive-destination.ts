@@ -143,7 +143,10 @@ export class ArchiveDestination implements Destination {
   async #checkGeneration({ cursor }: ReplicationSession): Promise<void> {
     if (this.#log?.readOnly) await this.#log.refresh()
     if (!this.isCurrent) throw new ShipConflict('the log was truncated')
-    if (cursor.generation !== this.#generation) throw new ShipConflict('a truncation of the log has not ended')
+    if (cursor.generation !== this.#generation)
+      throw new ShipConflict(
+        'a truncation of the log has not ended: if its writer was killed, open the log for writing, which ends it',
+      )
   }
 
   /** Waits until `flushMs` have passed, `flushBytes` wait, or `flush` or `end` is called. */
