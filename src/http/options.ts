@@ -81,9 +81,13 @@ export function resolveHandlerOptions(options: unknown): ResolvedHandlerOptions 
   }
 }
 
+function listed(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : [value]
+}
+
 /** Returns the origins of the option or flag `name`. Throws ERR_DURLOG_INVALID_ARGUMENT. */
 export function originsOf(name: string, cors: unknown): readonly string[] {
-  const origins: readonly unknown[] = Array.isArray(cors) ? cors : [cors]
+  const origins = listed(cors)
   const wrong = origins.findIndex((origin) => !isOrigin(origin))
   if (wrong === -1) return origins as readonly string[]
   throw invalidArgument(
@@ -98,11 +102,12 @@ function isOrigin(text: unknown): text is string {
   return !text.startsWith('http') || new URL(text).origin === text
 }
 
+const NAME = /^[\w-]+(\.[\w-]+)*$/
+
 /** Returns the host names of the option or flag `name` in lower case. Throws ERR_DURLOG_INVALID_ARGUMENT. */
 export function namesOf(name: string, hosts: unknown): readonly string[] {
-  const given: readonly unknown[] = Array.isArray(hosts) ? hosts : [hosts]
-  return given.map((host) => {
-    if (typeof host === 'string' && /^[\w-]+(\.[\w-]+)*$/.test(host)) return host.toLowerCase()
+  return listed(hosts).map((host) => {
+    if (typeof host === 'string' && NAME.test(host)) return host.toLowerCase()
     throw invalidArgument(`${name} must be names such as streams.example, without a port; got ${shown(host)}`)
   })
 }
@@ -142,12 +147,14 @@ export function resolveServerOptions(options: unknown): ResolvedServerOptions {
   // Without credentials, a page with a rebound name could use the server. Its name is not in the certificate.
   const isOpen = handlerOptions.authorize === undefined && tls === undefined
   const hosts = handlerOptions.hosts ?? (isOpen ? [] : undefined)
+  // Clients may use the name on which the server listens.
+  const own = NAME.test(host) ? [host] : []
   return {
     host,
     port: whole('port', port, PORTS, DEFAULT_PORT),
     tls: tls === undefined ? undefined : checkTls(tls),
     maxConnections: whole('maxConnections', maxConnections, CONNECTION_COUNTS, 25_000),
     ui: flag('ui', ui, false),
-    handlerOptions: { ...handlerOptions, hosts: hosts && namesOf('hosts', hosts) },
+    handlerOptions: { ...handlerOptions, hosts: hosts && namesOf('hosts', [...listed(hosts), ...own]) },
   }
 }

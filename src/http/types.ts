@@ -56,9 +56,9 @@ export interface HandlerOptions {
   /** Returns the rights of a request; undefined refuses it with 401. Default: every request has all rights. */
   authorize?: ((request: HttpRequest) => Rights | undefined | Promise<Rights | undefined>) | undefined
   /**
-   * The names by which clients may address the server, apart from IP addresses, `localhost` and names that end with
-   * `.localhost`. Requests with another Host get 403. Default: all names; in `serveStreams` and `serveLog` without
-   * `authorize` and `tls`, none.
+   * The names by which clients may address the server, apart from IP addresses, `localhost`, names that end with
+   * `.localhost`, and the option `host`. Requests with another Host get 403. Default: all names; in `serveStreams` and
+   * `serveLog` without `authorize` and `tls`, none.
    */
   hosts?: readonly string[] | undefined
   /** Refuse all requests except reads. Default false. */

@@ -8,6 +8,7 @@ import { text } from 'node:stream/consumers'
 import { expect, onTestFinished, test } from 'vitest'
 import { isAllowedHost } from '../../src/http/host.js'
 import { type ServerOptions, serveLog, serveStreams, streamsHandler } from '../../src/http/index.js'
+import { resolveServerOptions } from '../../src/http/options.js'
 import { open } from '../../src/index.js'
 import { makePair, withoutOpenssl } from '../fixtures/certificate.js'
 import { durlogServe } from '../fixtures/durlog-serve.js'
@@ -145,6 +146,16 @@ test('a handler of an application checks the Host only if it has hosts, and of t
   expect(await own('http://evil.example/s', [])).toBe(403)
   expect(await own('http://streams.example:3000/s', ['streams.example'])).toBe(404)
   expect(await own('http://[::1]:3000/s', [])).toBe(404)
+})
+
+test('the name on which a server listens is allowed as Host', () => {
+  for (const hosts of [undefined, ['other.example']]) {
+    const { handlerOptions } = resolveServerOptions({ host: 'Streams.example', hosts })
+    expect(isAllowedHost('streams.example:4437', handlerOptions.hosts)).toBe(true)
+    expect(isAllowedHost('evil.example', handlerOptions.hosts)).toBe(false)
+  }
+  for (const host of ['::1', '0.0.0.0', 'a.']) expect(() => resolveServerOptions({ host })).not.toThrow()
+  expect(resolveServerOptions({ host: 'a.example', authorize: () => undefined }).handlerOptions.hosts).toBe(undefined)
 })
 
 test('a name that no Host has is refused as an option', async () => {
