@@ -60,7 +60,8 @@ export async function findPosition(
   const { generation, firstSeq } = log
   // A history of a truncated log has no piece if its archiver was killed before it stored the first one.
   const isExpected = history.generation === 0 || history.from > firstSeq
-  if (last === undefined && isExpected && cursor.position > firstSeq) throw missingError(bucket.urlOf(root))
+  if (last === undefined && isExpected && cursor.position > firstSeq)
+    throw missingError(bucket.urlOf(root), cursor.name)
   const archived = Math.max(history.generation, manifest.isBegun && last !== undefined ? last.generation : 0)
   const index = manifest.entries.length - 1
   const end = last === undefined ? beginOf(history, cursor, firstSeq) : manifest.endOf(index, last)
@@ -189,9 +190,9 @@ function differs(log: ReadableLog, last: PieceFacts): DurlogError {
   )
 }
 
-function missingError(url: string): DurlogError {
+function missingError(url: string, cursor: string): DurlogError {
   return new DurlogError(
     'ERR_DURLOG_DESTINATION_MISSING',
-    `${url} is empty, but records of this log were archived before: check the bucket and the prefix. To begin a new archive, remove the log's cursor (durlog cursors DIR --remove archive)`,
+    `${url} is empty, but records of this log were archived before: check the bucket and the prefix. To begin a new archive, remove the log's cursor (durlog cursors DIR --remove ${cursor})`,
   )
 }

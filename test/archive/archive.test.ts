@@ -270,15 +270,16 @@ test('records that were trimmed before they were archived are a gap', async () =
   expect(await codeOf(stopped.idle())).toBe('ERR_DURLOG_DESTINATION_GAP')
 })
 
-test('an archive that has disappeared is reported', async () => {
+test('an archive that has disappeared is reported, with the cursor to remove', async () => {
   const s3 = await store()
   const log = await scratchLog(SMALL)
   await append(log, 10)
-  await archiveAll(log, s3)
+  await archiveAll(log, s3, { cursor: 'copy' })
   s3.objects.clear()
-  const stopped = archiver(log, s3)
-  stopped.on('error', () => {})
-  expect(await codeOf(stopped.idle())).toBe('ERR_DURLOG_DESTINATION_MISSING')
+  await expect(archiveAll(log, s3, { cursor: 'copy' })).rejects.toMatchObject({
+    code: 'ERR_DURLOG_DESTINATION_MISSING',
+    message: expect.stringContaining('durlog cursors DIR --remove copy'),
+  })
 })
 
 test('keepLocal trims archived segments only', async () => {
