@@ -60,6 +60,10 @@ const PROGRAMS = {
     what: 'archiving while the writer, the archivers and the store are killed',
     program: 'test/archive/run.mjs',
   },
+  'archive-histories': {
+    what: 'archiving while the log is truncated, trimmed and reopened, with a store whose requests fail',
+    program: 'test/archive/histories-run.mjs',
+  },
   'power-cut': { what: 'power cuts under real file systems (Linux, root)', program: 'test/powercut/run.mjs' },
   faults: {
     what: 'failing and late writes under real file systems (Linux, root)',
