@@ -30,6 +30,8 @@ export type {
   RestoreArchiveOptions,
   RestoreArchiveReport,
   S3Credentials,
+  ShipLag,
+  ShipRetry,
 } from './types.js'
 
 /**

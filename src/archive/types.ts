@@ -167,4 +167,4 @@ export interface ProbeFinding {
   found: string
 }
 
-export type { KeepAfterAck }
+export type { KeepAfterAck, ShipLag, ShipRetry }

@@ -28,6 +28,8 @@ export interface SequencerContext {
   checkpointError(): DurlogError | undefined
 }
 
+/** These refusals do not wait for earlier calls. */
+const BAD_INPUT = ['ERR_DURLOG_INVALID_ARGUMENT', 'ERR_DURLOG_RECORD_EMPTY', 'ERR_DURLOG_RECORD_TOO_LARGE']
 /** After these errors the log accepts no more records. */
 const FINAL_ERRORS = ['ERR_DURLOG_SYNC_FAILED', 'ERR_DURLOG_LATCHED', 'ERR_DURLOG_CLOSED']
 /** Settled calls are removed from the array this many at a time. */
@@ -172,7 +174,8 @@ export class Sequencer {
         return true
       }
     } catch (error) {
-      void this.#answer(call, error as DurlogError)
+      if (BAD_INPUT.includes((error as DurlogError).code)) call.resolve(Promise.reject(error))
+      else void this.#answer(call, error as DurlogError)
       return true
     }
     this.#awaitRoom()

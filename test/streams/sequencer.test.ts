@@ -144,6 +144,16 @@ test('a refusal is reported once the records that it depends on are stored', asy
   expect(await late).toBe('ERR_DURLOG_STREAM_ENDED')
 })
 
+test('a value that cannot be encoded is refused while earlier calls are not stored yet', async () => {
+  const { log, sequencer, append } = setUp()
+  const first = append('a', 'first')
+  const context = { encoding: 'text' } as ReadContext
+  const item = appendItem(context, 'a', 7, resolveAppendOptions(undefined))
+  await expect(sequencer.append(item)).rejects.toMatchObject({ code: 'ERR_DURLOG_INVALID_ARGUMENT' })
+  log.commit()
+  expect(await first).toBe(0)
+})
+
 test('a refusal is not reported if the records that it depends on are lost', async () => {
   const { log, sequencer, append } = setUp()
   const first = append('a', 'first')
