@@ -51,8 +51,9 @@ async function call(agent, { port }, method, path, { body, type } = {}) {
 /** Opens an event stream. Resolves with its socket when the first bytes arrive. */
 async function subscribe({ port }, path, onData = () => {}) {
   const socket = connect(port, '127.0.0.1')
-  socket.write(`GET ${path}?offset=-1&live=sse HTTP/1.1\r\nhost: bench\r\n\r\n`)
-  await once(socket, 'data')
+  socket.write(`GET ${path}?offset=-1&live=sse HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n`)
+  const [first] = await once(socket, 'data')
+  if (!first.latin1Slice().startsWith('HTTP/1.1 200')) throw new Error(`GET ${path} returned ${first}`)
   socket.on('data', onData)
   return socket
 }
@@ -139,7 +140,7 @@ class Reader {
   async read(path, bytes) {
     for (let offset = '-1'; this.#received < bytes; ) {
       const answered = new Promise((resolve) => (this.#onAnswer = resolve))
-      this.#socket.write(`GET ${path}?offset=${offset} HTTP/1.1\r\nhost: bench\r\n\r\n`)
+      this.#socket.write(`GET ${path}?offset=${offset} HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n`)
       const head = await answered
       offset = /^stream-up-to-date:/im.test(head) ? '-1' : /^stream-next-offset: (\S+)/im.exec(head)[1]
     }
