@@ -151,12 +151,16 @@ export class WriterLog extends EventEmitter<LogEvents> implements Log<unknown> {
     }
   }
 
-  async appendBatch(list: readonly unknown[], options?: AppendOptions): Promise<BatchRange> {
-    const { call, signal } = resolveAppendOptions(options, this.#options.level)
-    const records = this.#encoder.encodeBatch(list)
-    signal?.throwIfAborted()
-    const append = (): Promise<BatchRange> => this.#pipeline.appendBatch(records, call, signal)
-    return call.expectedSeq === undefined ? append() : decided(this.#pipeline, append)
+  appendBatch(list: readonly unknown[], options?: AppendOptions): Promise<BatchRange> {
+    try {
+      const { call, signal } = resolveAppendOptions(options, this.#options.level)
+      const records = this.#encoder.encodeBatch(list)
+      signal?.throwIfAborted()
+      if (call.expectedSeq === undefined) return this.#pipeline.appendBatch(records, call, signal)
+      return decided(this.#pipeline, () => this.#pipeline.appendBatch(records, call, signal))
+    } catch (error) {
+      return Promise.reject(error)
+    }
   }
 
   write(data: unknown, options?: undefined): number {
