@@ -7,7 +7,10 @@ import { InputError } from '../terminal/input-error.js'
 const LETTERS: Record<string, keyof Rights> = { r: 'read', w: 'write', c: 'create', d: 'delete', l: 'list' }
 const LINE = /^(\S{16,512})\s+([rwcdl]+)(?:\s+([^\s/]{1,256}))?$/
 
-/** Parses the content of the token file `path`. Each line has a token, its rights (letters of rwcdl) and, optionally, its tenant. `#` begins a comment line. */
+/**
+ * Parses the content of the token file `path`. Each line has a token, its rights (letters of rwcdl) and, optionally, its tenant. `#`
+ * begins a comment line.
+ */
 export function readTokens(path: string, content: string): (request: HttpRequest) => Rights | undefined {
   const tokens = new Map<string, Rights>()
   for (const [at, line] of content.split('\n').entries()) {

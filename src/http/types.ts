@@ -64,8 +64,8 @@ export interface HandlerOptions {
   /** Refuse all requests except reads. Default false. */
   readOnly?: boolean | undefined
   /**
-   * The origins of pages that may call the server from a browser, such as `https://app.example`, or `*` for all. Default: only pages of the server
-   * itself.
+   * The origins of pages that may call the server from a browser, such as `https://app.example`, or `*` for all.
+   * Default: only pages of the server itself.
    */
   cors?: string | readonly string[] | undefined
   /** The maximum length of a body, in bytes: 1 to 8 MiB. Default 8 MiB. */
