@@ -11,7 +11,7 @@ import { streamsHandler } from 'durlog/http'
 import { openStreams } from 'durlog/streams'
 
 const [dir = './chats', port = '8080', tokenMs = '100'] = process.argv.slice(2)
-const streams = await openStreams(dir, { exclusive: true })
+const streams = await openStreams(dir, { exclusive: true, waitMs: 10_000 }) // a predecessor may still be shutting down
 // Pages create and read chats; only the server writes to them.
 const chats = streamsHandler(streams, { prefix: '/chats/', authorize: () => ({ read: true, create: true }) })
 const client = await readFile(new URL(import.meta.resolve('@durable-streams/client')))
@@ -30,7 +30,6 @@ const busy = new Set()
 
 /** Answers the last message of a chat, or completes its answer after a restart. */
 async function answer(chat) {
-  busy.add(chat.name)
   let [prompt, begun] = [undefined, '']
   for await (const { value } of chat.read()) {
     if (value.role === 'user') [prompt, begun] = [value.text, '']
@@ -41,7 +40,14 @@ async function answer(chat) {
     for await (const token of generate(prompt, begun)) await chat.append({ role: 'assistant', text: token })
     await chat.append({ role: 'end' })
   }
-  busy.delete(chat.name)
+}
+
+/** Runs `work` unless a message of the chat is being answered: two answers would be mixed in one stream. */
+async function alone(chat, work) {
+  if (busy.has(chat.name)) return false
+  busy.add(chat.name)
+  await work().finally(() => busy.delete(chat.name))
+  return true
 }
 
 const page = `<!doctype html><html lang="en"><meta charset="utf-8"><title>Chat</title>
@@ -66,10 +72,16 @@ const server = createServer(async (request, response) => {
   if (route === 'client.js') return response.setHeader('content-type', 'text/javascript').end(client)
   if (route !== 'say') return response.setHeader('content-type', 'text/html').end(page)
   const chat = streams.stream(decodeURIComponent(name))
-  if (busy.has(chat.name)) return response.writeHead(409).end()
-  await chat.append({ role: 'user', text: await text(request) })
-  response.end()
-  await answer(chat)
+  const message = await text(request)
+  const isAnswered = await alone(chat, async () => {
+    await chat.append({ role: 'user', text: message })
+    response.end()
+    await answer(chat)
+  })
+  if (!isAnswered) response.writeHead(409).end()
 })
 server.listen(Number(port), () => console.log(`listening on ${server.address().port}`))
-for await (const { name } of streams.list()) void answer(streams.stream(name))
+for await (const { name } of streams.list()) {
+  const chat = streams.stream(name)
+  void alone(chat, () => answer(chat))
+}

@@ -5,7 +5,7 @@
 import { open } from 'durlog'
 
 const [dir = './account', command = 'balance', amount = '0'] = process.argv.slice(2)
-const log = await open(dir, { encoding: 'json' })
+const log = await open(dir, { encoding: 'json', waitMs: 10_000 }) // waits for another command
 
 let balance = 0
 for await (const { value } of log.read()) balance += value.type === 'deposit' ? value.amount : -value.amount

@@ -1,8 +1,10 @@
 # Stores each line of a file once, from Python, over kills of this program and the server. The number of a line is the
-# sequence number of the producer; the server answers a line that it has without storing it again.
+# sequence number of the producer; the server answers a line that it has without storing it again. The id of the producer is
+# derived from the content of the file, so the lines of another file, or of a changed one, are stored too.
 #
 #   pip install durable-streams
 #   python python-producer.py http://localhost:4437/orders orders.txt
+import hashlib
 import sys
 import time
 
@@ -11,7 +13,9 @@ from durable_streams import DurableStream, DurableStreamError, FetchError
 
 url, path = sys.argv[1:]
 number = 0
-producer = {"Producer-Id": "orders", "Producer-Epoch": "0", "Producer-Seq": lambda: str(number)}
+with open(path, "rb") as content:
+    digest = hashlib.sha256(content.read()).hexdigest()
+producer = {"Producer-Id": f"file {digest}", "Producer-Epoch": "0", "Producer-Seq": lambda: str(number)}
 
 
 def repeat(call, *arguments):

@@ -6,7 +6,7 @@ import { open } from 'durlog'
 import { ship } from 'durlog/jetstream'
 
 const [dir = './orders', servers = 'nats://127.0.0.1:4222'] = process.argv.slice(2)
-const log = await open(dir)
+const log = await open(dir, { waitMs: 10_000 })
 const shipper = ship(log, { servers, stream: 'ORDERS', subject: 'orders.eu-1' })
 shipper.on('retry', ({ error }) => console.error(`trying again: ${error.message}`))
 shipper.on('error', (error) => console.error(error.code, error.message))

@@ -17,7 +17,7 @@ function readSnapshot() {
   }
 }
 
-const log = await open(dir, { encoding: 'json' })
+const log = await open(dir, { encoding: 'json', waitMs: 10_000 }) // waits for another run
 // Taken before the records are read: if the log is cut meanwhile, the snapshot is not current.
 const { uuid, generation } = log
 const found = readSnapshot()

@@ -97,19 +97,23 @@ test('event sourcing rebuilds the balance and refuses a withdrawal that it does 
   expect(await run()).toEqual(['balance 6'])
 })
 
-test('an agent session stores a retried message once, and is a JSON Lines file', async () => {
+test('each run of an agent session adds its messages, and the session is a JSON Lines file', async () => {
   const dir = newLog()
   const run = async (...args: string[]): Promise<string[]> =>
     (await start('agent-session.mjs', dir, ...args).end()).lines
   const path = join(dir, 'streams', 'user%2f7.jsonl')
-  expect(await run('user/7', 'hello')).toEqual(['hello is message 0', 'new: 0 hello', path])
-  expect(await run('user/7', 'hello', 'again')).toEqual([
-    'hello is message 0 already',
-    'again is message 1',
-    'new: 1 again',
+  expect(await run('user/7')).toEqual(['no messages yet'])
+  expect(await run('user/7', 'hello')).toEqual(['hello is message 0', '0 hello', path])
+  expect(await run('user/7', 'other', 'hello')).toEqual([
+    'other is message 1',
+    'hello is message 2',
+    '0 hello',
+    '1 other',
+    '2 hello',
     path,
   ])
-  expect(readFileSync(path, 'utf8')).toBe('{"role":"user","text":"hello"}\n{"role":"user","text":"again"}\n')
+  const line = (text: string): string => `{"role":"user","text":"${text}"}\n`
+  expect(readFileSync(path, 'utf8')).toBe(line('hello') + line('other') + line('hello'))
 })
 
 test('accounts of two processes never lose an event or a refusal, although each process is killed', async () => {
@@ -163,15 +167,36 @@ test('agents share a session, and continue when one of them is killed and starts
   ])
 })
 
-test('the import stores each valid line once, also if it is repeated', async () => {
+test('the import stores each valid line of each file once, also if it is repeated', async () => {
   const dir = newLog()
-  const file = join(scratchDir(), 'messages.jsonl')
+  const [file, other] = [join(scratchDir(), 'messages.jsonl'), join(scratchDir(), 'other.jsonl')]
+  const run = (path: string) => start('import-json-lines.mjs', dir, path).end()
   writeFileSync(file, '{"a":1}\n\n{"a":\n{"a":3}\n')
-  const first = await start('import-json-lines.mjs', dir, file).end()
-  expect(first).toEqual({ lines: ['2 records'], errors: `${file}:3: not valid JSON\n` })
+  expect(await run(file)).toEqual({ lines: ['2 records'], errors: `${file}:3: not valid JSON\n` })
   writeFileSync(file, '{"a":1}\n\n{"a":\n{"a":3}\n{"a":4}\n')
-  expect((await start('import-json-lines.mjs', dir, file).end()).lines).toEqual(['3 records'])
+  expect((await run(file)).lines).toEqual(['3 records'])
+  expect((await run(file)).lines).toEqual(['3 records'])
+  writeFileSync(other, '{"b":1}\n')
+  expect((await run(other)).lines).toEqual(['4 records'])
+  expect((await run(file)).lines).toEqual(['4 records'])
 })
+
+test.each(['{"b":1}\n', '{"b":1}\n{"b":2}\n{"b":3}\n', '{"a":1}\n{"a":\n{"a":3}\n'])(
+  'the import refuses another file with the name of an imported one: %j',
+  async (content) => {
+    const dir = newLog()
+    const file = join(scratchDir(), 'messages.jsonl')
+    writeFileSync(file, '{"a":1}\n{"a":2}\n')
+    expect((await start('import-json-lines.mjs', dir, file).end()).lines).toEqual(['2 records'])
+    writeFileSync(file, content)
+    expect((await start('import-json-lines.mjs', dir, file).end()).errors).toContain(
+      'is not the file that was imported',
+    )
+    const log = await open(dir, { readOnly: true })
+    expect(log.nextSeq).toBe(2)
+    await log.close()
+  },
+)
 
 test('server-sent events continue after the last event that a browser has received', async () => {
   const dir = newLog()

@@ -174,6 +174,9 @@ test.skipIf(missingPython !== '')(
     }
     expect(await once(producer, 'exit')).toEqual([0, null])
     expect(await (await fetch(`http://127.0.0.1:${port}/orders`)).text()).toBe(lines.join(''))
+    writeFileSync(file, 'another file\n')
+    expect(await once(produce(), 'exit')).toEqual([0, null])
+    expect(await (await fetch(`http://127.0.0.1:${port}/orders`)).text()).toBe(`${lines.join('')}another file\n`)
   },
   TIMEOUT_MS,
 )
