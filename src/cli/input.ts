@@ -9,8 +9,7 @@ const READ_BYTES = 256 * 1024
 const NEWLINE = 10
 const CARRIAGE_RETURN = 13
 const PREFIX_BYTES = 4
-/** The remedy for a line that is too long for a record of a stream. */
-export const RECORD_TOO_LONG = 'a record of a stream cannot be longer, so split it'
+const BYTE_ORDER_MARK = Buffer.from('\uFEFF')
 
 export interface Input extends AsyncDisposable {
   chunks: Readable
@@ -42,6 +41,11 @@ function makeInput(chunks: Readable, totalBytes: number): Input {
     // An open pipe would prevent the process from ending.
     [Symbol.asyncDispose]: async () => void chunks.destroy(),
   }
+}
+
+/** Returns the first line of a file without the byte order mark that may be at its beginning. */
+export function withoutByteOrderMark(line: Buffer): Buffer {
+  return line.subarray(0, BYTE_ORDER_MARK.length).equals(BYTE_ORDER_MARK) ? line.subarray(BYTE_ORDER_MARK.length) : line
 }
 
 /** Whether `line` is empty or consists of a carriage return. */
@@ -86,13 +90,18 @@ export class LineSplitter implements Splitter {
   readonly #remainder = new Remainder()
   readonly #maxBytes: number
   readonly #remedy: string
+  readonly #isCut: boolean
   #count = 0
   problem: InputError | undefined
 
-  /** `remedy` completes the error for a line of more than `maxBytes`. */
-  constructor(maxBytes: number, remedy = 'set a larger --max-record-bytes') {
+  /**
+   * A line of more than `maxBytes` is an error, which `remedy` completes. With `isCut` it is returned without the bytes after
+   * the first `maxBytes` + 1.
+   */
+  constructor(maxBytes: number, { remedy, isCut }: { remedy?: string; isCut?: boolean } = {}) {
     this.#maxBytes = maxBytes
-    this.#remedy = remedy
+    this.#remedy = remedy ?? 'set a larger --max-record-bytes'
+    this.#isCut = isCut ?? false
   }
 
   push(chunk: Buffer): Buffer[] {
@@ -102,16 +111,20 @@ export class LineSplitter implements Splitter {
     while (end >= 0) {
       let line = chunk.subarray(start, end)
       if (this.#remainder.bytes > 0) {
-        this.#remainder.add(line)
+        this.#keep(line)
         line = this.#remainder.take()
       }
       if (!this.#accept(line, records)) return records
       start = end + 1
       end = chunk.indexOf(NEWLINE, start)
     }
-    this.#remainder.add(chunk.subarray(start))
-    if (this.#remainder.bytes > this.#maxBytes) this.#tooLong()
+    this.#keep(chunk.subarray(start))
+    if (this.#remainder.bytes > this.#maxBytes && !this.#isCut) this.#tooLong()
     return records
+  }
+
+  #keep(piece: Buffer): void {
+    this.#remainder.add(this.#isCut ? piece.subarray(0, this.#maxBytes + 1 - this.#remainder.bytes) : piece)
   }
 
   end(): Buffer[] {
@@ -121,7 +134,7 @@ export class LineSplitter implements Splitter {
   }
 
   #accept(line: Buffer, records: Buffer[]): boolean {
-    if (line.length > this.#maxBytes) {
+    if (line.length > this.#maxBytes && !this.#isCut) {
       this.#tooLong()
       return false
     }

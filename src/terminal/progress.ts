@@ -3,10 +3,12 @@
 export interface Progress {
   /** Sets the number of bytes or records that are done, and the total once it is known. */
   update(done: number, total?: number): void
+  /** Adds to the number of bytes or records that are done. */
+  advance(more: number): void
   stop(): void
 }
 
-const SILENT: Progress = { update() {}, stop() {} }
+const SILENT: Progress = { update() {}, advance() {}, stop() {} }
 const REDRAW_MS = 100
 const SHOW_AFTER_MS = 1000
 const BAR_CELLS = 40
@@ -58,6 +60,9 @@ export function startProgress(label: string, total: number, silent: boolean): Pr
     update: (now, total = whole) => {
       done = now
       whole = total
+    },
+    advance: (more) => {
+      done += more
     },
     stop: () => {
       clearInterval(timer)

@@ -1,6 +1,6 @@
 /** `durlog streams`. */
 import { once } from 'node:events'
-import { appendFileSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { appendFileSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { ACTIONS } from '../../src/cli/streams/actions.js'
@@ -243,18 +243,86 @@ test('import and append refuse bytes that are not UTF-8, and import ignores a by
   }
 })
 
-test('a line that is too long for a record is refused, with the limit', async () => {
+test('append refuses a line that is too long for a record, with the limit', async () => {
   const folder = scratchDir()
   const [dir, file] = [join(folder, 'streams'), join(folder, 's.jsonl')]
   writeFileSync(file, `{"n":1}\n"${'x'.repeat(8 << 20)}"\n`)
-  for (const args of [
-    ['import', file],
-    ['append', 's', file],
-  ]) {
-    const { code, stderr } = await durlog(['streams', dir, ...args])
-    expect([code, stderr.toString()]).toEqual([65, expect.stringContaining('line 2 has more than 8388608 bytes: ')])
-    expect(stderr.toString()).not.toContain('--max-record-bytes')
+  const { code, stderr } = await durlog(['streams', dir, 'append', 's', file])
+  expect([code, stderr.toString()]).toEqual([65, expect.stringContaining('line 2 has more than 8388608 bytes: ')])
+  expect(stderr.toString()).not.toContain('--max-record-bytes')
+})
+
+test.each([[[]], [['--dry-run']]])(
+  'import reports lines that are too long or have no time, and imports the other lines and files %j',
+  async (flags) => {
+    const folder = scratchDir()
+    const dir = join(folder, 'streams')
+    const [long, timeless, intact] = ['long', 'timeless', 'intact'].map((name) => join(folder, `${name}.jsonl`))
+    writeFileSync(long as string, `{"at":1}\n"${'x'.repeat(9 << 20)}"\n{"at":2}\n`)
+    writeFileSync(timeless as string, '{"at":1}\n{"summary":"no time"}\n{"at":3}\n')
+    writeFileSync(intact as string, '{"at":1}\n')
+    const files = [long, join(folder, 'missing.jsonl'), timeless, intact] as string[]
+    const { code, stdout, stderr } = await durlog(['streams', dir, 'import', ...flags, '--time-field', 'at', ...files])
+    expect(code).toBe(65)
+    const printed = stdout.toString().split('\n')
+    expect(printed).toContain(`${long}:2: too long: "${'x'.repeat(59)}`)
+    expect(printed).toContain(`${timeless}:2: no time: {"summary":"no time"}`)
+    const stored = flags.length === 0 ? '5 new' : 'nothing is stored'
+    expect(printed.at(-2)).toBe(`4 files, 1 of them refused: 5 intact lines, ${stored}; 2 damaged`)
+    expect(stderr.toString()).toContain("durlog: can't read ")
+    if (flags.length > 0) return
+    for (const [name, lines] of [
+      ['long', '{"at":1}\n{"at":2}\n'],
+      ['timeless', '{"at":1}\n{"at":3}\n'],
+      ['intact', '{"at":1}\n'],
+    ])
+      expect(await text(['streams', dir, 'cat', name as string])).toBe(lines)
+  },
+)
+
+test('import makes a stream of each file below a folder, with its path as the name', async () => {
+  const folder = scratchDir()
+  const [dir, from] = [join(folder, 'streams'), join(folder, 'projects')]
+  for (const name of ['a', 'b', 'b/deep']) {
+    mkdirSync(join(from, name), { recursive: true })
+    writeFileSync(join(from, name, 'session.jsonl'), `{"of":"${name}"}\n`)
   }
+  writeFileSync(join(from, 'notes.txt'), 'no JSON Lines')
+  for (const stored of [3, 0]) {
+    const { code, stdout } = await durlog(['streams', dir, 'import', '--prefix', 'old/', from])
+    expect([code, stdout.toString().split('\n').at(-2)]).toEqual([
+      0,
+      `3 files, 0 of them refused: 3 intact lines, ${stored} new; 0 damaged`,
+    ])
+  }
+  const listed = await text(['streams', dir, 'ls', '--json'])
+  expect([...listed.matchAll(/"name":"([^"]+)"/g)].map(([, name]) => name).sort()).toEqual([
+    'old/a/session',
+    'old/b/deep/session',
+    'old/b/session',
+  ])
+  expect(await text(['streams', dir, 'cat', 'old/b/deep/session'])).toBe('{"of":"b/deep"}\n')
+})
+
+test('import refuses to merge two files into one stream, in one command and in two', async () => {
+  const folder = scratchDir()
+  const dir = join(folder, 'streams')
+  const [a, b] = ['a', 'b'].map((name) => {
+    mkdirSync(join(folder, name))
+    const file = join(folder, name, 'session.jsonl')
+    writeFileSync(file, `{"of":"${name}"}\n`)
+    return file
+  }) as [string, string]
+  const run = (...args: string[]) => durlog(['streams', dir, 'import', ...args])
+  const both = await run(a, b)
+  expect([both.code, both.stderr.toString()]).toEqual([65, expect.stringContaining('both become the stream session')])
+  expect((await run(a)).code).toBe(0)
+  const second = await run(b)
+  expect([second.code, second.stderr.toString()]).toEqual([65, expect.stringContaining('are not of this file')])
+  expect(await text(['streams', dir, 'cat', 'session'])).toBe('{"of":"a"}\n')
+  // A name states the stream explicitly.
+  expect((await run('--name', 'session', b)).code).toBe(0)
+  expect(await text(['streams', dir, 'cat', 'session'])).toBe('{"of":"a"}\n{"of":"b"}\n')
 })
 
 test('import --watch follows a file that is appended to, and continues after a kill', async () => {
@@ -346,7 +414,7 @@ test('messages about streams name the commands for streams', async () => {
   expect(late).toContain('"durlog streams DIR stat NAME"')
   const folder = await durlog(['streams', dir, 'import', dir])
   expect(folder.code).toBe(65)
-  expect(folder.stderr.toString()).toContain('it is a folder')
+  expect(folder.stderr.toString()).toContain('it is a folder of the streams themselves')
   const streams = await openStreams(dir, { exclusive: true })
   const locked = await durlogProcess(['streams', dir, 'ls'])
   expect(locked.code).toBe(75)

@@ -71,7 +71,7 @@ const USAGES: Record<string, Usage> = {
     names: ' FILE...',
     flags: ['name', 'prefix', 'timeField', 'dryRun', 'watch'],
     summary:
-      'append each intact line of the .jsonl files FILE to the stream with the name of the file, only once even if it is repeated; list torn, fused and invalid lines',
+      'append each intact line of FILE, a .jsonl file or a folder of them, to the stream with the name of the file, only once even if it is repeated; list the other lines',
   },
   verify: { min: 0, max: 0, names: '', flags: ['prefix'], summary: 'read every record; exit with 2 if one is damaged' },
 }
@@ -121,8 +121,8 @@ function check(action: string, names: readonly string[], flags: StreamsFlags): v
 
 async function run(dir: string, action: string, names: string[], flags: StreamsFlags): Promise<void> {
   check(action, names, flags)
-  if (action === 'import' && flags.dryRun) return importFiles(undefined, names, flags)
+  if (action === 'import' && flags.dryRun) return importFiles(undefined, dir, names, flags)
   await using streams = await joinStreams(dir, { create: action === 'append' || action === 'import' })
-  if (action === 'import') return await importFiles(streams, names, flags)
+  if (action === 'import') return await importFiles(streams, dir, names, flags)
   await (ACTIONS[action] as Action)(streams, names, flags)
 }

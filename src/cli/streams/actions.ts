@@ -19,7 +19,7 @@ import {
 import { visible } from '../../terminal/visible.js'
 import { onOutputClosed } from '../closed-output.js'
 import type { StreamsFlags } from '../commands/streams.js'
-import { isBlank, LineSplitter, openInput, RECORD_TOO_LONG } from '../input.js'
+import { isBlank, LineSplitter, openInput } from '../input.js'
 import { parseJsonLine, textOf, timeIn } from '../records.js'
 import { exportRecords, printValues } from './print.js'
 import { storedJson } from './stored-json.js'
@@ -151,7 +151,7 @@ async function exportStream(streams: Streams, names: Names, { from }: StreamsFla
 async function append(streams: Streams, [name = '', file]: Names, { timeField, json }: StreamsFlags): Promise<void> {
   const encoding = (await streams.stream(name).info())?.encoding ?? streams.encoding
   await using input = await openInput(file)
-  const splitter = new LineSplitter(RECORD_MAX_BYTES, RECORD_TOO_LONG)
+  const splitter = new LineSplitter(RECORD_MAX_BYTES, { remedy: 'a record of a stream cannot be longer, so split it' })
   const stream = streams.stream(name)
   const pending: Promise<unknown>[] = []
   let [line, appended] = [0, 0]

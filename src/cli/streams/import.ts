@@ -1,8 +1,8 @@
 /** `durlog streams DIR import`: imports existing .jsonl files into streams. */
 import { isUtf8 } from 'node:buffer'
 import { createHash } from 'node:crypto'
-import { type FileHandle, mkdir, open, stat, writeFile } from 'node:fs/promises'
-import { basename, join, resolve } from 'node:path'
+import { appendFile, type FileHandle, mkdir, open, readdir, realpath, rm, stat } from 'node:fs/promises'
+import { basename, join, relative, resolve, sep } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
 import { accessOf } from '../../streams/access.js'
 import { RECORD_MAX_BYTES } from '../../streams/items.js'
@@ -12,92 +12,225 @@ import type { Stream } from '../../streams/types.js'
 import { ExitCode } from '../../terminal/exit-codes.js'
 import { InputError } from '../../terminal/input-error.js'
 import { formatCounted, warn, writeJson, writeOut } from '../../terminal/output.js'
+import { type Progress, startProgress } from '../../terminal/progress.js'
 import { visible } from '../../terminal/visible.js'
 import type { StreamsFlags } from '../commands/streams.js'
-import { isBlank, LineSplitter, RECORD_TOO_LONG } from '../input.js'
+import { isBlank, LineSplitter, withoutByteOrderMark } from '../input.js'
 import { timeIn } from '../records.js'
 import { type Damage, damageOf } from './judge-line.js'
 import { storedJson } from './stored-json.js'
 
 const READ_BYTES = 1 << 18
-const BYTE_ORDER_MARK = Buffer.from('\uFEFF')
 const POLL_MS = 100
 /** The largest number of appends in flight. */
 const WINDOW = 256
 
+/** The files of a folder that are imported. */
+const IN_FOLDER = /\.(jsonl|ndjson)$/
+const EXTENSION = /\.(jsonl|ndjson|json)$/
+/** The number of characters of a damaged line that are printed, and kept of a line that is too long. */
+const SHOWN_CHARACTERS = 60
+
+interface Source {
+  path: string
+  /** The name of the stream. */
+  name: string
+}
+
 interface BadLine {
   file: string
   line: number
-  damage: Damage
+  damage: Damage | 'too long' | 'no time'
   text: string
   /** The bytes of a line that is not UTF-8. */
   base64?: string
 }
 
-/** Imports files. Without `streams`, only reports their lines. */
+/**
+ * Imports files, and the .jsonl files of folders. A file that cannot be imported is reported, and the others are imported.
+ * Without `streams`, only reports the lines.
+ */
 export async function importFiles(
   streams: RemoteStreams<unknown> | undefined,
-  files: readonly string[],
+  dir: string,
+  paths: readonly string[],
   flags: StreamsFlags,
 ): Promise<void> {
-  const imports = files.map((file) => new FileImport(file, streams, flags))
+  const sources = (await Promise.all(paths.map((path) => sourcesIn(path, dir, flags)))).flat()
+  refuseCollisions(sources)
+  const summary = new Summary(flags)
+  const imports = sources.map((source) => new FileImport(source, streams, flags))
+  const progress = startProgress('import', await bytesOf(sources), flags.json === true || flags.watch === true)
   try {
-    for (const one of imports) await one.open()
-    for (const one of imports) await one.read(flags.watch !== true)
-    for (;;) {
-      for (const one of imports) await one.report()
-      if (!flags.watch) return
+    // Without --watch, one file is open at a time.
+    for (const one of imports) await summary.attempt(one, () => one.import(progress))
+  } finally {
+    progress.stop()
+  }
+  await summary.print(imports)
+  try {
+    while (flags.watch && summary.failed.size < imports.length) {
       await wait(POLL_MS)
-      for (const one of imports) await one.read(false)
+      for (const one of imports) if (!summary.failed.has(one)) await summary.attempt(one, () => one.follow())
     }
   } finally {
     for (const one of imports) await one.close()
   }
 }
 
+/** The files to import for the argument `path`. */
+async function sourcesIn(path: string, dir: string, flags: StreamsFlags): Promise<Source[]> {
+  const prefix = flags.prefix ?? ''
+  const isFolder = (await stat(path).catch(() => undefined))?.isDirectory() ?? false
+  if (!isFolder) return [{ path, name: flags.name ?? prefix + basename(path).replace(EXTENSION, '') }]
+  if (flags.name !== undefined) throw new InputError(`--name is the name of a single stream, but ${path} is a folder`)
+  const [folder, streams] = await Promise.all([realpath(path), realpath(dir).catch(() => resolve(dir))])
+  if (`${folder}${sep}`.startsWith(`${streams}${sep}`))
+    throw new InputError(`can't import ${path}: it is a folder of the streams themselves`)
+  const found = (await readdir(folder, { recursive: true, withFileTypes: true }))
+    .filter((entry) => entry.isFile() && IN_FOLDER.test(entry.name))
+    .map((entry) => relative(folder, join(entry.parentPath, entry.name)))
+    .sort()
+  if (found.length === 0) throw new InputError(`${path} has no file with the extension .jsonl or .ndjson`)
+  return found.map((inside) => ({
+    path: join(path, inside),
+    name: prefix + inside.replace(EXTENSION, '').replaceAll(sep, '/'),
+  }))
+}
+
+function refuseCollisions(sources: readonly Source[]): void {
+  const paths = new Map<string, string>()
+  for (const { path, name } of sources) {
+    const other = paths.get(name)
+    if (other !== undefined)
+      throw new InputError(
+        `${other} and ${path} would both become the stream ${name}, so nothing is imported; pass the folder that holds both, or import them one by one with --name or --prefix`,
+      )
+    paths.set(name, path)
+  }
+}
+
+async function bytesOf(sources: readonly Source[]): Promise<number> {
+  let bytes = 0
+  for (const { path } of sources) bytes += (await stat(path).catch(() => undefined))?.size ?? 0
+  return bytes
+}
+
+/** Reports files that cannot be imported, and totals. */
+class Summary {
+  readonly failed = new Set<FileImport>()
+  readonly #flags: StreamsFlags
+
+  constructor(flags: StreamsFlags) {
+    this.#flags = flags
+  }
+
+  /** Reports the file as failed if `work` throws an InputError, and closes it. Other errors end the command. */
+  async attempt(one: FileImport, work: () => Promise<void>): Promise<void> {
+    try {
+      await work()
+    } catch (error) {
+      if (!(error instanceof InputError)) throw error
+      this.failed.add(one)
+      process.exitCode = ExitCode.badInput
+      if (this.#flags.json) await writeJson({ file: one.path, error: error.message })
+      else process.stderr.write(`${visible(`durlog: ${error.message}`)}\n`)
+    }
+    if (!this.#flags.watch || this.failed.has(one)) await one.close()
+  }
+
+  /** Prints the totals of several files. */
+  async print(imports: readonly FileImport[]): Promise<void> {
+    if (imports.length < 2) return
+    const totals = { files: imports.length, failed: this.failed.size, intact: 0, stored: 0, damaged: 0 }
+    for (const { intact, stored, damaged } of imports) {
+      totals.intact += intact
+      totals.stored += stored
+      totals.damaged += damaged
+    }
+    if (this.#flags.json) return writeJson(totals)
+    const lines = formatCounted(totals.intact, 'intact line')
+    const isDry = this.#flags.dryRun === true
+    await writeOut(
+      `${formatCounted(totals.files, 'file')}, ${totals.failed} of them refused: ${lines}, ${isDry ? 'nothing is stored' : `${totals.stored} new`}; ${totals.damaged} damaged\n`,
+    )
+  }
+}
+
 class FileImport {
-  readonly #path: string
+  readonly path: string
+  /** The numbers of intact lines, of new records, and of damaged lines. */
+  intact = 0
+  stored = 0
+  damaged = 0
   readonly #name: string
   readonly #flags: StreamsFlags
   readonly #streams: RemoteStreams<unknown> | undefined
-  readonly #stream: Stream<unknown> | undefined
-  readonly #splitter = new LineSplitter(RECORD_MAX_BYTES, RECORD_TOO_LONG)
+  #stream: Stream<unknown> | undefined
+  readonly #splitter = new LineSplitter(RECORD_MAX_BYTES, { isCut: true })
   /** The producer id, which is derived from the file's path: if an import is repeated, no line is stored twice. */
   readonly #producerId: string
   #file: FileHandle | undefined
   #offset = 0
   #line = 0
-  #records = 0
   /** The number of records that earlier imports of the file have stored. */
   #earlier = 0
-  #stored = 0
+  /** Damaged lines that have not been reported. */
   #bad: BadLine[] = []
-  #reported = { records: -1, bad: 0 }
+  #reported = { intact: -1, damaged: 0 }
   #pending: Promise<void>[] = []
 
-  constructor(path: string, streams: RemoteStreams<unknown> | undefined, flags: StreamsFlags) {
-    this.#path = path
+  constructor({ path, name }: Source, streams: RemoteStreams<unknown> | undefined, flags: StreamsFlags) {
+    this.path = path
     this.#flags = flags
-    this.#name = flags.name ?? (flags.prefix ?? '') + basename(path).replace(/\.(jsonl|ndjson|json)$/, '')
+    this.#name = name
     this.#streams = streams
-    this.#stream = streams?.stream(this.#name)
     this.#producerId = `import ${createHash('sha256').update(resolve(path)).digest('hex').slice(0, 32)}`
   }
 
-  async open(): Promise<void> {
+  /** Imports the file as it is now. */
+  async import(progress: Progress): Promise<void> {
+    await this.#open()
+    await this.#read(this.#flags.watch !== true, progress)
+    await this.#report()
+  }
+
+  /** Imports what was appended to the file since the last call. */
+  async follow(): Promise<void> {
+    await this.#read(false)
+    await this.#report()
+  }
+
+  async close(): Promise<void> {
+    await Promise.allSettled(this.#pending)
+    await this.#file?.close()
+    this.#file = undefined
+  }
+
+  async #open(): Promise<void> {
     try {
-      this.#file = await open(this.#path, 'r')
+      this.#file = await open(this.path, 'r')
     } catch (error) {
-      throw new InputError(`can't read ${this.#path}: ${(error as Error).message}`)
+      throw new InputError(`can't read ${this.path}: ${(error as Error).message}`)
     }
-    if ((await this.#file.stat()).isDirectory()) throw new InputError(`can't read ${this.#path}: it is a folder`)
     if (this.#streams === undefined) return
+    try {
+      this.#stream = this.#streams.stream(this.#name)
+    } catch (error) {
+      throw new InputError(`can't import ${this.path}: ${(error as Error).message}`)
+    }
     const last = await accessOf(this.#streams).producerSeq(this.#name, this.#producerId)
     this.#earlier = last === undefined ? 0 : last + 1
+    if (this.#flags.name !== undefined || this.#earlier > 0) return
+    const records = (await this.#stream.info())?.nextSeq ?? 0
+    if (records > 0)
+      throw new InputError(
+        `can't import ${this.path}: the stream ${this.#name} has ${formatCounted(records, 'record')} that are not of this file; import it into another stream with --prefix or --name, or append it to this one with --name ${this.#name}`,
+      )
   }
 
   /** Reads the file to its current end. With `isLast`, a last line without a newline is a line too. */
-  async read(isLast: boolean): Promise<void> {
+  async #read(isLast: boolean, progress?: Progress): Promise<void> {
     const file = this.#file as FileHandle
     await this.#checkReplaced(file)
     const chunk = Buffer.allocUnsafe(READ_BYTES)
@@ -106,64 +239,75 @@ class FileImport {
       if (bytesRead === 0) break
       this.#offset += bytesRead
       await this.#take(this.#splitter.push(Buffer.from(chunk.subarray(0, bytesRead))))
-      if (this.#splitter.problem !== undefined) throw new InputError(`${this.#path}: ${this.#splitter.problem.message}`)
+      progress?.advance(bytesRead)
     }
     if (isLast) await this.#take(this.#splitter.end())
     await Promise.all(this.#pending)
     this.#pending = []
     // With `--watch`, the last line may have no newline yet.
-    if (this.#records < this.#earlier - (isLast ? 0 : 1))
-      throw this.#otherFile(`it has ${this.#records} intact lines, and ${this.#earlier} were imported`)
+    if (this.intact < this.#earlier - (isLast ? 0 : 1))
+      throw this.#otherFile(`it has ${this.intact} intact lines, and ${this.#earlier} were imported`)
   }
 
-  /** Prints the changes since the last report, and stores all damaged lines in a separate file. */
-  async report(): Promise<void> {
+  /** Prints the changes since the last report. */
+  async #report(): Promise<void> {
+    await this.#reportBad()
     const { json, watch } = this.#flags
-    for (const { file, line, damage, text } of this.#bad.slice(this.#reported.bad)) {
-      if (json) await writeJson({ file, line, damage, text })
-      else await writeOut(`${visible(`${file}:${line}: ${damage}: ${text.slice(0, 60)}`)}\n`)
-    }
-    const isNew = this.#reported.records !== this.#records || this.#reported.bad !== this.#bad.length
-    if (this.#bad.length > this.#reported.bad) {
-      process.exitCode = ExitCode.badInput
-      await this.#keepAside()
-    }
-    this.#reported = { records: this.#records, bad: this.#bad.length }
-    if (!isNew || (watch && !json && this.#records === 0)) return
-    const [file, stream] = [this.#path, this.#name]
-    if (json) return writeJson({ file, stream, intact: this.#records, stored: this.#stored, damaged: this.#bad.length })
-    const stored = this.#streams === undefined ? 'nothing is stored' : `${this.#stored} new in the stream ${stream}`
-    const intact = formatCounted(this.#records, 'intact line')
-    await writeOut(`${visible(`${file}: ${intact}, ${stored}; ${this.#bad.length} damaged`)}\n`)
+    const { path, intact, stored, damaged } = this
+    const isNew = this.#reported.intact !== intact || this.#reported.damaged !== damaged
+    this.#reported = { intact, damaged }
+    if (!isNew || (watch && !json && intact === 0)) return
+    if (json) return writeJson({ file: path, stream: this.#name, intact, stored, damaged })
+    const news = this.#streams === undefined ? 'nothing is stored' : `${stored} new in the stream ${this.#name}`
+    await writeOut(`${visible(`${path}: ${formatCounted(intact, 'intact line')}, ${news}; ${damaged} damaged`)}\n`)
   }
 
-  async close(): Promise<void> {
-    await Promise.allSettled(this.#pending)
-    await this.#file?.close()
+  /** Prints damaged lines, and stores them in a separate file. */
+  async #reportBad(): Promise<void> {
+    if (this.#bad.length === 0) return
+    process.exitCode = ExitCode.badInput
+    for (const { file, line, damage, text } of this.#bad) {
+      if (this.#flags.json) await writeJson({ file, line, damage, text })
+      else await writeOut(`${visible(`${file}:${line}: ${damage}: ${text.slice(0, SHOWN_CHARACTERS)}`)}\n`)
+    }
+    await this.#keepAside()
+    this.damaged += this.#bad.length
+    this.#bad = []
   }
 
   async #take(lines: readonly Buffer[]): Promise<void> {
     for (const line of lines) {
       this.#line++
-      const isMarked = this.#line === 1 && line.subarray(0, BYTE_ORDER_MARK.length).equals(BYTE_ORDER_MARK)
-      const bytes = isMarked ? line.subarray(BYTE_ORDER_MARK.length) : line
+      const bytes = this.#line === 1 ? withoutByteOrderMark(line) : line
       if (isBlank(bytes)) continue
+      if (bytes.length > RECORD_MAX_BYTES) {
+        await this.#refuse('too long', bytes.toString('utf8', 0, SHOWN_CHARACTERS))
+        continue
+      }
       const text = bytes.toString()
       const isText = isUtf8(bytes)
       const damage = damageOf(text) ?? (isText ? undefined : 'invalid')
-      if (damage === undefined) await this.#append(bytes, JSON.parse(text))
-      else {
-        const original = isText ? {} : { base64: bytes.toString('base64') }
-        this.#bad.push({ file: this.#path, line: this.#line, damage, text, ...original })
-      }
+      if (damage === undefined) await this.#append(bytes, text)
+      else await this.#refuse(damage, text, isText ? {} : { base64: bytes.toString('base64') })
     }
   }
 
-  async #append(line: Buffer, value: unknown): Promise<void> {
-    const { timeField } = this.#flags
-    const place = `${this.#path}:${this.#line}`
-    const timestamp = timeField === undefined ? undefined : timeIn(value, timeField, place)
-    const seq = this.#records++
+  async #refuse(damage: BadLine['damage'], text: string, original: { base64?: string } = {}): Promise<void> {
+    this.#bad.push({ file: this.path, line: this.#line, damage, text, ...original })
+    if (this.#bad.length >= WINDOW) await this.#reportBad()
+  }
+
+  async #append(line: Buffer, text: string): Promise<void> {
+    const value: unknown = JSON.parse(text)
+    let timestamp: number | undefined
+    try {
+      const { timeField } = this.#flags
+      if (timeField !== undefined) timestamp = timeIn(value, timeField, `${this.path}:${this.#line}`)
+    } catch (error) {
+      if (!(error instanceof InputError)) throw error
+      return this.#refuse('no time', text)
+    }
+    const seq = this.intact++
     // The seqs of earlier records are not known, so they are not compared.
     if (this.#stream === undefined || seq < this.#earlier - RECENT_APPENDS) return
     const done = this.#stream.append(storedJson(line, value), {
@@ -172,7 +316,7 @@ class FileImport {
     })
     if (seq < this.#earlier) return this.#compare(value, (await done).seq)
     const counted = done.then(({ duplicate }) => {
-      if (!duplicate) this.#stored++
+      if (!duplicate) this.stored++
     })
     // Awaited later, in order: a rejection before that must not count as unhandled.
     counted.catch(() => {})
@@ -193,28 +337,30 @@ class FileImport {
   /** The lines of such a file would be taken for lines that are already stored. */
   #otherFile(reason: string): InputError {
     return new InputError(
-      `${this.#path} is not the file that was imported before: ${reason}; rename the file, or delete the stream to import the whole file again`,
+      `${this.path} is not the file that was imported before: ${reason}; rename the file, or delete the stream to import the whole file again`,
     )
   }
 
   async #keepAside(): Promise<void> {
     if (this.#streams === undefined) return
     const folder = join(this.#streams.dir, 'changed')
-    await mkdir(folder, { recursive: true, mode: 0o700 })
-    const lines = this.#bad.map((bad) => `${JSON.stringify(bad)}\n`)
     const path = join(folder, `${this.#producerId.replace(' ', '-')}.jsonl`)
-    await writeFile(path, lines.join(''), { mode: 0o600 })
-    warn('KEPT_ASIDE', `the damaged lines of ${this.#path} are in ${path}`, this.#flags.json === true)
+    if (this.damaged === 0) {
+      await mkdir(folder, { recursive: true, mode: 0o700 })
+      await rm(path, { force: true }) // of an earlier import of the file
+      warn('KEPT_ASIDE', `the damaged lines of ${this.path} are in ${path}`, this.#flags.json === true)
+    }
+    await appendFile(path, this.#bad.map((bad) => `${JSON.stringify(bad)}\n`).join(''), { mode: 0o600 })
   }
 
   /** Throws if the file was replaced or shortened: its new records would have the producer seqs of the old ones. */
   async #checkReplaced(file: FileHandle): Promise<void> {
     // As bigint, because ids of NTFS and XFS may exceed 2^53.
     const opened = await file.stat({ bigint: true })
-    const now = await stat(this.#path, { bigint: true }).catch(() => undefined)
+    const now = await stat(this.path, { bigint: true }).catch(() => undefined)
     if (opened.size >= this.#offset && (now === undefined || now.ino === opened.ino)) return
     throw new InputError(
-      `${this.#path} was ${opened.size < this.#offset ? 'shortened' : 'replaced'} during the import: import the new file under another name`,
+      `${this.path} was ${opened.size < this.#offset ? 'shortened' : 'replaced'} during the import: import the new file under another name`,
     )
   }
 }
