@@ -25,11 +25,21 @@ export interface AppendSummary {
   /** The number of further records that may or may not be stored, because their append failed with an unknown outcome. */
   uncertain: number
   blankLines: number
+  /** The number of records at the beginning of the input that were not appended. */
+  skipped: number
 }
 
 /** Appends records in lists. While one list is written to the device, the next one is collected. */
 export class Appender {
-  readonly summary: AppendSummary = { first: -1, last: -1, records: 0, bytes: 0, uncertain: 0, blankLines: 0 }
+  readonly summary: AppendSummary = {
+    first: -1,
+    last: -1,
+    records: 0,
+    bytes: 0,
+    uncertain: 0,
+    blankLines: 0,
+    skipped: 0,
+  }
   /** Called after an append has failed. */
   onFailure: (error: Error) => void = () => {}
   readonly #log: OrderedLog
@@ -99,6 +109,8 @@ export class Appender {
 export interface Conversion {
   /** Throws InputError if the piece is invalid. `place` names the piece in the message. */
   toRecord(piece: Buffer, place: string): Piece
+  /** The number of records at the beginning of the input that are not appended. Default: 0. */
+  skip?: number
   /** Called for the first blank line. Blank lines are skipped. */
   onBlank(place: string): void
 }
@@ -121,8 +133,10 @@ export async function appendInput(
     try {
       for (const piece of list) {
         const place = `${splitter.lines ? 'line' : 'record'} ${++pieces}`
-        if (!splitter.lines || !isBlank(piece)) records.push(conversion.toRecord(piece, place))
-        else if (++summary.blankLines === 1) conversion.onBlank(place)
+        if (splitter.lines && isBlank(piece)) {
+          if (++summary.blankLines === 1) conversion.onBlank(place)
+        } else if (summary.skipped < (conversion.skip ?? 0)) summary.skipped++
+        else records.push(conversion.toRecord(piece, place))
       }
       problem = splitter.problem
     } catch (error) {

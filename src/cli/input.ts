@@ -43,11 +43,6 @@ function makeInput(chunks: Readable, totalBytes: number): Input {
   }
 }
 
-/** Returns the first line of a file without the byte order mark that may be at its beginning. */
-export function withoutByteOrderMark(line: Buffer): Buffer {
-  return line.subarray(0, BYTE_ORDER_MARK.length).equals(BYTE_ORDER_MARK) ? line.subarray(BYTE_ORDER_MARK.length) : line
-}
-
 /** Whether `line` is empty or consists of a carriage return. */
 export function isBlank(line: Buffer): boolean {
   return line.length === 0 || (line.length === 1 && line[0] === CARRIAGE_RETURN)
@@ -91,17 +86,22 @@ export class LineSplitter implements Splitter {
   readonly #maxBytes: number
   readonly #remedy: string
   readonly #isCut: boolean
+  readonly #skipsMark: boolean
   #count = 0
   problem: InputError | undefined
 
   /**
    * A line of more than `maxBytes` is an error, which `remedy` completes. With `isCut` it is returned without the bytes after
-   * the first `maxBytes` + 1.
+   * the first `maxBytes` + 1. With `skipsMark`, a byte order mark at the beginning of the input is not part of the first line.
    */
-  constructor(maxBytes: number, { remedy, isCut }: { remedy?: string; isCut?: boolean } = {}) {
+  constructor(
+    maxBytes: number,
+    { remedy, isCut, skipsMark }: { remedy?: string; isCut?: boolean; skipsMark?: boolean } = {},
+  ) {
     this.#maxBytes = maxBytes
     this.#remedy = remedy ?? 'set a larger --max-record-bytes'
     this.#isCut = isCut ?? false
+    this.#skipsMark = skipsMark ?? false
   }
 
   push(chunk: Buffer): Buffer[] {
@@ -138,7 +138,8 @@ export class LineSplitter implements Splitter {
       this.#tooLong()
       return false
     }
-    records.push(line)
+    const isMarked = this.#skipsMark && this.#count === 0 && line.indexOf(BYTE_ORDER_MARK) === 0
+    records.push(isMarked ? line.subarray(BYTE_ORDER_MARK.length) : line)
     this.#count++
     return true
   }

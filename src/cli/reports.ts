@@ -6,17 +6,27 @@ import type { AppendSummary } from './appender.js'
 /** Reports the stored records, even if the command fails: the caller can resume after the first `records` records. */
 export async function reportAppended(
   verb: string,
-  { first, last, records, bytes, uncertain, blankLines }: AppendSummary,
+  { first, last, records, bytes, uncertain, blankLines, skipped: stored }: AppendSummary,
   durability: Durability,
   json: boolean,
   elapsedMs: number,
 ): Promise<void> {
   if (json) {
     const range = records > 0 ? { first, last } : {}
-    const counts = { records, bytes, ...range, durability, blankLines, uncertain, elapsedMs: Math.round(elapsedMs) }
+    const counts = {
+      records,
+      bytes,
+      ...range,
+      durability,
+      blankLines,
+      skipped: stored,
+      uncertain,
+      elapsedMs: Math.round(elapsedMs),
+    }
     return writeSummary(`${JSON.stringify(counts)}\n`)
   }
-  const skipped = blankLines === 0 ? '' : `; skipped ${formatCounted(blankLines, 'blank line')}`
+  const blank = blankLines === 0 ? '' : `; skipped ${formatCounted(blankLines, 'blank line')}`
+  const skipped = `${blank}${stored === 0 ? '' : `; ${formatCounted(stored, 'record')} of the input had been stored before`}`
   const unknown = uncertain === 0 ? '' : `; up to ${formatCounted(uncertain, 'more record')} may be stored`
   if (records === 0) return writeSummary(`${verb} nothing${unknown}${skipped}\n`)
   const seqs = first === last ? `seq ${first}` : `seq ${first} to ${last}`

@@ -121,6 +121,29 @@ describe('times of JSON lines', () => {
   })
 })
 
+test('import --plain ignores a byte order mark, and --resume stores no line twice', async () => {
+  const folder = scratchDir()
+  const [dir, file] = [join(folder, 'log'), join(folder, 'lines.jsonl')]
+  const lines = ['1', '2', '1', '2', '1', '1', '2']
+  const run = async (...flags: string[]) => {
+    const { code, stdout } = await durlog(['import', dir, '--plain', '--json', ...flags, file])
+    const { records, skipped } = JSON.parse(stdout.toString())
+    return [code, records, skipped]
+  }
+  for (let length = 0; length <= lines.length; length++) {
+    writeFileSync(file, `\uFEFF${lines.slice(0, length).join('\n\n')}\n`)
+    expect(await run('--resume')).toEqual([0, length === 0 ? 0 : 1, Math.max(0, length - 1)])
+    expect(await run('--resume')).toEqual([0, 0, length])
+  }
+  expect(await stored(dir)).toEqual(lines)
+  // Without --resume, each import stores the whole file.
+  expect(await run()).toEqual([0, 7, 0])
+  expect(await stored(dir)).toEqual([...lines, ...lines])
+  // The log ends with the first two lines of this file.
+  writeFileSync(file, '1\n2\n3\n')
+  expect(await run('--resume')).toEqual([0, 1, 2])
+})
+
 test('import --shared appends to a log that another process has open as shared', async () => {
   const dir = join(scratchDir(), 'log')
   const log = await openUntilDone(dir, { shared: true })
@@ -134,6 +157,7 @@ test.each([
   ['import', 'DIR', '--keep', '--shared'],
   ['import', 'DIR', '--keep', '--plain'],
   ['import', 'DIR', '--time-field', 'ts'],
+  ['import', 'DIR', '--plain', '--resume'],
   ['append', 'DIR', '--salvage', '--shared'],
 ])('%s %s %s %s is refused as wrong usage', async (...args) => {
   const dir = join(scratchDir(), 'log')

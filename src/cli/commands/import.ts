@@ -8,6 +8,7 @@ import { Appender, appendInput, type Piece } from '../appender.js'
 import { LineSplitter, openInput } from '../input.js'
 import { ENCODINGS, type Encoding, fromJsonLine, parseJsonLine, timeIn, toTime } from '../records.js'
 import { reportAppended, reportRecovery, warnOfBlankLines } from '../reports.js'
+import { countStored } from '../resume.js'
 import { refuseStreams } from '../streams/folder.js'
 import { addWriterOptions, longestRecord, toOpenOptions, type WriterFlags } from '../writer-flags.js'
 
@@ -15,6 +16,7 @@ interface Flags extends WriterFlags {
   encoding: Encoding
   keep?: boolean
   plain?: boolean
+  resume?: boolean
   timeField?: string
   json?: boolean
 }
@@ -41,6 +43,7 @@ export function register(command: Command): void {
       'keep seqs and times; fail at a line whose "seq" is not the next seq of the log, or without "timestamp"',
     )
     .option('--plain', 'append each line unchanged, if it is valid JSON, with the time of the import')
+    .option('--resume', 'with --plain: skip the lines at the beginning of FILE that the log ends with already')
     .option(
       '--time-field <name>',
       "with --plain: take the record's time from this member (ISO 8601, or milliseconds since 1970)",
@@ -48,7 +51,7 @@ export function register(command: Command): void {
   addJson(addWriterOptions(command)).action(run)
 }
 
-function checkFlags({ keep, plain, shared, timeField }: Flags): void {
+function checkFlags(file: string | undefined, { keep, plain, resume, shared, timeField }: Flags): void {
   const problem =
     keep && plain
       ? '--keep needs lines that "durlog export" has written: omit --plain'
@@ -56,13 +59,15 @@ function checkFlags({ keep, plain, shared, timeField }: Flags): void {
         ? '--keep needs exclusive access to the log: omit --shared'
         : timeField !== undefined && !plain
           ? '--time-field needs --plain'
-          : ''
+          : resume && (!plain || shared || file === undefined || file === '-')
+            ? '--resume needs --plain, FILE and exclusive access to the log'
+            : ''
   if (problem !== '') throw new InputError(problem, ExitCode.usage)
 }
 
 async function run(dir: string, file: string | undefined, flags: Flags): Promise<void> {
   const { durability, json } = flags
-  checkFlags(flags)
+  checkFlags(file, flags)
   refuseStreams(dir, 'use "durlog streams DIR import FILE"')
   await using input = await openInput(file)
   const startMs = performance.now()
@@ -70,10 +75,19 @@ async function run(dir: string, file: string | undefined, flags: Flags): Promise
   reportRecovery(log, json === true)
   const progress = startProgress('import', input.totalBytes, json === true || input.totalBytes === 0)
   const maxLineBytes = longestRecord(flags) * MAX_ESCAPE + MAX_ENVELOPE_BYTES
-  const conversion = { toRecord: converter(flags, log.nextSeq), onBlank: warnOfBlankLines(json === true) }
+  let skip = 0
+  if (flags.resume) {
+    await using lines = await openInput(file)
+    skip = await countStored(log, lines, new LineSplitter(maxLineBytes, { skipsMark: true }))
+  }
+  const conversion = {
+    toRecord: converter(flags, log.nextSeq),
+    skip,
+    onBlank: warnOfBlankLines(json === true),
+  }
   const appender = new Appender(log, durability)
   try {
-    await appendInput(appender, input, new LineSplitter(maxLineBytes), conversion, progress)
+    await appendInput(appender, input, new LineSplitter(maxLineBytes, { skipsMark: true }), conversion, progress)
   } finally {
     progress.stop()
     await reportAppended('imported', appender.summary, durability, json === true, performance.now() - startMs)

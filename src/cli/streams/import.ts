@@ -15,7 +15,7 @@ import { formatCounted, warn, writeJson, writeOut } from '../../terminal/output.
 import { type Progress, startProgress } from '../../terminal/progress.js'
 import { visible } from '../../terminal/visible.js'
 import type { StreamsFlags } from '../commands/streams.js'
-import { isBlank, LineSplitter, withoutByteOrderMark } from '../input.js'
+import { isBlank, LineSplitter } from '../input.js'
 import { timeIn } from '../records.js'
 import { type Damage, damageOf } from './judge-line.js'
 import { storedJson } from './stored-json.js'
@@ -167,7 +167,7 @@ class FileImport {
   readonly #flags: StreamsFlags
   readonly #streams: RemoteStreams<unknown> | undefined
   #stream: Stream<unknown> | undefined
-  readonly #splitter = new LineSplitter(RECORD_MAX_BYTES, { isCut: true })
+  readonly #splitter = new LineSplitter(RECORD_MAX_BYTES, { isCut: true, skipsMark: true })
   /** The producer id, which is derived from the file's path: if an import is repeated, no line is stored twice. */
   readonly #producerId: string
   #file: FileHandle | undefined
@@ -276,9 +276,8 @@ class FileImport {
   }
 
   async #take(lines: readonly Buffer[]): Promise<void> {
-    for (const line of lines) {
+    for (const bytes of lines) {
       this.#line++
-      const bytes = this.#line === 1 ? withoutByteOrderMark(line) : line
       if (isBlank(bytes)) continue
       if (bytes.length > RECORD_MAX_BYTES) {
         await this.#refuse('too long', bytes.toString('utf8', 0, SHOWN_CHARACTERS))
