@@ -16,7 +16,7 @@ export interface Subscriber {
   /** The lowest cursor that the subscriber may get; 0 if any is allowed. */
   readonly leastCursor: number
   /** Sends `events`, with which the subscriber has all records before `next`. */
-  push(events: Buffer | string, next: number): void
+  push(events: readonly Buffer[], next: number): void
   /** Reads the missing data separately, then joins again. */
   catchUp(): void
   /** Ends the connection: there is nothing more to send. */
@@ -97,10 +97,12 @@ export class Broadcast {
   #send(state: StreamView, { data, next }: DataEvent): void {
     const startMs = performance.now()
     this.#next = next
-    const common = Buffer.from(data + controlEvent(state, next, 0))
+    const ofData = data.length > 0 ? [data] : []
+    // One write for most subscribers.
+    const common = [Buffer.concat([...ofData, controlEvent(state, next, 0)])]
     for (const subscriber of this.#subscribers) {
       const { leastCursor } = subscriber
-      subscriber.push(leastCursor === 0 ? common : data + controlEvent(state, next, leastCursor), next)
+      subscriber.push(leastCursor === 0 ? common : [...ofData, controlEvent(state, next, leastCursor)], next)
     }
     this.#tookMs = performance.now() - startMs
   }

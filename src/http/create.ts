@@ -24,7 +24,7 @@ export async function create(service: Service, call: Call): Promise<void> {
   const closed = isTrue(exchange.header('stream-closed'))
   const { meta, forkAnywhere } = await requestedMeta(service, call)
   const body = await new Promise<Buffer>((take, fail) => exchange.body(options.maxBodyBytes, take, fail))
-  if ((await access.find(name)) === undefined) await service.live.admitStream(call.scope)
+  if ((await access.find(name)) === undefined) await service.live.admitStream(exchange.scope)
   const values = body.length === 0 ? [] : valuesOf(meta.encoding, body)
   let created: boolean
   try {

@@ -1,6 +1,7 @@
 /** Reads data of streams as server-sent events. */
 import type { StreamView } from '../streams/access.js'
 import { isText, readChunk } from './chunk.js'
+import { EMPTY } from './exchange.js'
 import { currentCursor, offsetOf } from './offset.js'
 import type { Service } from './service.js'
 
@@ -8,8 +9,8 @@ import type { Service } from './service.js'
 export const EVENT_BYTES: number = 1 << 18
 
 export interface DataEvent {
-  /** The event; '' if there are no records. */
-  data: string
+  /** The event; empty if there are no records. */
+  data: Buffer
   /** The seq after the last record. */
   next: number
 }
@@ -20,7 +21,7 @@ const COMPLETING_RECORDS = 3
 /** Reads visible records from seq `from` on as an event. A text does not end inside a character that later records complete. */
 export async function readEvent(service: Service, state: StreamView, from: number): Promise<DataEvent> {
   let { body, next } = await readChunk(service, state, from, EVENT_BYTES)
-  if (next === from) return { data: '', next }
+  if (next === from) return { data: EMPTY, next }
   const hasText = isText(state)
   for (let more = 0; more < COMPLETING_RECORDS && hasText && endsInCharacter(body) && next < state.visible; more++) {
     const following = await readChunk(service, state, next, 1)
@@ -28,7 +29,7 @@ export async function readEvent(service: Service, state: StreamView, from: numbe
     next = following.next
   }
   const text = hasText ? body.toString() : body.toString('base64')
-  return { data: `event: data\n${linesOf(text)}\n\n`, next }
+  return { data: Buffer.from(`event: data\n${linesOf(text)}\n\n`), next }
 }
 
 /** Whether the last character of `text` in UTF-8 lacks bytes. */
@@ -46,13 +47,13 @@ export function controlEvent(
   state: Pick<StreamView, 'visible' | 'endVisible'>,
   next: number,
   leastCursor: number,
-): string {
+): Buffer {
   const atEnd = next === state.visible
   const control: Record<string, string | boolean> = { streamNextOffset: offsetOf(next) }
   if (atEnd && state.endVisible) control['streamClosed'] = true
   else control['streamCursor'] = String(Math.max(currentCursor(), leastCursor))
   if (atEnd) control['upToDate'] = true
-  return `event: control\ndata:${JSON.stringify(control)}\n\n`
+  return Buffer.from(`event: control\ndata:${JSON.stringify(control)}\n\n`)
 }
 
 /**

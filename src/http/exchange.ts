@@ -15,9 +15,8 @@ export type HeaderList = string[]
 
 /** The body of an answer that is sent in parts. */
 export interface Sink extends Held {
-  write(chunk: string | Buffer): void
-  /** The number of bytes that the client has not read. */
-  readonly unread: number
+  /** Must not be called with an empty chunk. */
+  write(chunk: Buffer): void
   /**
    * Settles with true when the client has read everything, and with false if it reads nothing for `slowReaderMs` or
    * disconnects.
@@ -28,6 +27,11 @@ export interface Sink extends Held {
 
 export interface Exchange extends Held {
   readonly method: string
+  /**
+   * The tenant and a slash, with which the names of the tenant's streams begin; '' without a tenant. It is set when the
+   * rights of the request are known.
+   */
+  scope: string
   /** The path and the query, as they were sent. */
   readonly target: string
   /** The host and the port of the server, as the client wrote them; '' if there are none. */

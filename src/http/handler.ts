@@ -222,10 +222,10 @@ class Server {
     const { path, query } = splitTarget(exchange.target)
     const isList = path === this.#listPath
     const name = isList ? '' : streamOfPath(path, options.prefix)
-    const call: Call = { exchange, path, query, rights: this.#rights, scope: '', name, fail }
+    const call: Call = { exchange, path, query, rights: this.#rights, name, fail }
     const operation = isList ? LIST : OPERATIONS.get(method)
     if (options.authorize === undefined) return perform(operation, service, call)
-    call.fail = (error) => fail(withoutScope(error, call.scope))
+    call.fail = (error) => fail(withoutScope(error, exchange.scope))
     return authorize(options, call)
       .then(() => perform(operation, service, call))
       .catch(call.fail)

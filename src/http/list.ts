@@ -24,7 +24,8 @@ export function list(service: Service, call: Call): Promise<void> {
  * Answers with the offset of the first record of the stream `name` at or after the time `at`, in milliseconds since
  * 1970.
  */
-async function seek(service: Service, { exchange, scope, query }: Call): Promise<void> {
+async function seek(service: Service, { exchange, query }: Call): Promise<void> {
+  const { scope } = exchange
   const [name = ''] = parameters(query, 'name')
   const [at = ''] = parameters(query, 'at')
   if (!/^[0-9]{1,15}$/.test(at)) throw badRequest('at must be a time in milliseconds since 1970')
@@ -55,7 +56,8 @@ async function seek(service: Service, { exchange, scope, query }: Call): Promise
  * Lists streams in the order of their names: those that begin with `prefix` and come after the name `after`, at most
  * `limit`.
  */
-async function listNames(service: Service, { exchange, scope, query }: Call): Promise<void> {
+async function listNames(service: Service, { exchange, query }: Call): Promise<void> {
+  const { scope } = exchange
   const [prefix = ''] = parameters(query, 'prefix')
   const [after = ''] = parameters(query, 'after')
   const [given = String(DEFAULT_STREAMS)] = parameters(query, 'limit')

@@ -15,6 +15,9 @@ interface Count {
   admitted: number
 }
 
+/** The open live requests of a tenant, the oldest first: the functions that end them. */
+type Enders = Set<() => void>
+
 export class Live {
   /** The number of open live requests. */
   open = 0
@@ -25,21 +28,42 @@ export class Live {
   readonly broadcasts: Map<string, Broadcast> = new Map()
   /** The counts of streams that are in use, by the tenant's scope. */
   readonly counts: Map<string, Count> = new Map()
-  readonly #enders = new Set<() => void>()
+  /** By the tenant's scope. */
+  readonly #enders = new Map<string, Enders>()
 
   constructor(access: StreamsAccess, options: ResolvedHandlerOptions) {
     this.#access = access
     this.#options = options
   }
 
-  /** Admits a live request. Throws if there are too many. Returns a function to call when the request ends. */
-  admit(): () => void {
+  /**
+   * Admits a live request of the tenant `scope`, which `end` ends: when the server closes, or for a request of a tenant
+   * that has fewer. Throws if there are too many. Returns a function to call when the request has ended.
+   */
+  admit(scope: string, end: () => void): () => void {
     if (this.isClosing) throw busy('the server is shutting down: repeat the request later')
-    if (this.open >= this.#options.maxLive) throw busy('too many live reads are open: repeat the request later', 5)
+    if (this.open >= this.#options.maxLive) this.#makeRoom(scope)
+    const own = this.#enders.get(scope) ?? new Set()
+    this.#enders.set(scope, own.add(end))
     this.open++
-    return () => {
-      this.open--
-    }
+    return () => this.#remove(scope, own, end)
+  }
+
+  #remove(scope: string, enders: Enders, end: () => void): void {
+    if (!enders.delete(end)) return
+    this.open--
+    if (enders.size === 0) this.#enders.delete(scope)
+  }
+
+  /** Ends the oldest request of the tenant that has most. Throws if that tenant would then have fewer than `scope`. */
+  #makeRoom(scope: string): void {
+    let [largest, most]: [string, Enders | undefined] = ['', undefined]
+    for (const [other, enders] of this.#enders) if (enders.size > (most?.size ?? 0)) [largest, most] = [other, enders]
+    const [oldest] = most ?? []
+    if (most === undefined || oldest === undefined || most.size < (this.#enders.get(scope)?.size ?? 0) + 2)
+      throw busy('too many live reads are open: repeat the request later', 5)
+    this.#remove(largest, most, oldest)
+    oldest()
   }
 
   /** Admits a new stream. Throws if the tenant has as many streams as it may have. */
@@ -61,36 +85,25 @@ export class Live {
 
   /**
    * Settles when the state of the stream differs from `seen`, after `longPollMs`, when the client disconnects, or when
-   * the server closes.
+   * the request is ended, see `admit`.
    */
-  async waitForChange(seen: SeenState, exchange: Exchange): Promise<void> {
-    const leave = this.admit()
-    try {
-      await new Promise<void>((resolve) => {
-        const finish = (): void => {
-          clearTimeout(timer)
-          forget()
-          this.#enders.delete(finish)
-          resolve()
-        }
-        const timer = setTimeout(finish, this.#options.longPollMs)
-        const forget = this.#access.onChange(seen, finish)
-        this.#enders.add(finish)
-        exchange.onEnd(finish)
-      })
-    } finally {
-      leave()
-    }
-  }
-
-  /** Calls `end` when the server closes. Returns a function that cancels this. */
-  onClose(end: () => void): () => void {
-    this.#enders.add(end)
-    return () => this.#enders.delete(end)
+  waitForChange(seen: SeenState, exchange: Exchange): Promise<void> {
+    return new Promise((resolve) => {
+      const finish = (): void => {
+        clearTimeout(timer)
+        forget()
+        leave()
+        resolve()
+      }
+      const leave = this.admit(exchange.scope, finish)
+      const timer = setTimeout(finish, this.#options.longPollMs)
+      const forget = this.#access.onChange(seen, finish)
+      exchange.onEnd(finish)
+    })
   }
 
   close(): void {
     this.isClosing = true
-    for (const end of [...this.#enders]) end()
+    for (const enders of [...this.#enders.values()]) for (const end of [...enders]) end()
   }
 }

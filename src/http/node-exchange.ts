@@ -16,11 +16,13 @@ export class NodeExchange implements Exchange, Sink {
   readonly method: string
   readonly target: string
   dropped: DropReason | undefined
+  scope = ''
   held = 0
   place = -1
   readonly #request: IncomingMessage
   readonly #response: ServerResponse
   readonly #limits: ClientLimits
+  readonly #count = (): void => this.#limits.buffered.hold(this, this.unread, 'slow-reader')
   #readsBody = false
 
   constructor(request: IncomingMessage, response: ServerResponse, limits: ClientLimits) {
@@ -83,14 +85,15 @@ export class NodeExchange implements Exchange, Sink {
     const finish = (): void => {
       if (isRefused) return
       this.#readsBody = false
-      if (parts.length > 1) buffered.keep(this)
+      if (Number.isNaN(length)) buffered.hold(this, this.held)
       take(parts.length === 1 ? (parts[0] as Buffer) : Buffer.concat(parts))
     }
     request.on('data', (part: Buffer) => {
       if (isRefused) return
       bytes += part.length
       if (bytes > maxBytes) return refuse(tooLarge(maxBytes))
-      if (!buffered.hold(this, part.length + PART_BYTES, bytes === length ? undefined : 'slow-writer'))
+      buffered.hold(this, this.held + part.length + PART_BYTES, bytes === length ? undefined : 'slow-writer')
+      if (!buffered.fits(this))
         return refuse(busy('other requests use all memory for bodies: repeat the request later'))
       parts.push(part)
       if (bytes === length) finish()
@@ -109,18 +112,16 @@ export class NodeExchange implements Exchange, Sink {
     if (body !== undefined) headers.push('content-length', String(Buffer.byteLength(body)))
     response.writeHead(status, headers)
     response.end(this.method === 'HEAD' ? undefined : body)
-    if ((response.socket?.writableLength ?? 0) > 0) this.#awaitReader(body?.length ?? 0)
+    if (this.unread > 0) this.#awaitReader()
   }
 
   /**
    * Drops the client if it does not read the answer. The timeout of a socket starts again with each part that is read.
    */
-  #awaitReader(bytes: number): void {
-    const { buffered, slowReaderMs } = this.#limits
+  #awaitReader(): void {
     const response = this.#response
-    const drop = (): void => this.drop('slow-reader')
-    if (!buffered.hold(this, bytes, 'slow-reader')) drop()
-    response.setTimeout(slowReaderMs, drop)
+    this.#count()
+    response.setTimeout(this.#limits.slowReaderMs, () => this.drop('slow-reader'))
     // Must run before node:http sets the timeout of the idle connection.
     response.prependOnceListener('finish', () => response.setTimeout(0))
   }
@@ -165,13 +166,15 @@ export class NodeExchange implements Exchange, Sink {
     this.#response.on('close', ended)
   }
 
-  write(chunk: string | Buffer): void {
+  write(chunk: Buffer): void {
     const response = this.#response
-    if (!response.destroyed && !response.writableEnded && chunk.length > 0) response.write(chunk)
+    if (response.destroyed || response.writableEnded) return
+    response.write(chunk, this.#count)
+    this.#count()
   }
 
   get unread(): number {
-    return this.#response.writableLength
+    return this.#response.destroyed ? 0 : this.#response.writableLength
   }
 
   drained(): Promise<boolean> {
@@ -180,7 +183,7 @@ export class NodeExchange implements Exchange, Sink {
     if (!response.writableNeedDrain) return Promise.resolve(true)
     return new Promise((resolve) => {
       const settle = (drained: boolean): void => {
-        response.setTimeout(0)
+        if (!response.writableEnded) response.setTimeout(0)
         response.off('drain', onDrain)
         response.off('timeout', onClose)
         response.off('close', onClose)
@@ -197,6 +200,7 @@ export class NodeExchange implements Exchange, Sink {
 
   end(): void {
     this.#response.end()
+    if (this.unread > 0) this.#awaitReader()
   }
 
   drop(reason: DropReason): void {

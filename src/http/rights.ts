@@ -21,8 +21,8 @@ export async function authorize(options: ResolvedHandlerOptions, call: Call): Pr
   if (rights === undefined)
     throw new HttpError(401, 'unauthorized', 'the request has no valid credentials', ['www-authenticate', 'Bearer'])
   call.rights = allowed(options, rights)
-  call.scope = scopeOf(rights)
-  call.name = nameIn(call.scope, stream)
+  exchange.scope = scopeOf(rights)
+  call.name = nameIn(exchange.scope, stream)
 }
 
 /** Returns `rights` without those that the handler never grants. */
@@ -64,7 +64,7 @@ function nameIn(scope: string, stream: string): string {
  * Returns the name of the stream at the path `from`. Throws an HttpError unless the request may read it and it belongs to
  * the same tenant.
  */
-export async function sourceOf({ options }: Service, { exchange, rights, scope }: Call, from: string): Promise<string> {
+export async function sourceOf({ options }: Service, { exchange, rights }: Call, from: string): Promise<string> {
   checkEncoded(from)
   const { path } = splitTarget(from)
   const stream = streamOfPath(path, options.prefix)
@@ -72,5 +72,5 @@ export async function sourceOf({ options }: Service, { exchange, rights, scope }
     const allowed = await askRights(options, exchange, { method: 'GET', target: path, stream })
     need(allowed?.read === true && allowed.tenant === rights.tenant)
   }
-  return nameIn(scope, stream)
+  return nameIn(exchange.scope, stream)
 }

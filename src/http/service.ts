@@ -28,8 +28,6 @@ export interface Call {
   readonly path: string
   readonly query: string
   rights: Rights
-  /** The tenant and a slash, with which the names of the tenant's streams begin; '' without a tenant. */
-  scope: string
   /** The full name of the stream, with its tenant. */
   name: string
   /** Answers the request with an error. */

@@ -25,7 +25,8 @@ interface Start {
 }
 
 export function subscribe(service: Service, { exchange }: Call, state: StreamView, start: Start): void {
-  const leave = service.live.admit()
+  let subscription: Subscription | undefined
+  const leave = service.live.admit(exchange.scope, () => subscription?.finishNow())
   const headers: HeaderList = [
     'content-type',
     'text/event-stream',
@@ -36,7 +37,7 @@ export function subscribe(service: Service, { exchange }: Call, state: StreamVie
   ]
   if (!isText(state)) headers.push('stream-sse-data-encoding', 'base64')
   for (const header of service.headers) headers.push(header)
-  const subscription = new Subscription(service, state, start, exchange.open(200, headers))
+  subscription = new Subscription(service, state, start, exchange.open(200, headers))
   exchange.onEnd(() => {
     subscription.close()
     leave()
@@ -52,7 +53,6 @@ class Subscription implements Subscriber {
   #stream: StreamView
   readonly #sink: Sink
   readonly #timer: NodeJS.Timeout
-  readonly #forget: () => void
   #broadcast: Broadcast | undefined
   #isClosed = false
 
@@ -64,12 +64,11 @@ class Subscription implements Subscriber {
     const least = cursorAfter(cursor)
     this.leastCursor = least > currentCursor() ? least : 0
     this.#timer = setTimeout(() => this.finish(), service.options.sseMs)
-    this.#forget = service.live.onClose(() => this.#finishNow())
   }
 
-  push(events: Buffer | string, next: number): void {
+  push(events: readonly Buffer[], next: number): void {
     this.next = next
-    this.#sink.write(events)
+    for (const event of events) this.#sink.write(event)
     if (this.#sink.unread < MAX_UNREAD) return
     this.#broadcast?.leave(this)
     this.#broadcast = undefined
@@ -90,7 +89,6 @@ class Subscription implements Subscriber {
   close(): void {
     this.#isClosed = true
     clearTimeout(this.#timer)
-    this.#forget()
     this.#broadcast?.leave(this)
     this.#broadcast = undefined
   }
@@ -115,33 +113,28 @@ class Subscription implements Subscriber {
       const { data, next } = await reads.take(() => readEvent(this.#service, state, this.next))
       if (this.#isClosed) return
       this.next = next
-      this.#sink.write(data + controlEvent(state, next, this.leastCursor))
+      if (data.length > 0) this.#sink.write(data)
+      this.#sink.write(controlEvent(state, next, this.leastCursor))
       if (state.endVisible && next === state.visible) return this.finish()
-      const { unread } = this.#sink
-      if (unread >= CATCH_UP_UNREAD && !(await this.#isDrained(unread))) return
+      if (this.#sink.unread >= CATCH_UP_UNREAD && !(await this.#isDrained())) return
     }
   }
 
   async #waitThenCatchUp(): Promise<void> {
-    if (await this.#isDrained(CATCH_UP_UNREAD)) this.catchUp()
+    if (await this.#isDrained()) this.catchUp()
   }
 
-  /**
-   * Waits until the client has read everything. If it reads nothing for too long, or reads slowly while there is no
-   * memory for its `ownBytes`, drops it and returns false.
-   */
-  async #isDrained(ownBytes: number): Promise<boolean> {
-    const { buffered } = this.#service.limits
-    const isHeld = buffered.hold(this.#sink, ownBytes, 'slow-reader')
-    const isDrained = isHeld && (await this.#sink.drained())
-    buffered.release(this.#sink)
+  /** Waits until the client has read everything. If it reads nothing for too long, drops it and returns false. */
+  async #isDrained(): Promise<boolean> {
+    const isDrained = await this.#sink.drained()
     if (isDrained || this.#isClosed) return !this.#isClosed
     this.close()
     this.#sink.drop('slow-reader')
     return false
   }
 
-  #finishNow(): void {
+  /** Sends a control event, then ends. */
+  finishNow(): void {
     // A subscriber of a Broadcast has all records that the Broadcast has found.
     const state = this.#broadcast === undefined ? this.#stream : { visible: this.next, endVisible: false }
     if (!this.#isClosed) this.#sink.write(controlEvent(state, this.next, this.leastCursor))

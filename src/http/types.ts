@@ -74,7 +74,10 @@ export interface HandlerOptions {
   chunkBytes?: ByteSize | undefined
   /** The maximum number of streams of a tenant. Default: no limit. */
   maxStreams?: number | undefined
-  /** The maximum number of long-polls and event streams that are open at the same time. Default 20,000. */
+  /**
+   * The maximum number of long-polls and event streams that are open at the same time. Beyond it, a request ends the
+   * oldest one of the tenant that has most, or gets 503 if its own tenant has as many. Default 20,000.
+   */
   maxLive?: number | undefined
   /** How long a long-poll waits, in milliseconds. Default 30,000. */
   longPollMs?: Duration | undefined
@@ -86,8 +89,9 @@ export interface HandlerOptions {
    */
   slowReaderMs?: Duration | undefined
   /**
-   * The approximate maximum memory, in bytes, for bodies that are arriving and for answers that are not read. Beyond
-   * it, the server drops the clients that have been slow for the longest time. Default 256 MiB.
+   * The approximate maximum memory, in bytes, for bodies that are arriving and for answers and events that are not read.
+   * Beyond it, the server drops, of the tenant that holds most, the clients that have been slow for the longest time.
+   * Default 256 MiB.
    */
   maxBufferedBytes?: ByteSize | undefined
   /**

@@ -17,6 +17,7 @@ export class WebExchange implements Exchange, Sink {
   readonly response: Promise<Response>
   status = 0
   dropped: DropReason | undefined
+  scope = ''
   held = 0
   place = -1
   readonly #request: Request
@@ -77,12 +78,12 @@ export class WebExchange implements Exchange, Sink {
       bytes += part.length
       if (bytes > maxBytes)
         throw new HttpError(413, 'too-large', `the body must have at most ${maxBytes} bytes: split it`)
-      if (!buffered.hold(this, part.length, 'slow-writer'))
-        throw busy('other requests use all memory for bodies: repeat the request later')
+      buffered.hold(this, bytes, 'slow-writer')
+      if (!buffered.fits(this)) throw busy('other requests use all memory for bodies: repeat the request later')
       parts.push(part)
     }
     this.#readsBody = false
-    buffered.keep(this)
+    buffered.hold(this, this.held)
     return Buffer.concat(parts)
   }
 
@@ -103,7 +104,10 @@ export class WebExchange implements Exchange, Sink {
         start: (controller) => {
           this.#controller = controller
         },
-        pull: () => this.#onDrain?.(),
+        pull: () => {
+          this.#count()
+          this.#onDrain?.()
+        },
         cancel: () => this.#ended(),
       },
       new ByteLengthQueuingStrategy({ highWaterMark: RUNTIME_BYTES }),
@@ -118,13 +122,18 @@ export class WebExchange implements Exchange, Sink {
     else this.#onEnd.push(ended)
   }
 
-  write(chunk: string | Buffer): void {
-    if (!this.#hasEnded && chunk.length > 0)
-      this.#controller?.enqueue(typeof chunk === 'string' ? Buffer.from(chunk) : chunk)
+  write(chunk: Buffer): void {
+    if (this.#hasEnded) return
+    this.#controller?.enqueue(chunk)
+    this.#count()
   }
 
   get unread(): number {
-    return Math.max(0, RUNTIME_BYTES - (this.#controller?.desiredSize ?? RUNTIME_BYTES))
+    return this.#hasEnded ? 0 : Math.max(0, RUNTIME_BYTES - (this.#controller?.desiredSize ?? RUNTIME_BYTES))
+  }
+
+  #count(): void {
+    this.#limits.buffered.hold(this, this.unread, 'slow-reader')
   }
 
   drained(): Promise<boolean> {

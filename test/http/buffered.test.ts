@@ -139,3 +139,69 @@ test('Turns runs jobs in the order of their calls, and at most the given number 
   for (const end of ends) end()
   expect(await Promise.all([jobs[0], jobs[2], jobs[3]].map(async (job) => job))).toEqual([0, 2, 3])
 })
+
+/** Opens an event stream at `target` and reads nothing after its first bytes. */
+async function stuckEvents(port: number, target: string, headers = ''): Promise<Socket> {
+  const socket = connect(port, '127.0.0.1')
+  onTestFinished(() => void socket.destroy())
+  socket.on('error', () => {})
+  socket.write(`GET ${target} HTTP/1.1\r\n${HEADERS}${headers}\r\n`)
+  await once(socket, 'data')
+  socket.pause()
+  return socket
+}
+
+test.each([
+  ['of one stream', () => '/s?offset=now&live=sse'],
+  ['of one stream, with different cursors', () => '/s?offset=now&live=sse&cursor=99999999'],
+  ['of many streams', (at: number) => `/s${at}?offset=now&live=sse`],
+])('events %s that clients do not read take a limited amount of memory', async (_, targetOf) => {
+  const { port, drops, buffered, streams } = await serve(0, { maxBufferedBytes: 4 * MEBIBYTE, slowReaderMs: 600_000 })
+  const names = [...new Set(Array.from({ length: 4 }, (_, at) => targetOf(at).replace(/^\/|\?.*/g, '')))]
+  for (const name of names) await streams.stream(name).create({ encoding: 'bytes', contentType: 'text/plain' })
+  for (let at = 0; at < 4; at++) await stuckEvents(port, targetOf(at))
+  for (const name of names) await streams.stream(name).append(Buffer.alloc(8 * MEBIBYTE, 0x61))
+  await expect.poll(() => drops).toEqual(Array(4).fill('slow-reader'))
+  expect(await buffered()).toBe(0)
+})
+
+test('events that a client reads are counted until it has read them, and it keeps its connection', async () => {
+  const { port, drops, buffered, streams } = await serve(0, { slowReaderMs: 600_000 })
+  const socket = await stuckEvents(port, '/s?offset=now&live=sse')
+  await streams.stream('s').append(Buffer.alloc(8 * MEBIBYTE, 0x61))
+  await expect.poll(buffered).toBeGreaterThan(MEBIBYTE)
+  let text = ''
+  socket.on('data', (data) => {
+    text = (text + data.toString('latin1')).slice(-2000)
+  })
+  socket.resume()
+  await expect.poll(buffered).toBe(0)
+  await streams.stream('s').append(Buffer.from('later'))
+  await expect.poll(() => text).toContain('data:later\n')
+  expect(drops).toEqual([])
+})
+
+test('clients of the tenant that holds most memory are dropped first', async () => {
+  const tenants = {
+    authorize: ({ header }: { header(name: string): string | undefined }) => ({
+      tenant: header('x-tenant'),
+      read: true,
+      list: true,
+    }),
+  }
+  const options = { maxBufferedBytes: 30 * MEBIBYTE, slowReaderMs: 600_000 }
+  const drops: string[] = []
+  const onRequest: HandlerOptions['onRequest'] = ({ target, dropped }) => void (dropped && drops.push(target))
+  const { port, streams, buffered } = await serve(0, { ...options, ...tenants, onRequest })
+  for (const tenant of ['few', 'many'])
+    for (let at = 0; at < 6; at++) {
+      const stream = streams.stream(`${tenant}/${at}`)
+      await stream.create({ encoding: 'bytes', contentType: 'text/plain' })
+      await stream.append(Buffer.alloc(8 * MEBIBYTE, 0x61))
+    }
+  stuck(port, `GET /0 HTTP/1.1\r\n${HEADERS}X-Tenant: few\r\n\r\n`)
+  await expect.poll(buffered).toBeGreaterThan(MEBIBYTE)
+  for (let at = 1; at < 6; at++) await stuckEvents(port, `/${at}?offset=-1&live=sse`, 'X-Tenant: many\r\n')
+  await expect.poll(() => drops.length).toBeGreaterThan(1)
+  expect(drops).not.toContain('/0')
+})

@@ -160,6 +160,27 @@ test('live reads above maxLive are refused with 503 and Retry-After', async () =
   first.abort()
 })
 
+test('when maxLive is reached, a tenant with fewer live reads gets the place of the oldest of the tenant with most', async () => {
+  const { url, streams } = await serveUntilDone({
+    maxLive: 4,
+    longPollMs: 60_000,
+    authorize: ({ header }) => ({ read: true, tenant: header('x-tenant') as string }),
+  })
+  for (const tenant of ['many', 'few', 'new']) await streams.stream(`${tenant}/s`).create()
+  const get = (tenant: string, live: string): Promise<Response> =>
+    fetch(`${url}/s?offset=now&live=${live}`, { headers: { 'x-tenant': tenant } })
+  const oldest = await get('many', 'sse')
+  const others = [await get('many', 'sse'), await get('many', 'sse'), await get('few', 'sse')]
+  expect((await get('many', 'sse')).status).toBe(503)
+  const admitted = await get('few', 'sse')
+  expect(await oldest.text()).toContain('"upToDate":true')
+  // The tenants have two each, so neither takes a place of the other.
+  expect((await get('few', 'long-poll')).status).toBe(503)
+  expect((await get('many', 'long-poll')).status).toBe(503)
+  expect((await get('new', 'sse')).status).toBe(200)
+  for (const { body } of [...others, admitted]) await body?.cancel().catch(() => {})
+})
+
 test('a text stream refuses bytes that are not UTF-8, and stores all others unchanged', async () => {
   const { url, streams } = await serveUntilDone()
   await streams.stream('s').create({ encoding: 'text' })
