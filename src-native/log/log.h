@@ -142,6 +142,7 @@ class Log final : public LogWriter {
   Result<uint64_t> WriteWith(const AppendOnce& append);
 
   // rotate.cc
+  uint64_t EvidenceToKeep() const;
   void RequestSpare(uint64_t frame_bytes);
   void DropUnfitSpare(uint64_t frame_bytes);
   Status Rotate(uint64_t frame_bytes);

@@ -8,24 +8,33 @@
 
 namespace durlog {
 
+// The active segment may be the only one that states how far the log was synced. If it holds no
+// record, it will be replaced under its own name, so its successor has to state the same.
+uint64_t Log::EvidenceToKeep() const {
+  return point_.at_segment_start() ? commits_.acks().synced_end() : 0;
+}
+
 // Requests a spare that holds frames of `frame_bytes`, unless there is a spare.
 void Log::RequestSpare(uint64_t frame_bytes) {
   if (chain_.spare() != nullptr) return;
   const uint64_t bytes = chain_.NextBytes(point_.segment()->bytes(), frame_bytes);
-  executor_->Execute(
-      chain_.RequestSpare(uuid_, bytes, point_.time().ms(), point_.first_chunk_bytes()));
+  executor_->Execute(chain_.RequestSpare(uuid_, bytes, point_.time().ms(),
+                                         point_.first_chunk_bytes(), EvidenceToKeep()));
 }
 
 // Drops a spare whose base time does not allow the time of the next record. Also drops one that was
 // made for a record that has been cut or rolled back, if its base time is after the clock and after
-// every record: later records would get that time. Also drops one that is too short.
+// every record: later records would get that time. Also drops one that is too short, or that states
+// less than it has to, or more than is left after a cut.
 void Log::DropUnfitSpare(uint64_t frame_bytes) {
   const SpareJob* const spare = chain_.spare();
   if (spare == nullptr) return;
   const uint64_t base_ms = spare->header().base_time_ms;
   const bool ahead = base_ms > std::max(point_.time().ms(), point_.newest_ms());
   const bool is_short = spare->header().segment_bytes - kSegmentHeaderBytes < frame_bytes;
-  if (ahead || is_short || !point_.time().MayFollow(base_ms, 0)) chain_.DropSpare();
+  const uint64_t stated = spare->header().synced_end;
+  const bool misstates = stated < EvidenceToKeep() || stated > next_seq();
+  if (ahead || is_short || misstates || !point_.time().MayFollow(base_ms, 0)) chain_.DropSpare();
 }
 
 // Called if the next frame does not fit. A staged segment has no name until its commit activates

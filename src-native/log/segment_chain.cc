@@ -42,8 +42,8 @@ uint64_t SegmentChain::NextBytes(uint64_t last_bytes, uint64_t frame_bytes) cons
 }
 
 std::shared_ptr<SpareJob> SegmentChain::MakeSpare(const LogUuid& uuid, uint64_t segment_bytes,
-                                                  uint64_t base_time_ms,
-                                                  uint64_t first_chunk_bytes) {
+                                                  uint64_t base_time_ms, uint64_t first_chunk_bytes,
+                                                  uint64_t synced_end) {
   SpareRequest request;
   request.preallocation = policy_.SparePreallocation();
   request.direct_alignment = capabilities_.direct_io ? capabilities_.direct_alignment : 0;
@@ -55,6 +55,7 @@ std::shared_ptr<SpareJob> SegmentChain::MakeSpare(const LogUuid& uuid, uint64_t 
   header.salt = file_system_.Random64();
   header.base_time_ms = base_time_ms;
   header.segment_bytes = segment_bytes;
+  header.synced_end = synced_end;
   // A trimmed segment is kept only if it has the full length.
   if (!recyclable_.empty() && segment_bytes == options_.segment_bytes) {
     request.recycled_name = std::move(recyclable_.back());
@@ -70,8 +71,9 @@ std::shared_ptr<SpareJob> SegmentChain::MakeSpare(const LogUuid& uuid, uint64_t 
 const std::shared_ptr<SpareJob>& SegmentChain::RequestSpare(const LogUuid& uuid,
                                                             uint64_t segment_bytes,
                                                             uint64_t base_time_ms,
-                                                            uint64_t first_chunk_bytes) {
-  spare_ = MakeSpare(uuid, segment_bytes, base_time_ms, first_chunk_bytes);
+                                                            uint64_t first_chunk_bytes,
+                                                            uint64_t synced_end) {
+  spare_ = MakeSpare(uuid, segment_bytes, base_time_ms, first_chunk_bytes, synced_end);
   Watch(spare_);
   return spare_;
 }

@@ -51,12 +51,15 @@ class SegmentChain {
   uint64_t NextBytes(uint64_t last_bytes, uint64_t frame_bytes) const;
   // A job that makes a spare of `segment_bytes` for the log `uuid`, for records from `base_time_ms`
   // on. For a log that stores into a map, `first_chunk_bytes` of it are mapped as well.
+  // Every record below `synced_end` is on the device, which the spare states.
   std::shared_ptr<SpareJob> MakeSpare(const LogUuid& uuid, uint64_t segment_bytes,
-                                      uint64_t base_time_ms, uint64_t first_chunk_bytes);
+                                      uint64_t base_time_ms, uint64_t first_chunk_bytes,
+                                      uint64_t synced_end = 0);
   // Makes the spare for the next segment, as MakeSpare(). Requires that there is none. The caller
   // executes the job.
   const std::shared_ptr<SpareJob>& RequestSpare(const LogUuid& uuid, uint64_t segment_bytes,
-                                                uint64_t base_time_ms, uint64_t first_chunk_bytes);
+                                                uint64_t base_time_ms, uint64_t first_chunk_bytes,
+                                                uint64_t synced_end = 0);
   // The spare for the next segment, whether or not its job is done; null if there is none.
   const SpareJob* spare() const { return spare_.get(); }
   bool is_making_spare() const { return spare_ && !spare_->done(); }

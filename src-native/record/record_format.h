@@ -48,6 +48,11 @@ inline constexpr uint32_t kMaxPayloadBytes = 128u << 20;
 inline constexpr size_t kSegmentHeaderBytes = 4096;
 inline constexpr size_t kSegmentHeaderCopyOffset = 2048;
 inline constexpr size_t kSegmentHeaderFieldBytes = 64;
+// In the same block, each in another sector: two copies of the slot that states how far the log was
+// synced.
+inline constexpr size_t kSyncedSlotOffset = 1024;
+inline constexpr size_t kSyncedSlotCopyOffset = 3072;
+inline constexpr size_t kSyncedSlotBytes = 12;
 // A whole number of blocks, at least one of them for records. Bounds what a hostile header can make
 // an open allocate.
 inline constexpr uint64_t kMinSegmentBytes = 2 * kSegmentHeaderBytes;

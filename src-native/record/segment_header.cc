@@ -89,6 +89,24 @@ void EncodeSegmentHeader(const SegmentHeader& header, uint8_t block[kSegmentHead
   Store32(block + kFlagsOffset, header.recycled ? kRecycledFlag : 0);
   Store32(block + kCrcOffset, Crc32c(0, block, kCrcOffset));
   std::memcpy(block + kSegmentHeaderCopyOffset, block, kSegmentHeaderFieldBytes);
+  if (header.synced_end == 0) return;
+  for (const size_t at : {kSyncedSlotOffset, kSyncedSlotCopyOffset}) {
+    EncodeSyncedSlot(header.synced_end, header.crc_seed(), block + at);
+  }
+}
+
+void EncodeSyncedSlot(uint64_t synced_end, uint32_t crc_seed, uint8_t slot[kSyncedSlotBytes]) {
+  Store64(slot, synced_end);
+  Store32(slot + sizeof synced_end, Crc32c(crc_seed, slot, sizeof synced_end));
+}
+
+uint64_t DecodeSyncedSlot(const uint8_t block[kSegmentHeaderBytes], uint32_t crc_seed) {
+  for (const size_t at : {kSyncedSlotOffset, kSyncedSlotCopyOffset}) {
+    const uint64_t synced_end = Load64(block + at);
+    const uint32_t crc = Crc32c(crc_seed, block + at, sizeof synced_end);
+    if (Load32(block + at + sizeof synced_end) == crc) return synced_end;
+  }
+  return 0;
 }
 
 Result<DecodedSegmentHeader> DecodeSegmentHeader(const uint8_t* block, size_t available) {

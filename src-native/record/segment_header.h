@@ -28,6 +28,9 @@ struct SegmentHeader {
   uint64_t segment_bytes = 0;  // no frame reaches past this
   bool recycled = false;       // after the last record there may be stale bytes, not zeros
   uint32_t version = kExclusiveVersion;
+  // The content of the slot when the file gets its name: every record of the log below it is on the
+  // device. Decoding leaves it 0, because the slot changes: see ReadSyncedSlot().
+  uint64_t synced_end = 0;
 
   // The initial value of every frame's checksum.
   uint32_t crc_seed() const;
@@ -39,6 +42,11 @@ struct DecodedSegmentHeader {
   SegmentHeader header;
   bool copies_differ = false;
 };
+
+// Writes one copy of the slot: the synced end, and a checksum that binds it to the segment.
+void EncodeSyncedSlot(uint64_t synced_end, uint32_t crc_seed, uint8_t slot[kSyncedSlotBytes]);
+// The content of the first good copy in `block`; 0 if neither is good.
+uint64_t DecodeSyncedSlot(const uint8_t block[kSegmentHeaderBytes], uint32_t crc_seed);
 
 // kCorrupt if neither copy is whole, kVersion if a newer version wrote it.
 Result<DecodedSegmentHeader> DecodeSegmentHeader(const uint8_t* block, size_t available);

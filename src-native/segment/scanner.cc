@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "segment/synced_slot.h"
+
 namespace durlog {
 namespace {
 
@@ -220,6 +222,7 @@ Result<SegmentScan> ScanSegment(File& file, const ScanContext& context) {
   FrameScanner scanner(file, context, file_bytes);
   SegmentScan scan;
   scan.next_seq = context.first_seq;
+  DURLOG_ASSIGN_OR_RETURN(scan.synced_end, ReadSyncedSlot(file, context.crc_seed));
   DURLOG_ASSIGN_OR_RETURN(const ScannedFrame stop, ScanWholeFrames(scanner, &scan));
   scan.damage = stop.status;
   // Salvage also reads the whole records of a torn batch, so their seqs must not be assigned again.

@@ -89,7 +89,8 @@ struct SegmentScan {
   uint64_t records = 0;                        // whole records before the end
   uint64_t payload_bytes = 0;
   uint64_t bytes_read = 0;
-  // The highest synced end in any valid frame, before or after damage; 0 if there is none.
+  // The highest synced end in the slot or in any valid frame, before or after damage; 0 if there is
+  // none.
   uint64_t synced_end = 0;
 
   uint32_t last_time_ms = 0;  // of the whole records before the end

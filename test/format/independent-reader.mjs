@@ -7,6 +7,7 @@ import { fileURLToPath } from 'node:url'
 
 const HEADER_BYTES = 4096
 const HEADER_COPIES = [0, 2048]
+const SLOT_COPIES = [1024, 3072]
 const MAGIC = Buffer.from('DURLOG\r\n', 'latin1')
 const FRAME_BYTES = 24
 const COMMITTED = 2
@@ -58,6 +59,15 @@ function readHeader(file) {
   return header
 }
 
+/** The synced end in the slot of a segment; 0n if it states none. */
+function slotOf(file, header) {
+  for (const at of SLOT_COPIES) {
+    const crc = crc32c(header.identity, file.subarray(at, at + 8))
+    if (crc === file.readUInt32LE(at + 8)) return file.readBigUInt64LE(at)
+  }
+  return 0n
+}
+
 const isLengthAllowed = (state, length) =>
   state === PADDING ||
   state === VOID ||
@@ -93,7 +103,7 @@ export function readSegment(file, firstSeq) {
     header,
     records: [],
     markers: 0,
-    syncedEnd: 0n,
+    syncedEnd: slotOf(file, header),
     end: HEADER_BYTES,
     nextSeq: firstSeq,
     endsWith: 'free',

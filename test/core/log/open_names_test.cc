@@ -1,6 +1,7 @@
 // A log on a file system that refuses to rename over a file that is open.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <memory>
 #include <string>
 
@@ -36,6 +37,13 @@ class OpenNamesTest : public testing::TestWithParam<Strategy> {
     ASSERT_TRUE(seq.ok()) << seq.status().message();
   }
 
+  void ExpectRotated(Log& log) {
+    Result<std::shared_ptr<RotateJob>> rotation = log.BeginRotate();
+    ASSERT_TRUE(rotation.ok()) << rotation.status().message();
+    (*rotation)->RunOnce();
+    ASSERT_TRUE(log.FinishRotate(**rotation).ok());
+  }
+
   MemoryFileSystem file_system_;
   ThreadExecutor executor_;
   RecordingListener listener_;
@@ -56,6 +64,26 @@ TEST_P(OpenNamesTest, RecoverysEmptySegmentIsReplaced) {
   log = Open(kLargeSegmentBytes);
   EXPECT_EQ(log->next_seq(), 2u);
   EXPECT_EQ(log->recovery().state, RecoveryState::kClean);
+}
+
+// The segment that is replaced is the only one that states that all earlier records are synced.
+TEST_P(OpenNamesTest, AReplacedSegmentsSuccessorStatesTheSameSyncedEnd) {
+  std::unique_ptr<Log> log = Open(kSmallSegmentBytes);
+  for (const char* payload : {"first", "last"}) ExpectAppended(*log, payload);
+  ExpectRotated(*log);
+  log.reset();
+  log = Open(kLargeSegmentBytes);
+  ExpectAppended(*log, LongPayload());
+  log.reset();
+  // As if the process had died before it stored the record, and with a damaged synced record.
+  MemoryBytes& successor = *file_system_.files[SegmentName(2)];
+  ASSERT_GT(successor.size(), kSegmentHeaderBytes);
+  std::fill(successor.begin() + kSegmentHeaderBytes, successor.end(), uint8_t{0});
+  MemoryBytes& sealed = *file_system_.files[SegmentName(0)];
+  sealed[kSegmentHeaderBytes + FrameBytes(5) + kFrameHeaderBytes] ^= 1;
+  log = Open(kLargeSegmentBytes);
+  EXPECT_EQ(log->next_seq(), 2u) << "the seq of a synced record is assigned again";
+  EXPECT_EQ(log->recovery().discarded_bytes, 0u);
 }
 
 TEST_P(OpenNamesTest, ATruncationsEmptySegmentIsReplaced) {
