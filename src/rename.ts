@@ -1,6 +1,6 @@
 /** Renames files. On Windows this fails while another program, such as a virus scanner, has a file open: then it is tried again. */
 import { rename as renameOnce } from 'node:fs/promises'
-import { setTimeout as wait } from 'node:timers/promises'
+import { wait } from './timers.js'
 
 const IN_USE: readonly (string | undefined)[] = ['EACCES', 'EBUSY', 'EPERM']
 /** Each pause is twice as long as the previous one. Together they take 1023 ms, as in the core. */

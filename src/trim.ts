@@ -1,5 +1,4 @@
 /** Removes old records from a log that need not be open here, even while another process has it open. */
-import { setTimeout } from 'node:timers'
 import { atCaller } from './caller-stack.js'
 import { DurlogError } from './errors.js'
 import {
@@ -15,6 +14,7 @@ import { open, openFraming, WriterLog } from './open.js'
 import { resolveDir } from './options/call-options.js'
 import { type ResolvedTrim, resolveTrimOptions } from './options/trim-options.js'
 import { refuseStreams } from './streams-log.js'
+import { clock, setTimeout } from './timers.js'
 import type { TrimOptions, TrimReport } from './types.js'
 
 const POLL_MS = 20
@@ -41,7 +41,7 @@ async function trimFolder(path: string, resolved: ResolvedTrim): Promise<TrimRep
   const regardless = resolved.policy.keepForCursors ? plan.regardless : before
   // -1 means that the list of truncations is damaged: then the truncations since the plan are unknown.
   const request: TrimRequest = { before, regardless, seal, generation: Math.max(0, generation) }
-  const deadline = performance.now() + resolved.waitMs
+  const deadline = clock.now() + resolved.waitMs
   let asked: string | undefined
   for (;;) {
     try {
@@ -52,7 +52,7 @@ async function trimFolder(path: string, resolved: ResolvedTrim): Promise<TrimRep
       if (!(error instanceof DurlogError) || error.code !== 'ERR_DURLOG_LOCKED') throw error
     }
     asked ??= await writeTrimRequest(path, uuid, request)
-    const leftMs = deadline - performance.now()
+    const leftMs = deadline - clock.now()
     if (leftMs > 0) await new Promise((resolve) => setTimeout(resolve, Math.min(POLL_MS, leftMs)))
     const done = !isTrimRequested(path, asked)
     // The lock may belong to another call of `trim`, which serves no requests, so the next turn tries to take it again.

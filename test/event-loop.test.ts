@@ -1,6 +1,7 @@
 /** Loops of awaited calls that settle at once, and large chunks of a stream, let the event loop turn; its turns share commits. */
 import { expect, onTestFinished, test, vi } from 'vitest'
 import type { Log } from '../src/index.js'
+import { clock } from '../src/timers.js'
 import { scratchLog } from './fixtures/scratch.js'
 
 const MIB = Buffer.alloc(2 ** 20, 1)
@@ -69,8 +70,8 @@ test.each(CHUNKS)(
   'a writable splits a chunk of %s for 1 ms in a turn of the event loop',
   async (_title, chunk, lines) => {
     let now = 0
-    const clock = vi.spyOn(performance, 'now').mockImplementation(() => now++)
-    onTestFinished(() => clock.mockRestore())
+    const spy = vi.spyOn(clock, 'now').mockImplementation(() => now++)
+    onTestFinished(() => spy.mockRestore())
     expect(await mostLinesInTurn(chunk, lines)).toBeLessThanOrEqual(128)
   },
 )

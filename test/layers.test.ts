@@ -69,7 +69,9 @@ function roomOf(path: string): string {
   const [folder, room, file] = path.split(/[\\/]/) as [string, string, string | undefined]
   if (folder === 'bench') return 'bench'
   if (file !== undefined) return room
-  return /^(caller-stack|errors|file-system-error|linked-queue|segment-name|turns|types)\./.test(room) ? 'base' : 'face'
+  return /^(caller-stack|errors|file-system-error|linked-queue|segment-name|timers|turns|types)\./.test(room)
+    ? 'base'
+    : 'face'
 }
 
 /** The file that `specifier` in the file `path` names, from the package's root; undefined for another package. */

@@ -1,8 +1,8 @@
 /** Archives the sealed segments of a log, and parts of its active segment. */
-import { clearTimeout, setTimeout } from 'node:timers'
 import type { Log, ReadOnlyLog } from '../index.js'
 import { ShipConflict } from '../ship/conflict.js'
 import type { Destination, ReplicationSession } from '../ship/destination.js'
+import { clearTimeout, clock, setTimeout } from '../timers.js'
 import { advanceBoundary, readBoundary } from './boundary.js'
 import type { Bucket } from './bucket.js'
 import { archiveCursors } from './cursors.js'
@@ -151,9 +151,9 @@ export class ArchiveDestination implements Destination {
 
   /** Waits until `flushMs` have passed, `flushBytes` wait, or `flush` or `end` is called. */
   async #wait({ cursor }: ReplicationSession): Promise<void> {
-    const until = performance.now() + this.#options.flushMs
+    const until = clock.now() + this.#options.flushMs
     while (!this.#flushes && !this.#ended) {
-      const left = until - performance.now()
+      const left = until - clock.now()
       if (left <= 0 || waitingBytes(cursor) >= this.#options.flushBytes) return
       await new Promise<void>((resolve) => {
         const timer = setTimeout(resolve, Math.min(left, LOOK_MS))

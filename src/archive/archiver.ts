@@ -2,6 +2,7 @@
 import { EventEmitter } from 'node:events'
 import type { ReadableLog } from '../index.js'
 import { Replicator } from '../ship/replicator.js'
+import { queueMicrotask } from '../timers.js'
 import { ArchiveDestination } from './archive-destination.js'
 import { Bucket } from './bucket.js'
 import type { ResolvedArchiveOptions } from './options.js'

@@ -1,6 +1,7 @@
 /** A bucket of an S3-compatible store. */
 import { Buffer } from 'node:buffer'
 import { DurlogError } from '../errors.js'
+import { timeoutSignal } from '../timers.js'
 import type { ResolvedBucket } from './bucket-options.js'
 import { send, type WireAnswer } from './piece-io.js'
 import { PieceThread } from './piece-thread.js'
@@ -196,7 +197,7 @@ export class Bucket {
     const { method, key, body, bytes = 0, into } = call
     const request = `${method} ${this.urlOf(key)}`
     const ms = this.#options.timeoutMs + ((bytes + (body?.length ?? 0)) * 1000) / SLOWEST_BYTES_PER_SECOND
-    const timeout = AbortSignal.timeout(Math.min(Math.ceil(ms), LONGEST_TIMEOUT_MS))
+    const timeout = timeoutSignal(Math.min(Math.ceil(ms), LONGEST_TIMEOUT_MS))
     const signal = AbortSignal.any([timeout, ...[this.#signal, call.signal].filter((one) => one !== undefined)])
     let response: WireAnswer
     try {

@@ -1,7 +1,7 @@
 /** Reads pieces in order, with several range requests in flight. */
-import { setTimeout as wait } from 'node:timers/promises'
 import { Backoff } from '../ship/backoff.js'
 import { AlignedMemory } from '../streams/aligned-memory.js'
+import { clock, wait } from '../timers.js'
 import type { Bucket, StoredObject } from './bucket.js'
 import { decompressed } from './decompressed.js'
 import type { PieceEntry } from './manifest.js'
@@ -59,12 +59,12 @@ async function readRange(
   retryForMs: number,
 ): Promise<StoredObject | undefined> {
   const backoff = new Backoff()
-  const until = performance.now() + REPEAT_MS
+  const until = clock.now() + REPEAT_MS
   for (let attempt = 1; ; attempt++) {
     try {
       return await bucket.get(entry.key, { offset, length, into, signal })
     } catch (error) {
-      if (!(error instanceof StoreFailure) || attempt === ATTEMPTS || performance.now() > until) throw error
+      if (!(error instanceof StoreFailure) || attempt === ATTEMPTS || clock.now() > until) throw error
       await wait(backoff.failed(error, retryForMs), undefined, { signal })
     }
   }

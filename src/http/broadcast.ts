@@ -2,8 +2,8 @@
  * The subscribers of one stream that have received all of its data. New data is read and formatted once for all of
  * them.
  */
-import { setImmediate, setTimeout } from 'node:timers'
 import type { StreamView } from '../streams/access.js'
+import { clock, setImmediate, setTimeout } from '../timers.js'
 import { controlEvent, type DataEvent, readEvent } from './events.js'
 import type { Service } from './service.js'
 
@@ -95,7 +95,7 @@ export class Broadcast {
   }
 
   #send(state: StreamView, { data, next }: DataEvent): void {
-    const startMs = performance.now()
+    const startMs = clock.now()
     this.#next = next
     const ofData = data.length > 0 ? [data] : []
     // One write for most subscribers.
@@ -104,7 +104,7 @@ export class Broadcast {
       const { leastCursor } = subscriber
       subscriber.push(leastCursor === 0 ? common : [...ofData, controlEvent(state, next, leastCursor)], next)
     }
-    this.#tookMs = performance.now() - startMs
+    this.#tookMs = clock.now() - startMs
   }
 
   #finishAll(): void {

@@ -1,10 +1,10 @@
 /** Serves streams over HTTP: checks the rights of a request, then performs it. */
 import { randomUUID } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { clearInterval, setInterval } from 'node:timers'
 import type { DurlogError } from '../errors.js'
 import { accessOf, type StreamsAccess } from '../streams/access.js'
 import type { Streams } from '../streams/types.js'
+import { clearInterval, clock, setInterval } from '../timers.js'
 import { Turns } from '../turns.js'
 import { ActiveRequests } from './active-requests.js'
 import { append } from './append.js'
@@ -129,7 +129,7 @@ class Server {
 
   handle(exchange: Exchange): void {
     const { options } = this.#service
-    const startMs = performance.now()
+    const startMs = clock.now()
     const requestId = options.onRequest === undefined ? undefined : requestIdOf(exchange)
     const service = this.#serviceFor(exchange, requestId)
     this.#active.add(exchange)
@@ -145,7 +145,7 @@ class Server {
   #ended(exchange: Exchange, startMs: number, requestId: string | undefined): void {
     const { method, target, status, dropped } = exchange
     this.limits.buffered.release(exchange)
-    const durationMs = performance.now() - startMs
+    const durationMs = clock.now() - startMs
     this.#active.delete(exchange)
     this.metrics.count(method, status, durationMs, dropped)
     if (this.#hasFailed && status < 300 && WRITES.includes(method)) this.#hasFailed = false

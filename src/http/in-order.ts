@@ -1,6 +1,7 @@
 /** The order of requests that a client sends on one connection without waiting for the responses (pipelining). */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
+import { nextTick } from '../timers.js'
 
 /** A connection with more waiting requests is closed, because each takes memory before its client is limited in any way. */
 const MAX_WAITING = 100
@@ -32,7 +33,7 @@ export function inOrder({ socket }: IncomingMessage, response: ServerResponse, h
   response.once('socket', () => {
     waitingOn.set(socket, (waitingOn.get(socket) as number) - 1)
     // Later, because node:http has not finished passing the connection to this response.
-    process.nextTick(() => {
+    nextTick(() => {
       if (!response.destroyed) handle()
     })
   })

@@ -1,6 +1,6 @@
 /** The requests that wait for changes of streams, and the limits on them. */
-import { clearTimeout, setTimeout } from 'node:timers'
 import type { SeenState, StreamsAccess } from '../streams/access.js'
+import { clearTimeout, setTimeout } from '../timers.js'
 import type { Broadcast } from './broadcast.js'
 import type { Exchange } from './exchange.js'
 import { busy, tooMany } from './http-error.js'

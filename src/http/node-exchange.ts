@@ -1,7 +1,7 @@
 /** An Exchange for a request of `node:http`. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { clearTimeout, setTimeout } from 'node:timers'
 import type { TLSSocket } from 'node:tls'
+import { clearTimeout, setTimeout } from '../timers.js'
 import { type ClientLimits, EMPTY, type Exchange, type HeaderList, type Sink } from './exchange.js'
 import { alreadyRead, busy, HttpError } from './http-error.js'
 import type { DropReason } from './types.js'

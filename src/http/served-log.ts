@@ -1,6 +1,5 @@
 /** Serves a plain log as a stream, read-only. Readers get the records that the log's writer has synced. */
 import { basename } from 'node:path'
-import { setTimeout as pause } from 'node:timers/promises'
 import { DurlogError, invalidArgument } from '../errors.js'
 import { open } from '../index.js'
 import { shown } from '../options/checks.js'
@@ -15,6 +14,7 @@ import { OwnedAccess } from '../streams/owned-access.js'
 import { NO_DISK, NO_FILES, StreamState } from '../streams/state.js'
 import { StreamTable } from '../streams/table.js'
 import type { StreamEncoding } from '../streams/types.js'
+import { wait } from '../timers.js'
 import type { LogRecord, ReadOnlyLog } from '../types.js'
 import { isContentType } from './create.js'
 import { isOperation } from './operations.js'
@@ -135,7 +135,7 @@ class ServedLog {
   async #recover(signal: AbortSignal): Promise<void> {
     const state = this.#table.find(this.name)
     await this.#update().catch(() => {})
-    if (state === this.#table.find(this.name)) await pause(RETRY_MS, undefined, { signal }).catch(() => {})
+    if (state === this.#table.find(this.name)) await wait(RETRY_MS, undefined, { signal }).catch(() => {})
   }
 
   async #update(): Promise<void> {

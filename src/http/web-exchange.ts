@@ -1,5 +1,5 @@
 /** An Exchange for a request of the Fetch API, for Hono, Next.js, Bun and Deno. */
-import { clearTimeout, setTimeout } from 'node:timers'
+import { clearTimeout, setTimeout } from '../timers.js'
 import { type ClientLimits, EMPTY, type Exchange, type HeaderList, type Sink } from './exchange.js'
 import { alreadyRead, badRequest, busy, HttpError } from './http-error.js'
 import type { DropReason } from './types.js'

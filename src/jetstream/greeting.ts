@@ -4,9 +4,9 @@
  */
 import { lookup } from 'node:dns/promises'
 import { connect as connectTcp, isIP, type Socket } from 'node:net'
-import { clearTimeout, setTimeout } from 'node:timers'
 import { connect as connectTls, type ConnectionOptions as TlsConnectionOptions } from 'node:tls'
 import { DurlogError } from '../errors.js'
+import { clearTimeout, setTimeout } from '../timers.js'
 import { firstSuccess } from './race.js'
 import { fromClientError, refused } from './refusals.js'
 import type { ServerAddress } from './servers.js'

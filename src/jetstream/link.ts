@@ -1,9 +1,9 @@
 /** The connection to one of the servers. It does not reconnect by itself: the next `open` connects, preferably to another server. */
 import { isIP } from 'node:net'
-import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { JetStreamManager } from '@nats-io/jetstream'
 import type { ConnectionOptions, NatsConnection, Status } from '@nats-io/transport-node'
 import { DurlogError } from '../errors.js'
+import { nextTurn } from '../timers.js'
 import { readCredentials, readTls } from './credentials.js'
 import { findServer, type Greeting } from './greeting.js'
 import type { ResolvedPlace } from './options.js'

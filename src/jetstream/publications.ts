@@ -1,6 +1,6 @@
 /** The messages that were sent to a stream and wait for their acknowledgements, which arrive in the same order. */
-import { clearTimeout, setTimeout } from 'node:timers'
 import type { Msg, MsgHdrs, NatsConnection } from '@nats-io/transport-node'
+import { clearTimeout, clock, setTimeout } from '../timers.js'
 import type { AckTimeout } from './ack-timeout.js'
 import { type ApiError, DuplicateMessage, fromApiError, Unanswered } from './refusals.js'
 
@@ -85,7 +85,7 @@ export class Publications {
 
   #startTimer(): NodeJS.Timeout {
     const { ms } = this.#ackTimeout
-    this.#waitingSince = performance.now()
+    this.#waitingSince = clock.now()
     return setTimeout(() => {
       this.#ackTimeout.unanswered()
       this.fail(new Unanswered(`${PUBLISHING}: no acknowledgement within ${ms} ms`))
@@ -106,7 +106,7 @@ export class Publications {
 
   /** Restarts the timeout: it applies to the time between two acknowledgements. */
   #noteAnswer(): void {
-    const now = performance.now()
+    const now = clock.now()
     this.#ackTimeout.answered(now - this.#waitingSince)
     this.#waitingSince = now
     if (this.pending > 0) {

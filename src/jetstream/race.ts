@@ -1,5 +1,5 @@
 /** Runs attempts that overlap, and waits for the first result. */
-import { clearInterval, clearTimeout, setInterval, setTimeout } from 'node:timers'
+import { clearInterval, clearTimeout, setInterval, setTimeout } from '../timers.js'
 
 /**
  * Starts the first of `tries` at once, and the next one after each failure, or if `delayMs` have passed without a result.

@@ -1,5 +1,4 @@
 /** Restores a log from a stream, with the same seqs, timestamps and UUID. */
-import { setTimeout as wait } from 'node:timers/promises'
 import type { ConsumerMessages } from '@nats-io/jetstream'
 import { DurlogError } from '../errors.js'
 import type { Log, LogRecord } from '../index.js'
@@ -9,6 +8,7 @@ import { resolveDir } from '../options/call-options.js'
 import { Backoff } from '../ship/backoff.js'
 import { recordCrc } from '../ship/record-crc.js'
 import { enterFolder, markFolder, unmarkFolder } from '../ship/restore-folder.js'
+import { clock, wait } from '../timers.js'
 import { AckTimeout } from './ack-timeout.js'
 import { Assembler, type RestoredRecord } from './assembler.js'
 import { gapInStream } from './gap.js'
@@ -189,7 +189,7 @@ class Restore {
   async #consume({ nc }: LiveLink, stream: string, sequence: number): Promise<ConsumerMessages> {
     const { jetStream } = await loadPeers()
     const { domain } = this.#options.access
-    const since = performance.now()
+    const since = clock.now()
     try {
       const client = jetStream.jetstream(nc, {
         timeout: this.#ackTimeout.ms,
@@ -200,7 +200,7 @@ class Restore {
         deliver_policy: jetStream.DeliverPolicy.StartSequence,
         opt_start_seq: sequence,
       })
-      this.#ackTimeout.answered(performance.now() - since)
+      this.#ackTimeout.answered(clock.now() - since)
       return await consumer.consume({
         max_bytes: Math.max(READ_AHEAD_BYTES, 2 * (nc.info?.max_payload ?? MIB)),
         idle_heartbeat: HEARTBEAT_MS,

@@ -2,6 +2,7 @@
 import type { EventEmitter } from 'node:events'
 import type { DurlogError } from '../errors.js'
 import { Counter, type NativeWriter } from '../native/log.js'
+import { nextTick } from '../timers.js'
 import type { CursorOverrun, LogEvents, LogRecovery } from '../types.js'
 import type { PipelineListener } from './append/write-pipeline.js'
 import { type CommitMessage, publish } from './channels.js'
@@ -66,11 +67,11 @@ export class Announcer implements PipelineListener, ChangeListener {
   }
 
   onOverrun(overrun: CursorOverrun): void {
-    process.nextTick(() => this.#log.emit('overrun', overrun))
+    nextTick(() => this.#log.emit('overrun', overrun))
   }
 
   onRetentionFailed(error: DurlogError): void {
-    process.nextTick(() => this.#log.emit('retentionFailed', error))
+    nextTick(() => this.#log.emit('retentionFailed', error))
   }
 
   /** The log is being closed: the core's counts are not available any more. */

@@ -1,10 +1,10 @@
 /** A Node stream that appends its chunks, or their lines, to a log. */
 import { Writable } from 'node:stream'
-import { setImmediate } from 'node:timers'
 import { DurlogError } from '../errors.js'
 import { resolveWritableOptions } from '../options/call-options.js'
 import type { Codec } from '../options/encoding.js'
 import type { ResolvedOptions } from '../options/open-options.js'
+import { clock, setImmediate } from '../timers.js'
 import type { LogWritable, Payload, WritableOptions } from '../types.js'
 import { appendInOrder, type Reached } from './append/append-in-order.js'
 import type { WritePipeline } from './append/write-pipeline.js'
@@ -53,14 +53,14 @@ class Group {
   readonly records: Payload[] = []
   /** For each chunk that ends in the group: the number of records in the group up to the end of that chunk. */
   readonly ends: number[] = []
-  readonly #deadline = performance.now() + MAX_GROUP_MS
+  readonly #deadline = clock.now() + MAX_GROUP_MS
   #taken = 0
   #bytes = 0
 
   /** Counts empty lines that are skipped too, because finding them takes time. */
   get isFull(): boolean {
     if (this.#taken >= MAX_GROUP_RECORDS || this.#bytes >= MAX_GROUP_BYTES) return true
-    return this.#taken % RECORDS_PER_LOOK === 0 && performance.now() >= this.#deadline
+    return this.#taken % RECORDS_PER_LOOK === 0 && clock.now() >= this.#deadline
   }
 
   add(record: Payload, skipEmpty: boolean): void {

@@ -2,6 +2,7 @@
 import { EventEmitter } from 'node:events'
 import type { Durability, Log } from '../index.js'
 import { LinkedQueue } from '../linked-queue.js'
+import { nextTick } from '../timers.js'
 import { flushAtEnd } from './last-flush.js'
 import { isLackOfRoom, LineLog, withoutBreak } from './line-log.js'
 import { openLog, type PinoLogOptions } from './options.js'
@@ -126,6 +127,6 @@ class OwnThread extends EventEmitter<LogDestinationEvents> implements LogDestina
 
   /** Emits the error in the next tick, because pino does not expect an exception in its call of `write`. */
   #report(error: unknown): void {
-    process.nextTick(() => this.emit('error', error))
+    nextTick(() => this.emit('error', error))
   }
 }

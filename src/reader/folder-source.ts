@@ -1,5 +1,4 @@
 /** The source of a log that another process or thread writes: the live page of its writer, or the files alone. */
-import { clearTimeout, setTimeout } from 'node:timers'
 import { replacedError } from '../errors.js'
 import { Counter, type NativeWriter } from '../native/log.js'
 import { native } from '../native/native.js'
@@ -10,6 +9,7 @@ import {
   type NativeLivePage,
   type NativeLogReader,
 } from '../native/reading.js'
+import { clearTimeout, clock, queueMicrotask, setTimeout } from '../timers.js'
 import { LaterCuts } from './later-cuts.js'
 import { checkHeld, type ReadCounts, type ReadRange, type ReadSource } from './read-source.js'
 import { Truncation } from './truncation.js'
@@ -267,9 +267,9 @@ export class FolderSource implements ReadSource {
       follower.session = this.#field('unlockedSession')
       intervalMs = Math.min(2 * intervalMs, MAX_POLL_MS)
       if (!durableOnly) return reader.poll()
-      const start = performance.now()
+      const start = clock.now()
       await this.refresh()
-      intervalMs = Math.max(intervalMs, (performance.now() - start) / MAX_BOUNDS_SHARE)
+      intervalMs = Math.max(intervalMs, (clock.now() - start) / MAX_BOUNDS_SHARE)
       return this.bounds.syncedEnd > limit
     }
     const look = async (): Promise<void> => {

@@ -3,6 +3,7 @@
  * a quarter. It is longer if the destination demands that.
  */
 import { DurlogError } from '../errors.js'
+import { clock } from '../timers.js'
 
 const FIRST_PAUSE_MS = 50
 const LONGEST_PAUSE_MS = 2000
@@ -28,8 +29,8 @@ export class Backoff {
    * `retryForMs`.
    */
   failed(error: Error & { retryAfterMs?: number | undefined }, retryForMs: number): number {
-    if (this.#failures === 0) this.#since = performance.now()
-    const failingMs = this.#failures === 0 ? 0 : performance.now() - this.#since
+    if (this.#failures === 0) this.#since = clock.now()
+    const failingMs = this.#failures === 0 ? 0 : clock.now() - this.#since
     if (this.#failures > 0 && failingMs > retryForMs)
       throw new DurlogError(
         'ERR_DURLOG_DESTINATION_UNREACHABLE',

@@ -1,6 +1,6 @@
 /** Measures the number of records that the destination lacks, and the age of the oldest of them. */
-import { clearInterval, setInterval } from 'node:timers'
 import type { DurableCursor, ReadableLog } from '../index.js'
+import { clearInterval, setInterval } from '../timers.js'
 import type { ShipLag } from './types.js'
 import { timeFrom } from './voids.js'
 

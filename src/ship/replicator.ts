@@ -3,11 +3,11 @@
  * A `Destination` implements the sessions for one kind of destination.
  */
 import { EventEmitter } from 'node:events'
-import { setTimeout as wait } from 'node:timers/promises'
 import { DurlogError, type DurlogErrorCode } from '../errors.js'
 import type { DurableCursor, Log, ReadableLog, ReadOnlyLog } from '../index.js'
 import type { WriterLog } from '../open.js'
 import { onAbort } from '../options/abort-signal.js'
+import { queueMicrotask, wait } from '../timers.js'
 import { Backoff } from './backoff.js'
 import { ShipConflict } from './conflict.js'
 import type { Destination, ReplicationSession } from './destination.js'

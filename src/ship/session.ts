@@ -1,7 +1,7 @@
 /** Publishes the records of a reader to a ShipTarget until the first failure. */
-import { clearTimeout, setTimeout } from 'node:timers'
 import { DurlogError } from '../errors.js'
 import type { LogReader, LogRecord } from '../index.js'
+import { clearTimeout, setTimeout } from '../timers.js'
 import type { Start } from './start.js'
 import type { ShipOrigin, ShipRecord, ShipTarget } from './types.js'
 

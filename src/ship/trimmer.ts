@@ -1,6 +1,7 @@
 /** Trims records of the log that the destination has acknowledged: the option `keepAfterAck`. */
 import { inspect } from '../index.js'
 import { WriterLog } from '../open.js'
+import { clock } from '../timers.js'
 import type { ResolvedKeep } from './options.js'
 
 /** The shortest interval between two trims. A trim removes only whole segments, so more frequent trims would rarely remove one. */
@@ -22,7 +23,7 @@ export class Trimmer {
 
   /** More records were acknowledged: trims if it is time to do so. If a trim fails, calls `onError`; a later call tries again. */
   acknowledged(onError: (error: unknown) => void): void {
-    const now = performance.now()
+    const now = clock.now()
     if (this.#running !== undefined || now - this.#last < INTERVAL_MS) return
     this.#last = now
     this.#running = this.#trim()

@@ -1,9 +1,9 @@
 /**
  * The catalog: a small log with the state of each stream as of the last checkpoint. See docs/FORMAT.md, "The catalog".
  */
-import { setImmediate as nextTurn } from 'node:timers/promises'
 import { DurlogError } from '../errors.js'
 import type { Log } from '../index.js'
+import { nextTurn } from '../timers.js'
 import { wrongMember } from './catalog-check.js'
 import {
   type CatalogChange,

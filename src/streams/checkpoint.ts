@@ -1,9 +1,9 @@
 /**
  * Makes checkpoints, which move records from the main log to the streams' files. See docs/STREAMS.md, "Checkpoints".
  */
-import { setImmediate } from 'node:timers'
 import { DurlogError, isCode } from '../errors.js'
 import { ofFileSystem } from '../file-system-error.js'
+import { clock, setImmediate } from '../timers.js'
 import { AlignedMemory } from './aligned-memory.js'
 import type { CatalogChange, CatalogHead } from './catalog-records.js'
 import { missingCursor } from './checkpoint-errors.js'
@@ -74,7 +74,7 @@ export class Checkpointer {
    */
   async run(table: StreamTable, position: number, checkCurrent: () => void): Promise<StreamsCheckpoint> {
     if (this.latched !== undefined) throw this.latched
-    const startMs = performance.now()
+    const startMs = clock.now()
     const dirty = table.beginCheckpoint()
     const { lastTimeMs } = table
     const requests = table.dedup.stored()
@@ -107,7 +107,7 @@ export class Checkpointer {
       table.endCheckpoint()
     }
     await this.trim()
-    return { position, streams: changes.length, records, durationMs: performance.now() - startMs }
+    return { position, streams: changes.length, records, durationMs: clock.now() - startMs }
   }
 
   /** Removes the segments of the log and of the catalog that neither the files nor a cursor needs. */

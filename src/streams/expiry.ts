@@ -2,7 +2,7 @@
  * Deletes expired streams. A deletion is an entry of the log, so that every replay decides alike. Streams whose oldest
  * records are too old become part of the next checkpoint, which drops these records.
  */
-import { clearInterval, setInterval } from 'node:timers'
+import { clearInterval, setInterval } from '../timers.js'
 import { EntryKind } from './entry.js'
 import { bareItem } from './items.js'
 import { expires } from './meta.js'

@@ -1,4 +1,5 @@
 /** The options of a stream, which are fixed when it is created. */
+import { clock } from '../timers.js'
 import { isStreamName } from './file-name.js'
 import type { StreamEncoding, StreamForkPoint, StreamLimits } from './types.js'
 
@@ -117,10 +118,10 @@ export function expires({ ttlMs, expiresAtMs }: StreamMeta): boolean {
 }
 
 /**
- * Milliseconds until a stream expires that was last used at `usedMs` by `performance.now()`; Infinity if it never
+ * Milliseconds until a stream expires that was last used at `usedMs` by `clock.now()`; Infinity if it never
  * expires. The monotonic clock is used because changes of the system's clock must not affect `ttlMs`.
  */
 export function lifeOf({ ttlMs, expiresAtMs }: StreamMeta, usedMs: number): number {
-  const idle = ttlMs === undefined ? Number.POSITIVE_INFINITY : ttlMs - (performance.now() - usedMs)
+  const idle = ttlMs === undefined ? Number.POSITIVE_INFINITY : ttlMs - (clock.now() - usedMs)
   return expiresAtMs === undefined ? idle : Math.min(idle, expiresAtMs - Date.now())
 }

@@ -1,4 +1,5 @@
 /** The access of `durlog/http` to a folder of streams that this process owns. */
+import { queueMicrotask } from '../timers.js'
 import type { Awaitable, EncodedCreation, Group, SeenState, StreamsAccess, StreamsStats, StreamView } from './access.js'
 import type { Body, BodyRead } from './body.js'
 import type { Settle } from './call.js'

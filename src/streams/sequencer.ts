@@ -3,10 +3,10 @@
  * framed in the log in the same step. It is acknowledged when it has reached the durability level. If the log has no
  * room for an append, all later ones wait too.
  */
-import { setImmediate } from 'node:timers'
 import { type DurlogError, withOutcome } from '../errors.js'
 import type { Durability } from '../index.js'
 import type { FramingLog } from '../open.js'
+import { setImmediate } from '../timers.js'
 import { Arena } from './arena.js'
 import { BatchCall, type Call, type Framing, type Item, type Settle, SingleCall } from './call.js'
 import type { RequestId } from './dedup-table.js'

@@ -1,5 +1,6 @@
 /** The state of one stream in the owner of the folder. */
 import type { NativeFileDisk } from '../native/stream-files.js'
+import { clock } from '../timers.js'
 import type { StreamView } from './access.js'
 import { EMPTY } from './entry.js'
 import { fileNameFrom, fileNameOf } from './file-name.js'
@@ -84,10 +85,10 @@ export class StreamState implements StreamView {
   forks = 0
   writerSeq: string | undefined
   /**
-   * The time of the last append or read, by `performance.now()`; of a stream that was not used since, the time when it
+   * The time of the last append or read, by `clock.now()`; of a stream that was not used since, the time when it
    * was loaded.
    */
-  usedMs: number = performance.now()
+  usedMs: number = clock.now()
   producers: ReadonlyMap<string, ProducerState> = NO_PRODUCERS
   /** The number of checkpoints that had begun before the last change of the stream; -1 before its first change. */
   changedAfter = -1
@@ -186,7 +187,7 @@ export class StreamState implements StreamView {
 
   /** Restarts the stream's time to live. */
   use(): void {
-    if (this.meta.ttlMs !== undefined) this.usedMs = performance.now()
+    if (this.meta.ttlMs !== undefined) this.usedMs = clock.now()
   }
 
   /** A copy of the current state. */

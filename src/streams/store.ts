@@ -1,9 +1,9 @@
 /** An open folder of streams in the process (or thread) that owns it. */
 
 import { EventEmitter } from 'node:events'
-import { clearTimeout, setTimeout } from 'node:timers'
 import { closedStreamsError, type DurlogError } from '../errors.js'
 import type { CursorOptions } from '../index.js'
+import { clearTimeout, queueMicrotask, setTimeout } from '../timers.js'
 import { type AddressedGroup, provideAccess } from './access.js'
 import { readBody } from './body-source.js'
 import type { Settle } from './call.js'

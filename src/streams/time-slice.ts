@@ -1,5 +1,5 @@
 /** Divides a loop over many streams or records into turns of the event loop of about SLICE_MS each. */
-import { setImmediate as immediate } from 'node:timers/promises'
+import { clock, nextTurn } from '../timers.js'
 
 /** The length of a slice. With the garbage collector it can be up to 5 ms longer. */
 const SLICE_MS = 1
@@ -8,7 +8,7 @@ const STEPS_PER_LOOK = 32
 
 export class TimeSlice {
   #steps = 0
-  #endMs = performance.now() + SLICE_MS
+  #endMs = clock.now() + SLICE_MS
 
   /** Must be called before each step. Returns whether this turn has no time for it: await `nextTurn` first. */
   isOver(): boolean {
@@ -17,12 +17,12 @@ export class TimeSlice {
 
   /** Like `isOver`, for a loop with long steps: looks at the clock in each step. */
   get isSpent(): boolean {
-    return performance.now() >= this.#endMs
+    return clock.now() >= this.#endMs
   }
 
   /** Settles in the next turn of the event loop. */
   async nextTurn(): Promise<void> {
-    await immediate()
-    this.#endMs = performance.now() + SLICE_MS
+    await nextTurn()
+    this.#endMs = clock.now() + SLICE_MS
   }
 }

@@ -6,6 +6,7 @@ import { PieceThread } from '../../src/archive/piece-thread.js'
 import { Segments } from '../../src/archive/segments.js'
 import type { Log } from '../../src/index.js'
 import { archiveAll, archiver, plainRecords, plainRecordsIn, restored, store } from '../fixtures/archive.js'
+import { adjustableClock } from '../fixtures/fake-clock.js'
 import type { FakeRequest, FakeS3 } from '../fixtures/fake-s3.mjs'
 import { codeOf, openUntilDone, scratchLog } from '../fixtures/scratch.js'
 
@@ -171,9 +172,7 @@ test('no record is archived from a segment that a truncation changes while it is
 test('keepLocal keeps records that replace archived records while these are sent', async () => {
   const s3 = await store()
   const log = await scratchLog(SMALL)
-  let passedMs = 0
-  const { now } = performance
-  vi.spyOn(performance, 'now').mockImplementation(() => now.call(performance) + passedMs)
+  const pass = adjustableClock('running')
   await append(log, 300)
   await log.sync()
   before(
@@ -181,7 +180,7 @@ test('keepLocal keeps records that replace archived records while these are sent
     ({ method, key }) => method === 'PUT' && key.includes('/log/'),
     async () => {
       // The time after which the archiver trims again.
-      passedMs = 2000
+      pass(2000)
       await log.truncateAfter(20)
       await append(log, 600)
       await log.sync()

@@ -4,6 +4,7 @@
 import { existsSync } from 'node:fs'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import type { Streams } from '../../src/streams/index.js'
+import { adjustableClock } from '../fixtures/fake-clock.js'
 import { codeOf } from '../fixtures/scratch.js'
 import { all, linesOf, scratchStreams, values } from '../fixtures/streams.js'
 
@@ -164,12 +165,10 @@ test('an expired stream is not found, and the next append to its name begins a n
 })
 
 test('an append or a read restarts the time to live, and a stream with a waiting follower does not expire', async () => {
-  vi.useFakeTimers({ toFake: ['performance'] })
-  onTestFinished(() => void vi.useRealTimers())
+  const pass = adjustableClock('held')
   const { streams } = await scratchStreams()
   const stream = streams.stream('s')
   await stream.create({ ttlMs: 1000, values: [1] })
-  const pass = (ms: number) => vi.advanceTimersByTime(ms)
   pass(900)
   await stream.append(2)
   pass(900)
@@ -189,15 +188,14 @@ test('an append or a read restarts the time to live, and a stream with a waiting
 })
 
 test('while appends wait for room, the deletion of an expired stream removes no record that is appended later', async () => {
-  vi.useFakeTimers({ toFake: ['performance'] })
-  onTestFinished(() => void vi.useRealTimers())
+  const pass = adjustableClock('held')
   // In a client, the calls would arrive after the clock has advanced.
   const { streams } = await scratchStreams({ checkpointBytes: 65_536, exclusive: true })
   const [replaced, used] = [streams.stream('replaced'), streams.stream('used')]
   for (const stream of [replaced, used]) await stream.create({ ttlMs: 1000, values: ['old'] })
   const filler = Array.from({ length: 60 }, () => streams.stream('filler').append('x'.repeat(10_000)))
   const last = used.append('in time')
-  vi.advanceTimersByTime(2000)
+  pass(2000)
   const appends = [replaced.append(1), replaced.append(2), used.append('late')]
   await Promise.all([...filler, last, ...appends])
   expect(await values(replaced.read())).toEqual([1, 2])
@@ -214,7 +212,8 @@ test('a fork has the expiry of its source unless it has its own', async () => {
 })
 
 test('a change of the system clock does not change when a stream with a time to live expires', async () => {
-  vi.useFakeTimers({ toFake: ['Date', 'performance'] })
+  const pass = adjustableClock('held')
+  vi.useFakeTimers({ toFake: ['Date'] })
   onTestFinished(() => void vi.useRealTimers())
   const { streams } = await scratchStreams()
   const stream = streams.stream('s')
@@ -223,7 +222,7 @@ test('a change of the system clock does not change when a stream with a time to 
   expect(await stream.info()).toMatchObject({ nextSeq: 1 })
   vi.setSystemTime(Date.now() - 2 * 86_400_000)
   await stream.append(2)
-  vi.advanceTimersByTime(10_000)
+  pass(10_000)
   expect(await stream.info()).toBeUndefined()
 })
 

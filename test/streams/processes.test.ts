@@ -15,8 +15,9 @@ import {
 import { connect } from 'node:net'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { expect, onTestFinished, test, vi } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { openStreams } from '../../src/streams/index.js'
+import { adjustableClock } from '../fixtures/fake-clock.js'
 import { openPeers, Peer } from '../fixtures/peers.js'
 import { codeOf, scratchDir } from '../fixtures/scratch.js'
 import { stopProcess } from '../fixtures/stop-process.mjs'
@@ -147,14 +148,12 @@ async function appendUnanswered(dir: string, jump: 'before' | 'after'): Promise<
   const [owner] = (await openPeers(dir, 1)) as [Peer]
   const streams = await openStreams(dir)
   onTestFinished(() => streams.close())
-  const now = performance.now.bind(performance)
-  const skip = (): unknown => vi.spyOn(performance, 'now').mockImplementation(() => now() + 31_000)
-  onTestFinished(() => void vi.restoreAllMocks())
+  const pass = adjustableClock('running')
   await streams.stream('s').append('first')
   stopProcess(owner.child)
-  if (jump === 'before') skip()
+  if (jump === 'before') pass(31_000)
   const appended = streams.stream('s').append('second')
-  if (jump === 'after') skip()
+  if (jump === 'after') pass(31_000)
   await owner.kill()
   return { appended }
 }

@@ -2,11 +2,12 @@
 import { mkdirSync } from 'node:fs'
 import { createServer, type Socket } from 'node:net'
 import { join } from 'node:path'
-import { expect, onTestFinished, test, vi } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { openStreams } from '../../src/streams/index.js'
 import { newAddress } from '../../src/streams/processes/address.js'
 import { FrameMaker, FrameReader, FrameType, FrameWriter } from '../../src/streams/processes/frames.js'
 import { storedFrame } from '../../src/streams/processes/messages.js'
+import { adjustableClock } from '../fixtures/fake-clock.js'
 import { codeOf, scratchDir } from '../fixtures/scratch.js'
 
 interface Connected {
@@ -47,8 +48,7 @@ onPosix(
   'a client that was stopped does not repeat a request because it finds old messages of a dead owner',
   async () => {
     const dir = join(scratchDir(), 'streams')
-    const { now } = performance
-    onTestFinished(() => void vi.restoreAllMocks())
+    const pass = adjustableClock('running')
     const received: number[] = []
     await fakeOwner(dir, (connection, id, { socket, writer, maker }) => {
       if (connection > 0) {
@@ -56,7 +56,7 @@ onPosix(
         writer.send(storedFrame(maker, id, [{ seq: id, duplicate: false }]))
       } else if (id === 1) {
         // The owner answers the first append and dies. The client, which was stopped meanwhile, receives the answer much later.
-        vi.spyOn(performance, 'now').mockImplementation(() => now.call(performance) + 70_000)
+        pass(70_000)
         writer.send(storedFrame(maker, 0, [{ seq: 0, duplicate: false }]))
         writer.flush()
         socket.end()

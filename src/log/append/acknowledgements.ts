@@ -1,8 +1,8 @@
 /** The promises of appends that are framed and have not reached their level, settled oldest first. */
-import { setImmediate } from 'node:timers'
 import { GroupRejection } from '../../caller-stack.js'
 import type { DurlogError } from '../../errors.js'
 import { Counter, type NativeFailure } from '../../native/log.js'
+import { clock, setImmediate } from '../../timers.js'
 import { type Resolve, Waiters } from './waiters.js'
 
 /** The largest number of promises that `settle` resolves in one turn of the event loop, which takes about a millisecond. */
@@ -94,7 +94,7 @@ export class Acknowledgements {
   #mayContinue(cost: number): boolean {
     this.#cost += cost
     if (this.#cost < COST_PER_LOOK) return true
-    const now = performance.now()
+    const now = clock.now()
     this.#deadline ??= now + MAX_IMMEDIATE_MS
     this.#scheduleTurn()
     this.#cost = 0

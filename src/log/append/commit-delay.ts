@@ -1,4 +1,4 @@
-import { setImmediate, setTimeout } from 'node:timers'
+import { clock, setImmediate, setTimeout } from '../../timers.js'
 
 /** Waits for more appends to join a commit before it starts: `commitDelayMicros`. */
 export class CommitDelay {
@@ -20,9 +20,9 @@ export class CommitDelay {
       return
     }
     // Timers have a resolution of one millisecond. For a shorter delay, check the clock in every turn of the event loop.
-    const due = performance.now() + this.#micros / 1000
+    const due = clock.now() + this.#micros / 1000
     const turn = (): void => {
-      if (performance.now() >= due) this.#startNow()
+      if (clock.now() >= due) this.#startNow()
       else setImmediate(turn)
     }
     setImmediate(turn)

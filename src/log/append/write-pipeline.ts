@@ -2,7 +2,6 @@
  * The path of every call that changes the log. The record of a call is framed at once, or waits for room and for earlier calls.
  * A commit starts at the end of the turn of the event loop that made the calls. A promise settles once its level is reached.
  */
-import { setImmediate } from 'node:timers'
 import { closedError, type DurlogError, latchedError, stalledError, withOutcome } from '../../errors.js'
 import { LEVELS } from '../../native/levels.js'
 import {
@@ -14,6 +13,7 @@ import {
 } from '../../native/log.js'
 import { type AppendCall, checkPayload } from '../../options/call-options.js'
 import type { ResolvedOptions } from '../../options/open-options.js'
+import { nextTick, setImmediate } from '../../timers.js'
 import type { BatchRange, LogStats, Payload } from '../../types.js'
 import { Acknowledgements } from './acknowledgements.js'
 import { CallGate } from './call-gate.js'
@@ -268,7 +268,7 @@ export class WritePipeline {
   #onEvent(event: CoreEvent): void {
     if ('error' in event) this.#onFailed(event)
     else if ('stalledPid' in event) this.#onStalled(event)
-    else process.nextTick(() => this.#listener.onRotated(event.firstSeq))
+    else nextTick(() => this.#listener.onRotated(event.firstSeq))
   }
 
   #onFailed(failure: NativeFailure): void {
@@ -278,12 +278,12 @@ export class WritePipeline {
     this.#acknowledgements.fail(failure, (seq) => (seq < failure.unknownBefore ? unknown : notWritten))
     this.#gate.fail(notWritten)
     this.#scheduleTick()
-    if (failure.latched) process.nextTick(() => this.#listener.onLatched(failure.error))
+    if (failure.latched) nextTick(() => this.#listener.onLatched(failure.error))
   }
 
   /** If the log is closing and the stall lasts, rejects the calls that wait for the stalled process. */
   #onStalled({ stalledPid: pid, firstSeq: seq, lasts }: NativeStall): void {
-    process.nextTick(() => this.#listener.onStalled({ pid, seq }))
+    nextTick(() => this.#listener.onStalled({ pid, seq }))
     if (!this.#gate.isClosed || this.#gate.isSuspended || !lasts) return
     const error = stalledError(pid, seq)
     this.failures++

@@ -1,5 +1,5 @@
 /** A timer for an open log. */
-import { clearInterval, setInterval } from 'node:timers'
+import { clearInterval, setInterval } from '../../timers.js'
 
 const TICK_MS = 1000
 

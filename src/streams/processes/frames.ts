@@ -3,7 +3,7 @@
  * an id (u48) and the payload, all little-endian.
  */
 import type { Socket } from 'node:net'
-import { setImmediate } from 'node:timers'
+import { setImmediate } from '../../timers.js'
 import { RECORD_MAX_BYTES } from '../items.js'
 
 export const FrameType = {

@@ -1,8 +1,8 @@
 /** A client's link to the owner. Finds the owner, or becomes it; repeats unanswered requests with the next owner. */
 import { randomBytes } from 'node:crypto'
-import { clearTimeout, setTimeout } from 'node:timers'
 import { GroupRejection } from '../../caller-stack.js'
 import { closedStreamsError, DurlogError, withOutcome } from '../../errors.js'
+import { clearTimeout, clock, setTimeout } from '../../timers.js'
 import type { StreamAppendResult } from '../types.js'
 import { Connection } from './connection.js'
 import { type Frame, FrameMaker, FrameType, jsonOf, type MadeFrame } from './frames.js'
@@ -171,7 +171,7 @@ export class Link {
   /** Connects or becomes the owner. Waits `waitMs` for a process that has the folder open with `exclusive`. */
   async connect(waitMs: number): Promise<void> {
     const { dir, host, durability, encoding } = this.#context
-    const startMs = performance.now()
+    const startMs = clock.now()
     let dials = 0
     this.#connecting = true
     this.#keepAlive()

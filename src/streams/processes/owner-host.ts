@@ -5,6 +5,7 @@
 import { join } from 'node:path'
 import { DurlogError, isCode } from '../../errors.js'
 import type { Durability } from '../../index.js'
+import { clock } from '../../timers.js'
 import type { StreamsOptions } from '../types.js'
 import { WorkerThread } from '../worker-thread.js'
 import { isExclusive } from './address.js'
@@ -74,7 +75,7 @@ export class OwnerHost {
       if (!isCode(error, 'ERR_DURLOG_LOCKED')) throw error
       const isAlone = other !== undefined || (await isExclusive(this.#dir, error.ownerPid))
       const within = isAlone ? waitMs : Math.max(waitMs, LISTEN_WITHIN_MS)
-      if (performance.now() - startMs > within) throw other ?? error
+      if (clock.now() - startMs > within) throw other ?? error
       return false
     }
   }

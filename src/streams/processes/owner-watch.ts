@@ -2,9 +2,8 @@
  * Detects an owner that sends nothing while a request or a read waits for it. The timer keeps the process alive
  * meanwhile.
  */
-import { clearInterval, setInterval } from 'node:timers'
-
 import { DurlogError } from '../../errors.js'
+import { clearInterval, clock, setInterval } from '../../timers.js'
 
 /**
  * Silence is counted in ticks because a blocked event loop makes only one tick: its own delay is not taken for the
@@ -38,20 +37,20 @@ export class OwnerWatch {
   /** Whether a request or a read waits for the owner. */
   set awaiting(isAwaiting: boolean) {
     // Before, the owner had no reason to send anything.
-    if (isAwaiting && !this.#timer.hasRef()) this.#lastDataMs = performance.now()
+    if (isAwaiting && !this.#timer.hasRef()) this.#lastDataMs = clock.now()
     if (isAwaiting) this.#timer.ref()
     else this.#timer.unref()
   }
 
   /** Milliseconds since the last bytes from the owner, or since something waits for it if that is later. */
   get silentMs(): number {
-    return performance.now() - this.#lastDataMs
+    return clock.now() - this.#lastDataMs
   }
 
   /** The owner has sent bytes. */
   onData(): void {
     this.#silentTicks = 0
-    this.#lastDataMs = performance.now()
+    this.#lastDataMs = clock.now()
   }
 
   /** The number of ticks since the owner counts as stalled; negative before. */

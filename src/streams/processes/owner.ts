@@ -1,8 +1,8 @@
 /** The owner of a folder of streams: opens the folder and serves its clients, which are processes of the same user. */
 import { createServer, type Server } from 'node:net'
-import { clearInterval, setInterval } from 'node:timers'
 import { ofFileSystem } from '../../file-system-error.js'
 import type { Durability } from '../../index.js'
+import { clearInterval, clock, setInterval } from '../../timers.js'
 import type { EncodedValue } from '../encoding.js'
 import { openStore } from '../open-store.js'
 import type { StreamStore } from '../store.js'
@@ -91,7 +91,7 @@ export class Owner {
   }
 
   #forget(store: StreamStore<EncodedValue>): void {
-    const now = performance.now()
+    const now = clock.now()
     const connected = new Set([...this.#sessions].map(({ client }) => client))
     for (const client of store.dedup.clients) {
       if (connected.has(client)) continue

@@ -1,5 +1,5 @@
 /** Sends records to a reader in another process, at the speed at which the reader takes them. */
-import { clearImmediate, setImmediate } from 'node:timers'
+import { clearImmediate, setImmediate } from '../../timers.js'
 import { FrameType, type FrameWriter } from './frames.js'
 import {
   RECORD_HEADER_BYTES,

@@ -2,6 +2,7 @@
 import { EventEmitter } from 'node:events'
 import type { CursorOptions } from '../../index.js'
 import { checkCursorName } from '../../options/cursor-options.js'
+import { queueMicrotask } from '../../timers.js'
 import { provideAccess } from '../access.js'
 import { checkStreamName } from '../file-name.js'
 import { FolderFiles } from '../folder-files.js'

@@ -1,9 +1,9 @@
 /** The owner's side of one connection. */
 import type { Socket } from 'node:net'
 import process from 'node:process'
-import { clearInterval, setInterval } from 'node:timers'
 import { DurlogError } from '../../errors.js'
 import type { Durability } from '../../index.js'
+import { clearInterval, setInterval } from '../../timers.js'
 import type { EncodedValue } from '../encoding.js'
 import type { StreamStore } from '../store.js'
 import type { StreamAppendResult, StreamsCursor } from '../types.js'
