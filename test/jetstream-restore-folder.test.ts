@@ -1,37 +1,38 @@
-import { type PathLike, readFileSync, renameSync } from 'node:fs'
-import { platform } from 'node:os'
+import { readFileSync, renameSync } from 'node:fs'
+import type { FileHandle } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { describe, expect, test, vi } from 'vitest'
 import { enterFolder, markFolder, unmarkFolder } from '../src/ship/restore-folder.js'
 import { scratchDir } from './fixtures/scratch.js'
 
 const calls = vi.hoisted(() => [] as string[])
+const opened = vi.hoisted(() => new Map<FileHandle, string>())
 
-vi.mock('node:fs', async (original) => {
-  const fs = await original<typeof import('node:fs')>()
-  const opened = new Map<number, string>()
-  const nameOf = (path: PathLike): string => String(path).split('/').at(-1) ?? ''
+vi.mock('node:fs/promises', async (original) => {
+  const fs = await original<typeof import('node:fs/promises')>()
   return {
     ...fs,
-    openSync: (path: PathLike, ...rest: [flags: string, mode?: number]) => {
-      const file = fs.openSync(path, ...rest)
-      opened.set(file, nameOf(path))
+    open: async (path: string, ...rest: [flags: string, mode?: number]) => {
+      const file = await fs.open(path, ...rest)
+      opened.set(file, basename(path))
+      const write = file.writeFile.bind(file)
+      file.writeFile = async (text) => {
+        calls.push(`write ${basename(path)}`)
+        await write(text)
+      }
       return file
     },
-    writeSync: (file: number, text: string) => {
-      calls.push(`write ${opened.get(file)}`)
-      return fs.writeSync(file, text)
-    },
-    fsyncSync: (file: number) => {
-      calls.push(`sync ${opened.get(file)}`)
-      fs.fsyncSync(file)
-    },
-    rmSync: (path: PathLike, options: object) => {
-      calls.push(`remove ${nameOf(path)}`)
-      fs.rmSync(path, options)
+    rm: async (path: string, options: object) => {
+      calls.push(`remove ${basename(path)}`)
+      await fs.rm(path, options)
     },
   }
 })
+
+vi.mock('../src/durable-files.js', () => ({
+  syncFile: async (file: FileHandle) => void calls.push(`sync ${opened.get(file)}`),
+  syncFolder: async (path: string) => void calls.push(`sync ${basename(path)}`),
+}))
 
 vi.mock('../src/rename.js', () => ({
   rename: async (from: string, to: string) => {
@@ -43,20 +44,17 @@ vi.mock('../src/rename.js', () => ({
 const MARK = { stream: 'S', subject: 's', uuid: 'u', first: 3 }
 
 describe('the mark of an unfinished restore', () => {
-  test.skipIf(platform() === 'win32')(
-    'is on the device before the first record, and is removed from the device',
-    async () => {
-      const dir = join(scratchDir(), 'log')
-      expect(enterFolder(dir)).toBeUndefined()
-      calls.length = 0
-      await markFolder(dir, MARK)
-      expect(calls).toEqual(['write restoring.new', 'sync restoring.new', 'rename restoring.new restoring', 'sync log'])
-      expect(JSON.parse(readFileSync(join(dir, 'restoring'), 'utf8'))).toEqual(MARK)
-      expect(enterFolder(dir)).toEqual(MARK)
-      calls.length = 0
-      unmarkFolder(dir)
-      expect(calls).toEqual(['remove restoring', 'sync log'])
-      expect(enterFolder(dir)).toBeUndefined()
-    },
-  )
+  test('is on the device before the first record, and is removed from the device', async () => {
+    const dir = join(scratchDir(), 'log')
+    expect(enterFolder(dir)).toBeUndefined()
+    calls.length = 0
+    await markFolder(dir, MARK)
+    expect(calls).toEqual(['write restoring.new', 'sync restoring.new', 'rename restoring.new restoring', 'sync log'])
+    expect(JSON.parse(readFileSync(join(dir, 'restoring'), 'utf8'))).toEqual(MARK)
+    expect(enterFolder(dir)).toEqual(MARK)
+    calls.length = 0
+    await unmarkFolder(dir)
+    expect(calls).toEqual(['remove restoring', 'sync log'])
+    expect(enterFolder(dir)).toBeUndefined()
+  })
 })

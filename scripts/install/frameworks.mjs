@@ -27,6 +27,29 @@ export default async function Page() {${APPEND}  return <p>seq {String(seq)}</p>
 `,
 }
 
+/** Starts the standalone server without the project's packages, and prints the seq on its page. */
+const VISIT_STANDALONE = `const { spawn } = require('node:child_process')
+const { renameSync } = require('node:fs')
+renameSync('node_modules', 'hidden')
+const server = spawn(process.execPath, ['.next/standalone/server.js'], { env: { ...process.env, PORT: '4438' }, stdio: 'pipe' })
+let output = ''
+for (const stream of [server.stdout, server.stderr]) stream.on('data', (text) => (output += text))
+const finish = (text) => {
+  renameSync('hidden', 'node_modules')
+  server.kill()
+  console.log(text)
+}
+server.once('exit', () => finish(output))
+server.stdout.on('data', () => {
+  if (!output.includes('Ready')) return
+  server.stdout.removeAllListeners('data')
+  fetch('http://localhost:4438').then((page) => page.text()).then((html) => {
+    server.removeAllListeners('exit')
+    finish(/seq (<!-- -->)?0/.test(html) ? 'seq 0' : output)
+  })
+})
+`
+
 const node = () => tool('node24/bin/node')
 
 function write(project, files) {
@@ -70,19 +93,32 @@ const TRIALS = {
     const show = `console.log(/seq (<!-- -->)?0/.test(require('node:fs').readFileSync('out/index.html', 'utf8')) ? 'seq 0' : 'no seq')`
     return runAll(run, project, env, build, [node(), '-e', show])
   },
+  standalone(project, run, env) {
+    write(project, { 'next.config.mjs': NEXT_FILES['next.config.mjs'].replace("'export'", "'standalone'") })
+    write(project, { 'app/page.js': `${NEXT_FILES['app/page.js']}export const dynamic = 'force-dynamic'\n` })
+    const build = [node(), tool('next/node_modules/next/dist/bin/next'), 'build', '--webpack']
+    write(project, { 'visit.cjs': VISIT_STANDALONE })
+    return runAll(run, project, env, build, [node(), 'visit.cjs'])
+  },
   bun(project, run, env) {
     write(project, { 'compiled.mjs': `import { open } from 'durlog/linux-x64'\n${APPEND}console.log('seq', seq)\n` })
     const build = [tool('bun/bin/bun'), 'build', '--compile', 'compiled.mjs', '--outfile', 'compiled']
     return runAll(run, project, env, build, ['./compiled'])
   },
 }
-const NAMES = { jsdom: 'jsdom', vite: 'Vite', next: 'Next.js', bun: 'bun build --compile, Bun' }
+const NAMES = {
+  jsdom: 'jsdom',
+  vite: 'Vite',
+  next: 'Next.js',
+  standalone: 'Next.js, `standalone`',
+  bun: 'bun build --compile, Bun',
+}
 
 /** Returns the rows of the table and the problems found. */
 export function tryFrameworks(project, work, run) {
   const problems = []
   const rows = Object.entries(TRIALS).map(([key, trial]) => {
-    const name = `${NAMES[key]} ${toolVersion(key)}`
+    const name = `${NAMES[key]} ${toolVersion(key === 'standalone' ? 'next' : key)}`
     const env = { LOG: join(mkdtempSync(join(work, 'framework-')), 'log'), NEXT_TELEMETRY_DISABLED: '1' }
     const { passed, text } = trial(project, run, env)
     const works = passed && text.endsWith('seq 0')

@@ -1,8 +1,10 @@
 // The smoke test of a binary that has just been built or installed: appends at every durability level, a batch, rotation, a
-// follower, a reader in a worker, and a second open. Prints "ok" and the system. Runs on every system that durlog supports.
+// follower, a reader in a worker, and a second open; of an installed package also its subpaths. Prints "ok" and the system. Runs
+// on every system that durlog supports.
 //
 //   node smoke.cjs <module> <folder>
 const assert = require('node:assert')
+const { appendFileSync } = require('node:fs')
 const { join } = require('node:path')
 const { isMainThread, Worker, workerData } = require('node:worker_threads')
 
@@ -58,8 +60,25 @@ async function runSmoke(library, folder, { worker = true } = {}) {
   assert.strictEqual(await again.append('last'), RECORDS)
   await again.close()
   assert.strictEqual((await verify(dir)).state, 'clean')
+  if (library === 'durlog') await trySubpaths(join(folder, 'streams'))
   const { platform, arch, version } = process
   return `ok ${platform} ${arch} ${version}`
+}
+
+/** Syncs files of streams, copies one that another program changed, and loads the other subpaths. */
+async function trySubpaths(dir) {
+  const { openStreams } = require('durlog/streams')
+  for (const exclusive of [true, false]) {
+    const streams = await openStreams(dir, { exclusive })
+    const { seq } = await streams.stream('session').append({ exclusive })
+    assert.strictEqual(seq, exclusive ? 0 : 1)
+    await streams.checkpoint()
+    const { path } = await streams.stream('session').info()
+    await streams.close()
+    appendFileSync(path, 'not of durlog')
+  }
+  for (const subpath of ['http', 'archive', 'jetstream', 'pino'])
+    assert.ok(Object.keys(require(`durlog/${subpath}`)).length > 0)
 }
 
 async function readInWorker({ library, folder }) {

@@ -1,10 +1,11 @@
 /** The folder into which an archive is restored: the mark of the unfinished restore, and the files of the log. */
 import { mkdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
+import { syncFolder } from '../durable-files.js'
 import { DurlogError } from '../errors.js'
 import { openRestored } from '../open.js'
 import { rename } from '../rename.js'
-import { LOCK_FOLDER, markFolder, syncFolder } from '../ship/restore-folder.js'
+import { LOCK_FOLDER, markFolder } from '../ship/restore-folder.js'
 import type { ChosenArchive } from './choose.js'
 import { sharedEnd } from './manifest.js'
 import { RestoredFiles } from './restored-files.js'
@@ -115,7 +116,7 @@ async function writeGeneration(
   const log = await openRestored(made, { uuid, firstSeq: 0, generation }, options)
   await log.close()
   await rename(join(made, 'cuts'), join(dir, 'cuts'))
-  syncFolder(dir)
+  await syncFolder(dir)
 }
 
 function otherError(folder: string, { archive, generation }: RestoreMark): DurlogError {

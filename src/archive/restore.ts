@@ -244,7 +244,7 @@ class ArchiveRestore {
       const { firstSeq, nextSeq } = log
       await log.close()
       if (streams !== undefined) await makeCatalog(this.#folder, uuid, streams)
-      unmarkFolder(this.#folder)
+      await unmarkFolder(this.#folder)
       return { uuid, firstSeq, nextSeq, bytes: this.#bytes, resumed }
     } finally {
       await log.close()

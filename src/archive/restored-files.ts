@@ -2,10 +2,10 @@
 import { constants, readdirSync } from 'node:fs'
 import { type FileHandle, open, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { syncFile, syncFolder } from '../durable-files.js'
 import { findExtent } from '../extent.js'
 import { rename } from '../rename.js'
 import { segmentFile, segmentSeqs } from '../segment-name.js'
-import { syncFolder } from '../ship/restore-folder.js'
 import { PAGE_BYTES } from '../streams/aligned-memory.js'
 import { HEADER_BYTES } from './piece.js'
 
@@ -160,8 +160,8 @@ export class RestoredFiles {
   /** Brings every file to the device. */
   async sync(): Promise<void> {
     await this.#syncing
-    await this.#file?.sync()
-    syncFolder(this.#dir)
+    if (this.#file !== undefined) await syncFile(this.#file)
+    await syncFolder(this.#dir)
   }
 
   async close(): Promise<void> {
@@ -189,7 +189,7 @@ export class RestoredFiles {
     await this.#closeDirect()
     await this.#syncing
     if (file === undefined) return
-    this.#syncing = file.sync().finally(() => file.close())
+    this.#syncing = syncFile(file).finally(() => file.close())
     // Awaited later: a rejection before that must not count as unhandled.
     this.#syncing.catch(() => {})
   }

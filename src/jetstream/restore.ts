@@ -240,7 +240,7 @@ class Restore {
     const { uuid, firstSeq, nextSeq } = log
     await log.close()
     // A replica keeps its mark, so that the next `restore` continues it.
-    if (!this.#options.follow) unmarkFolder(this.#dir)
+    if (!this.#options.follow) await unmarkFolder(this.#dir)
     return { uuid, firstSeq, nextSeq, records: this.#records, resumed }
   }
 }

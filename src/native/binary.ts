@@ -5,8 +5,18 @@ import process from 'node:process'
 import { types } from 'node:util'
 import { DurlogError } from '../errors.js'
 
-// The package's root: this file is two folders below it, in src/ and in dist/. A bundle of ES modules has no __dirname.
-const root: string | undefined = typeof __dirname === 'string' ? join(__dirname, '../..') : undefined
+// A bundle of ES modules has no __dirname.
+const hasFolder: boolean = typeof __dirname === 'string'
+
+/**
+ * The paths where the binary for `target` may be, the build of a clone first. The package's root is two folders above this file,
+ * in src/ and in dist/. The path of the package's binary is one expression that begins with __dirname: programs that collect the
+ * files of an application (@vercel/nft, in Next.js with `output: 'standalone'`) include the files that match it.
+ */
+function places(target: string): string[] {
+  if (!hasFolder) return []
+  return [join(__dirname, '../../build/Release/durlog.node'), join(__dirname, '../../prebuilds', target, 'durlog.node')]
+}
 
 let provided: { target: string; load: () => unknown } | undefined
 
@@ -40,8 +50,7 @@ export function loadAddon(): unknown {
   if (chosen) return loadFile(resolve(chosen), 'DURLOG_BINARY names it')
   if (provided !== undefined) return loadProvided(provided)
   const target = targetName()
-  const files = root === undefined ? [] : ['build/Release/durlog.node', `prebuilds/${target}/durlog.node`]
-  const found = files.map((file) => join(root as string, file)).find((path) => existsSync(path))
+  const found = places(target).find((path) => existsSync(path))
   if (found === undefined) throw new DurlogError('ERR_DURLOG_NO_BINARY', missingMessage(target))
   return loadFile(found, `it is the one for ${target}`)
 }
@@ -73,9 +82,9 @@ function loadFile(path: string, why: string): unknown {
 }
 
 function missingMessage(target: string): string {
-  if (root === undefined)
+  if (!hasFolder)
     return `no durlog binary: a bundle of ES modules cannot locate it; import "durlog/${target}" or set DURLOG_BINARY to the path of a durlog.node`
-  const folder = join(root, 'prebuilds')
+  const folder = join(__dirname, '../../prebuilds')
   const carried = existsSync(folder) ? readdirSync(folder).sort().join(', ') : ''
   return [
     `no durlog binary for ${target}: the package has ${carried === '' ? 'none' : carried} in ${folder}.`,

@@ -1,6 +1,8 @@
 /** The folder into which a log is restored. A file in it, the mark, shows that the restore is unfinished. */
-import { closeSync, fsyncSync, mkdirSync, openSync, readdirSync, readFileSync, rmSync, writeSync } from 'node:fs'
+import { mkdirSync, readdirSync, readFileSync } from 'node:fs'
+import { open, rm } from 'node:fs/promises'
 import { join } from 'node:path'
+import { syncFile, syncFolder } from '../durable-files.js'
 import { DurlogError } from '../errors.js'
 import { ofFileSystem } from '../file-system-error.js'
 import { rename } from '../rename.js'
@@ -37,30 +39,19 @@ function makeFolder(dir: string): void {
 
 /** Writes the mark and syncs it, so that it is on the device before the first record. */
 export async function markFolder(dir: string, mark: object): Promise<void> {
-  const file = openSync(join(dir, MAKING), 'w', 0o600)
+  const file = await open(join(dir, MAKING), 'w', 0o600)
   try {
-    writeSync(file, JSON.stringify(mark))
-    fsyncSync(file)
+    await file.writeFile(JSON.stringify(mark))
+    await syncFile(file)
   } finally {
-    closeSync(file)
+    await file.close()
   }
   await rename(join(dir, MAKING), join(dir, NAME))
-  syncFolder(dir)
+  await syncFolder(dir)
 }
 
 /** Removes the mark, which makes the folder an ordinary log. */
-export function unmarkFolder(dir: string): void {
-  rmSync(join(dir, NAME), { force: true })
-  syncFolder(dir)
-}
-
-export function syncFolder(dir: string): void {
-  // Windows cannot open folders.
-  if (process.platform === 'win32') return
-  const folder = openSync(dir, 'r')
-  try {
-    fsyncSync(folder)
-  } finally {
-    closeSync(folder)
-  }
+export async function unmarkFolder(dir: string): Promise<void> {
+  await rm(join(dir, NAME), { force: true })
+  await syncFolder(dir)
 }

@@ -2,6 +2,7 @@
 import { close, closeSync, constants, open, read } from 'node:fs'
 import { copyFile, open as openHandle } from 'node:fs/promises'
 import { promisify } from 'node:util'
+import { syncFile } from '../durable-files.js'
 
 const [openFile, readFile, closeFile] = [promisify(open), promisify(read), promisify(close)]
 /**
@@ -27,7 +28,7 @@ export async function copyDurably(from: string, to: string): Promise<void> {
   await copyFile(from, to)
   const copy = await openHandle(to, 'r+')
   try {
-    await copy.sync()
+    await syncFile(copy)
   } finally {
     await copy.close()
   }
@@ -41,7 +42,7 @@ export async function copyStart(from: string, to: string, bytes: number): Promis
     try {
       for (let at = 0; at < bytes; at += COPIED_AT_ONCE)
         await copy.appendFile(await readRange(source, at, Math.min(at + COPIED_AT_ONCE, bytes)))
-      await copy.sync()
+      await syncFile(copy)
     } finally {
       await copy.close()
     }

@@ -4,6 +4,7 @@
  */
 import type { Stats } from 'node:fs'
 import { constants, type FileHandle, link, lstat, open, rm } from 'node:fs/promises'
+import { syncFile } from '../durable-files.js'
 import { native } from '../native/native.js'
 import { rename } from '../rename.js'
 import { type AlignedMemory, PAGE_BYTES } from './aligned-memory.js'
@@ -177,7 +178,7 @@ export class FileRepair {
     // Without this sync a power cut could leave the old length, with new lines at the place of the cut and old bytes
     // after them.
     this.#context.onStep('sync cut')
-    await (this.#file as FileHandle).datasync()
+    await syncFile(this.#file as FileHandle)
     return found
   }
 

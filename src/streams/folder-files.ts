@@ -1,7 +1,8 @@
 /** The paths in a folder of streams, and the syncs of its folders. */
 import { randomBytes } from 'node:crypto'
-import { constants, mkdir, open } from 'node:fs/promises'
+import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
+import { syncFolder } from '../durable-files.js'
 import type { StreamCodec } from './encoding.js'
 import { fileNameOf } from './file-name.js'
 
@@ -59,16 +60,5 @@ export class FolderFiles {
     // Users may remove it when they have looked at the changed files.
     await this.#make('changed')
     for (const folder of ['streams', 'index', 'changed']) await syncFolder(join(this.dir, folder))
-  }
-}
-
-/** Does nothing on Windows, which cannot open a folder to sync it; NTFS logs its changes in order. */
-async function syncFolder(path: string): Promise<void> {
-  if (process.platform === 'win32') return
-  const folder = await open(path, constants.O_RDONLY | constants.O_DIRECTORY)
-  try {
-    await folder.sync()
-  } finally {
-    await folder.close()
   }
 }

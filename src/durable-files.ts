@@ -1,0 +1,28 @@
+/** Brings files and folders to the device. */
+import { constants, fsync } from 'node:fs'
+import { type FileHandle, open } from 'node:fs/promises'
+import { promisify } from 'node:util'
+
+const syncDescriptor = promisify(fsync)
+
+/**
+ * Syncs an open file. The handles of Yarn's Plug'n'Play have no `sync`; Node's permission model refuses the sync of a
+ * descriptor.
+ */
+export async function syncFile(file: FileHandle): Promise<void> {
+  await (process.permission === undefined ? syncDescriptor(file.fd) : file.sync())
+}
+
+/**
+ * Syncs a folder, so that created, renamed and removed files are durable. Does nothing on Windows, which cannot open a folder
+ * to sync it; NTFS logs its changes in order.
+ */
+export async function syncFolder(path: string): Promise<void> {
+  if (process.platform === 'win32') return
+  const folder = await open(path, constants.O_RDONLY | constants.O_DIRECTORY)
+  try {
+    await syncFile(folder)
+  } finally {
+    await folder.close()
+  }
+}
