@@ -1,6 +1,6 @@
 /** POST: appends a body, closes a stream, or both in one step. */
 import { isUtf8 } from 'node:buffer'
-import { DurlogError } from '../errors.js'
+import { DurlogError, isCode } from '../errors.js'
 import type { Group, StreamView } from '../streams/access.js'
 import { contentTypeOf, mediaType } from '../streams/meta.js'
 import type { Producer, StreamAppendResult, StreamEncoding } from '../streams/types.js'
@@ -41,17 +41,23 @@ function conditionsOf(exchange: Exchange): Conditions {
 function store(service: Service, call: Call, conditions: Conditions, body: Buffer): void {
   const { closes, producer, writerSeq } = conditions
   let records = 0
+  let created = -1
   const groupOf = (found: StreamView | undefined): Group => {
-    const values = valuesIn(existing(found), conditions, body)
+    const stream = existing(found)
+    const values = valuesIn(service, stream, conditions, body)
     records = values.length
+    created = stream.created
     return { values, end: closes, producer, writerSeq }
   }
-  const failed = (error: unknown): void => call.fail(producer === undefined ? error : gapOf(error, producer))
+  const failed = (error: unknown): void => {
+    if (isCode(error, 'ERR_DURLOG_STREAM_ENDED')) refuseClosed(service, call).catch(call.fail)
+    else call.fail(producer === undefined ? error : gapOf(error, producer))
+  }
   const settle = (outcome: StreamAppendResult | Promise<never>): void => {
     if (outcome instanceof Promise) outcome.catch(failed)
     else if (outcome.duplicate || records === 0)
       answerUnchanged(service, call, producer, outcome.duplicate).catch(failed)
-    else answer(service, call, outcome.seq + records, closes, producer)
+    else answer(service, call, offsetOf(service.access, { created }, outcome.seq + records), conditions)
   }
   try {
     service.access.append(call.name, groupOf, settle)
@@ -60,11 +66,11 @@ function store(service: Service, call: Call, conditions: Conditions, body: Buffe
   }
 }
 
-/** Answers a request that has stored records. `next` is the seq after the last one. */
-function answer(service: Service, call: Call, next: number, closed: boolean, producer: Producer | undefined): void {
-  const headers: HeaderList = ['stream-next-offset', offsetOf(next)]
+/** Answers a request that has stored records. `next` is the offset after the last one. */
+function answer(service: Service, call: Call, next: string, { closes, producer }: Conditions): void {
+  const headers: HeaderList = ['stream-next-offset', next]
   if (producer !== undefined) pushProducer(headers, producer, producer.seq)
-  if (closed) headers.push('stream-closed', 'true')
+  if (closes) headers.push('stream-closed', 'true')
   if (producer === undefined) reply(service, call, 204, headers)
   else reply(service, call, 200, headers, '')
 }
@@ -78,14 +84,19 @@ async function answerUnchanged(
 ): Promise<void> {
   const { access } = service
   const { name } = call
-  const found = await access.find(name)
-  const headers: HeaderList = ['stream-next-offset', offsetOf(found?.visible ?? 0)]
+  const found = existing(await access.find(name))
+  const headers: HeaderList = ['stream-next-offset', offsetOf(access, found, found.visible)]
   if (producer !== undefined) {
     const greatest = duplicate ? await access.producerSeq(name, producer.id) : undefined
     pushProducer(headers, producer, greatest ?? producer.seq)
   }
-  if (found?.endVisible === true) headers.push('stream-closed', 'true')
+  if (found.endVisible) headers.push('stream-closed', 'true')
   reply(service, call, 204, headers)
+}
+
+async function refuseClosed({ access }: Service, { name }: Call): Promise<never> {
+  const found = existing(await access.find(name))
+  throw closedStream(offsetOf(access, found, found.visible))
 }
 
 function pushProducer(headers: HeaderList, { epoch }: Producer, seq: number): void {
@@ -97,7 +108,12 @@ function pushProducer(headers: HeaderList, { epoch }: Producer, seq: number): vo
  * HttpError. If the stream is closed and the content type is wrong, it reports that the stream is closed, so that the
  * client learns of that.
  */
-function valuesIn(state: StreamView, { closes, contentType }: Conditions, body: Buffer): (Buffer | string)[] {
+function valuesIn(
+  { access }: Service,
+  state: StreamView,
+  { closes, contentType }: Conditions,
+  body: Buffer,
+): (Buffer | string)[] {
   if (body.length === 0) {
     if (closes) return []
     throw badRequest('the body is empty: send data, or Stream-Closed: true')
@@ -105,7 +121,7 @@ function valuesIn(state: StreamView, { closes, contentType }: Conditions, body: 
   if (contentType === undefined) throw badRequest('Content-Type is missing: send the content type of the stream')
   const expected = contentTypeOf(state.meta)
   if (contentType !== expected && mediaType(contentType) !== mediaType(expected)) {
-    if (state.ended) throw closedStream(state.visible)
+    if (state.ended) throw closedStream(offsetOf(access, state, state.visible))
     throw conflict(`the stream has the content type ${expected}: append with the same type`)
   }
   const values = valuesOf(state.meta.encoding, body)

@@ -99,10 +99,13 @@ export class Broadcast {
     this.#next = next
     const ofData = data.length > 0 ? [data] : []
     // One write for most subscribers.
-    const common = [Buffer.concat([...ofData, controlEvent(state, next, 0)])]
+    const common = [Buffer.concat([...ofData, controlEvent(this.#service, state, next, 0)])]
     for (const subscriber of this.#subscribers) {
       const { leastCursor } = subscriber
-      subscriber.push(leastCursor === 0 ? common : [...ofData, controlEvent(state, next, leastCursor)], next)
+      subscriber.push(
+        leastCursor === 0 ? common : [...ofData, controlEvent(this.#service, state, next, leastCursor)],
+        next,
+      )
     }
     this.#tookMs = clock.now() - startMs
   }

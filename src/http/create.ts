@@ -6,7 +6,7 @@ import type { StreamForkPoint } from '../streams/types.js'
 import { valuesOf } from './append.js'
 import type { HeaderList } from './exchange.js'
 import { badRequest, conflict, notFound } from './http-error.js'
-import { offsetOf } from './offset.js'
+import { offsetOf, parseOffset } from './offset.js'
 import { sourceOf } from './rights.js'
 import { type Call, existing, isTrue, refuseCoding, reply, type Service, seqOf } from './service.js'
 
@@ -15,7 +15,7 @@ const TYPE_MAX_LENGTH = 256
 const WHOLE = /^(0|[1-9][0-9]{0,11})$/
 const TIME = /^(\d{4}-\d\d-\d\d)[Tt ]([01]\d|2[0-3]):[0-5]\d:[0-5]\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)$/
 
-type CreatedState = Pick<StreamView, 'meta' | 'visible' | 'ended' | 'endVisible'>
+type CreatedState = Pick<StreamView, 'created' | 'meta' | 'visible' | 'ended' | 'endVisible'>
 
 export async function create(service: Service, call: Call): Promise<void> {
   const { access, options } = service
@@ -38,7 +38,8 @@ export async function create(service: Service, call: Call): Promise<void> {
   const state = created && found === undefined ? stateOf(meta, values.length, closed) : existing(found)
   if (!created && state.ended !== closed)
     throw conflict(`the stream exists and is ${closed ? 'not ' : ''}closed, unlike the request`)
-  const headers: HeaderList = ['content-type', contentTypeOf(state.meta), 'stream-next-offset', offsetOf(state.visible)]
+  const nextOffset = offsetOf(access, state, state.visible)
+  const headers: HeaderList = ['content-type', contentTypeOf(state.meta), 'stream-next-offset', nextOffset]
   if (state.endVisible) headers.push('stream-closed', 'true')
   if (created) headers.push('location', exchange.origin + call.path)
   reply(service, call, created ? 201 : 200, headers, '')
@@ -48,10 +49,10 @@ export function isContentType(text: string): boolean {
   return text.length <= TYPE_MAX_LENGTH && TYPE.test(text)
 }
 
-/** The state of a stream after its creation. */
+/** The state of a stream after its creation. The stream is gone, so its offsets belong to no stream. */
 function stateOf(meta: StreamMeta, values: number, ended: boolean): CreatedState {
   const { seq, bytes } = meta.fork ?? { seq: 0, bytes: 0 }
-  return { meta, visible: seq + (bytes > 0 ? 1 : 0) + values, ended, endVisible: ended }
+  return { created: -1, meta, visible: seq + (bytes > 0 ? 1 : 0) + values, ended, endVisible: ended }
 }
 
 async function requestedMeta(service: Service, call: Call): Promise<{ meta: StreamMeta; forkAnywhere: boolean }> {
@@ -60,7 +61,7 @@ async function requestedMeta(service: Service, call: Call): Promise<{ meta: Stre
   if (given !== '' && !isContentType(given))
     throw badRequest('Content-Type is malformed: send a media type such as application/json')
   const forked = await forkOf(service, call)
-  const source = forked === undefined ? undefined : await metaOf(service, forked.fork.stream)
+  const source = forked?.source.meta
   if (source !== undefined && given !== '' && mediaType(given) !== mediaType(contentTypeOf(source)))
     throw conflict(`a fork must have the content type of its source, ${contentTypeOf(source)}`)
   const contentType = given === '' ? (source === undefined ? 'application/octet-stream' : undefined) : given
@@ -69,13 +70,6 @@ async function requestedMeta(service: Service, call: Call): Promise<{ meta: Stre
     meta: { ...defaultMeta(encoding), contentType, ...expiryOf(call), fork: forked?.fork },
     forkAnywhere: forked?.anywhere ?? false,
   }
-}
-
-/** Returns the options of the source of a fork. It may be deleted if the fork exists, for which it is kept. */
-async function metaOf({ access }: Service, name: string): Promise<StreamMeta> {
-  const found = await access.find(name)
-  if (found === undefined) throw notFound()
-  return found.meta
 }
 
 function expiryOf({ exchange }: Call): Pick<StreamMeta, 'ttlMs' | 'expiresAtMs'> {
@@ -97,6 +91,8 @@ function timeOf(text: string): number {
 }
 
 interface Forked {
+  /** It may be deleted if the fork exists, for which it is kept. */
+  source: StreamView
   fork: StreamForkPoint
   /** The request has no Stream-Fork-Offset. */
   anywhere: boolean
@@ -114,12 +110,16 @@ async function forkOf(service: Service, call: Call): Promise<Forked | undefined>
   }
   if (sub !== undefined && !WHOLE.test(sub)) throw badRequest('Stream-Fork-Sub-Offset must be a whole number')
   const stream = await sourceOf(service, call, path)
+  const source = await service.access.find(stream)
+  if (source === undefined) throw notFound()
   const count = Number(sub ?? 0)
   if (offset === undefined) {
     if (count > 0) throw badRequest('Stream-Fork-Sub-Offset needs Stream-Fork-Offset')
-    return { fork: { stream, seq: 0, bytes: 0 }, anywhere: true }
+    return { source, fork: { stream, seq: 0, bytes: 0 }, anywhere: true }
   }
-  const seq = offset === '-1' ? 0 : seqOf(offset)
-  const json = (await metaOf(service, stream)).encoding !== 'bytes'
-  return { fork: { stream, seq: json ? seq + count : seq, bytes: json ? 0 : count }, anywhere: false }
+  if ((parseOffset(offset)?.seq ?? 0) > source.visible)
+    throw badRequest(`Stream-Fork-Offset is after the end of ${path}: use an offset of its data`)
+  const seq = offset === '-1' ? 0 : await seqOf(service, source, offset)
+  const json = source.meta.encoding !== 'bytes'
+  return { source, fork: { stream, seq: json ? seq + count : seq, bytes: json ? 0 : count }, anywhere: false }
 }

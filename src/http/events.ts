@@ -44,12 +44,13 @@ function endsInCharacter(text: Buffer): boolean {
 
 /** Returns the event with the offset after a chunk that ends at `next`. Its cursor is at least `leastCursor`. */
 export function controlEvent(
-  state: Pick<StreamView, 'visible' | 'endVisible'>,
+  { access }: Service,
+  state: Pick<StreamView, 'created' | 'visible' | 'endVisible'>,
   next: number,
   leastCursor: number,
 ): Buffer {
   const atEnd = next === state.visible
-  const control: Record<string, string | boolean> = { streamNextOffset: offsetOf(next) }
+  const control: Record<string, string | boolean> = { streamNextOffset: offsetOf(access, state, next) }
   if (atEnd && state.endVisible) control['streamClosed'] = true
   else control['streamCursor'] = String(Math.max(currentCursor(), leastCursor))
   if (atEnd) control['upToDate'] = true

@@ -1,7 +1,6 @@
 /** The errors of requests, as HTTP statuses. */
 import { DurlogError } from '../errors.js'
 import type { HeaderList } from './exchange.js'
-import { offsetOf } from './offset.js'
 
 /** Thrown to answer a request with an error. */
 export class HttpError extends Error {
@@ -33,8 +32,8 @@ export function conflict(message: string, headers: HeaderList = []): HttpError {
   return new HttpError(409, 'conflict', message, headers)
 }
 
-export function closedStream(nextSeq: number): HttpError {
-  const headers = ['stream-closed', 'true', 'stream-next-offset', offsetOf(nextSeq)]
+export function closedStream(nextOffset: string): HttpError {
+  const headers = ['stream-closed', 'true', 'stream-next-offset', nextOffset]
   return new HttpError(409, 'stream-closed', 'the stream is closed', headers)
 }
 
@@ -57,14 +56,12 @@ export function alreadyRead(): Error {
 export function toHttpError(error: unknown): HttpError {
   if (error instanceof HttpError) return error
   if (!(error instanceof DurlogError)) return internal()
-  const { code, message, nextSeq, epoch } = error
+  const { code, message, epoch } = error
   switch (code) {
     case 'ERR_DURLOG_NOT_FOUND':
       return notFound()
     case 'ERR_DURLOG_STREAM_DELETED':
       return gone()
-    case 'ERR_DURLOG_STREAM_ENDED':
-      return closedStream(nextSeq ?? 0)
     case 'ERR_DURLOG_STREAM_EXISTS':
     case 'ERR_DURLOG_SEQ_CONFLICT':
       return conflict(message)

@@ -1,6 +1,6 @@
 /** GET of the list of streams, whose format the protocol does not define. */
 import { isCode } from '../errors.js'
-import type { StreamView } from '../streams/access.js'
+import type { StreamsAccess, StreamView } from '../streams/access.js'
 import { Body } from '../streams/body.js'
 import { contentTypeOf } from '../streams/meta.js'
 import { badRequest, HttpError, notFound } from './http-error.js'
@@ -49,7 +49,7 @@ async function seek(service: Service, { exchange, query }: Call): Promise<void> 
   // Retention may have removed the record `low` too.
   low = Math.max(low, now.firstSeq)
   const headers = ['content-type', 'application/json', 'cache-control', 'no-store']
-  reply(service, { exchange }, 200, headers, JSON.stringify({ offset: offsetOf(low) }))
+  reply(service, { exchange }, 200, headers, JSON.stringify({ offset: offsetOf(access, now, low) }))
 }
 
 /**
@@ -63,19 +63,20 @@ async function listNames(service: Service, { exchange, query }: Call): Promise<v
   const [given = String(DEFAULT_STREAMS)] = parameters(query, 'limit')
   const limit = /^[0-9]{1,4}$/.test(given) ? Number(given) : 0
   if (limit < 1 || limit > MAX_STREAMS) throw badRequest(`limit must be 1 to ${MAX_STREAMS}`)
-  const found = await service.access.list(scope + prefix, scope + after, limit + 1)
-  const streams = found.slice(0, limit).map((state) => describe(state, scope))
+  const { access } = service
+  const found = await access.list(scope + prefix, scope + after, limit + 1)
+  const streams = found.slice(0, limit).map((state) => describe(access, state, scope))
   const body = JSON.stringify({ streams, more: found.length > limit })
   reply(service, { exchange }, 200, ['content-type', 'application/json', 'cache-control', 'no-store'], body)
 }
 
-function describe(state: StreamView, scope: string): Record<string, unknown> {
+function describe(access: StreamsAccess, state: StreamView, scope: string): Record<string, unknown> {
   const { name, meta, visible, firstSeq, endVisible } = state
   return {
     name: name.slice(scope.length),
     contentType: contentTypeOf(meta),
     records: visible - firstSeq,
-    nextOffset: offsetOf(visible),
+    nextOffset: offsetOf(access, state, visible),
     closed: endVisible,
   }
 }

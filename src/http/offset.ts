@@ -1,24 +1,32 @@
 /**
- * Offsets and cursors of the protocol. An offset is `0000000000000000_` and the seq of the next record in 16 digits, so
- * offsets sort as text in the order of their seqs. The zeros before `_` have no meaning: the conformance suite writes
- * the first offset of a stream in this form.
+ * Offsets and cursors of the protocol. An offset is the identity of its stream in 16 digits, `_`, and the seq of the next
+ * record in 16 digits, so the offsets of a stream sort as text in the order of their seqs. Zeros are the first offset of
+ * any stream: the conformance suite writes it in this form.
  */
-const DIGITS = 16
-const RESERVED = `${'0'.repeat(DIGITS)}_`
-const OFFSET = /^0{16}_([0-9]{16})$/
+import type { StreamsAccess, StreamView } from '../streams/access.js'
+
+const SEQ_DIGITS = 16
+const OFFSET = /^([0-9]{16})_([0-9]{16})$/
+export const ANY_STREAM = '0000000000000000'
 /** 2024-10-09, the time from which the protocol counts intervals. */
 const CURSOR_EPOCH_MS = 1_728_432_000_000
 const CURSOR_INTERVAL_MS = 20_000
 const MAX_JITTER_INTERVALS = 180
 
-export function offsetOf(seq: number): string {
-  return RESERVED + String(seq).padStart(DIGITS, '0')
+/** Returns the offset of the record `seq` of a stream. */
+export function offsetOf(access: StreamsAccess, { created }: Pick<StreamView, 'created'>, seq: number): string {
+  return `${access.identities.of(created)}_${String(seq).padStart(SEQ_DIGITS, '0')}`
+}
+
+export interface Offset {
+  identity: string
+  seq: number
 }
 
 /** Returns undefined if the offset is malformed. */
-export function seqOfOffset(offset: string): number | undefined {
-  const digits = OFFSET.exec(offset)?.[1]
-  return digits === undefined ? undefined : Number(digits)
+export function parseOffset(text: string): Offset | undefined {
+  const [, identity, digits] = OFFSET.exec(text) ?? []
+  return identity === undefined ? undefined : { identity, seq: Number(digits) }
 }
 
 /** Returns the number of the current interval. */

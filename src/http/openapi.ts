@@ -14,7 +14,7 @@ const refusals: [string, string][] = [
     'the credentials do not allow this request; or another site sent it; or its Host is not allowed; or a stale epoch',
   ],
   ['404', 'the stream does not exist'],
-  ['410', 'the stream was deleted and is kept for its forks; or the offset is not kept any more'],
+  ['410', 'the stream was deleted and is kept for its forks; or the data of the offset was removed or replaced'],
   ['503', 'the server is busy or shutting down: repeat after Retry-After'],
 ]
 const bodyRefusals: [string, string][] = [

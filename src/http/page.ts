@@ -188,6 +188,8 @@ const open = async (name, offset) => {
     } catch (error) {
       if (ending.signal.aborted) return
       show(error)
+      // The stream was deleted and created again, or its first records were removed.
+      if (error.status === 410 && offset !== '-1') return open(name, '-1')
       if (error.status && error.status < 500) { state('stopped'); return }
       state('connecting again')
       await new Promise((resolve) => setTimeout(resolve, (pause = Math.min(pause * 2, 5000))))
@@ -212,7 +214,10 @@ $('jump').addEventListener('submit', async (event) => {
     if (current === undefined) throw new Error('choose a stream first')
     if (text === '' || text === '-1') return open(current, '-1')
     if (text === 'now') return open(current, 'now')
-    if (/^[0-9]{1,15}$/.test(text)) return open(current, '0'.repeat(16) + '_' + text.padStart(16, '0'))
+    if (/^[0-9]{1,15}$/.test(text)) {
+      const head = await ask(enc(current), { method: 'HEAD' })
+      return open(current, head.headers.get('stream-next-offset').replace(/_.*/, '_' + text.padStart(16, '0')))
+    }
     const time = new Date(text)
     if (isNaN(time)) throw new Error('enter a seq, "now", or a time')
     const answer = await ask('__ds/streams?at=' + time.getTime() + '&name=' + encodeURIComponent(current))

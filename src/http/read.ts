@@ -3,9 +3,9 @@ import type { StreamView } from '../streams/access.js'
 import { contentTypeOf } from '../streams/meta.js'
 import { type Chunk, isJson, readChunk } from './chunk.js'
 import type { HeaderList } from './exchange.js'
-import { badRequest, HttpError, notFound } from './http-error.js'
+import { badRequest, HttpError } from './http-error.js'
 import { cursorAfter, offsetOf } from './offset.js'
-import { type Call, existing, reply, type Service, seqOf } from './service.js'
+import { type Call, existing, replaced, reply, type Service, seqOf } from './service.js'
 import { subscribe } from './sse.js'
 import { parameters } from './target.js'
 
@@ -28,35 +28,59 @@ export async function read(service: Service, call: Call): Promise<void> {
   if (others.length > 0) throw badRequest('the parameter offset occurs more than once')
   if (live !== undefined && offset === undefined) throw badRequest('the parameter live needs the parameter offset')
   if (live !== undefined && live !== 'long-poll' && live !== 'sse') throw badRequest('live must be long-poll or sse')
-  const start = startOf(found, offset)
+  const start = await startOf(service, found, offset)
   if (live === 'sse') return subscribe(service, call, found, { from: start, cursor })
   if (offset === 'now' && live === undefined) return answerNow(service, call, found)
   if (live === 'long-poll' && start === found.visible && !found.endVisible)
     await service.live.waitForChange(found, exchange)
-  const { now, chunk, from } = await service.reads.take(async () => {
-    const now = existing(await access.find(name, true))
-    if (now.created !== found.created) throw notFound()
-    // Retention may have removed records meanwhile.
-    const from = offset === undefined || offset === '-1' ? now.firstSeq : start
-    try {
-      return { now, from, chunk: await readChunk(service, now, from, service.options.chunkBytes) }
-    } catch (error) {
-      checkKept(existing(await access.find(name)), from)
-      throw error
-    }
-  })
+  const { now, chunk, from } = await service.reads.take(() => readOnce(service, name, { found, offset, start }))
   answer(service, call, now, { chunk, from, isNow: offset === 'now', live: live !== undefined, cursor })
 }
 
+interface Wanted {
+  /** The stream when the request arrived. */
+  found: StreamView
+  offset: string | undefined
+  /** The seq of the offset in `found`. */
+  start: number
+}
+
+async function readOnce(
+  service: Service,
+  name: string,
+  { found, offset, start }: Wanted,
+): Promise<Pick<Answer, 'chunk' | 'from'> & { now: StreamView }> {
+  const { access, options } = service
+  for (;;) {
+    const now = existing(await access.find(name, true))
+    const isReplaced = now.created !== found.created
+    if (isReplaced && hasSeq(offset)) throw replaced()
+    // Retention may have removed records meanwhile.
+    const from = isReplaced || offset === undefined || offset === '-1' ? now.firstSeq : start
+    try {
+      return { now, from, chunk: await readChunk(service, now, from, options.chunkBytes) }
+    } catch (error) {
+      const later = existing(await access.find(name))
+      if (later.created === now.created) {
+        checkKept(later, from)
+        throw error
+      }
+    }
+  }
+}
+
 /** Returns the seq at which the read begins. */
-function startOf(state: StreamView, offset: string | undefined): number {
+async function startOf(service: Service, state: StreamView, offset: string | undefined): Promise<number> {
   if (offset === 'now') return state.visible
-  if (offset === undefined || offset === '-1') return state.firstSeq
-  const seq = seqOf(offset)
-  if (seq > state.visible)
-    throw badRequest('the offset is after the end of the stream: use one that this server has returned for this stream')
+  if (!hasSeq(offset)) return state.firstSeq
+  const seq = await seqOf(service, state, offset)
   checkKept(state, seq)
   return seq
+}
+
+/** Whether the offset belongs to one stream, and not to any. */
+function hasSeq(offset: string | undefined): offset is string {
+  return offset !== undefined && offset !== '-1' && offset !== 'now'
 }
 
 function checkKept({ firstSeq }: StreamView, seq: number): void {
@@ -74,10 +98,11 @@ interface Answer {
 }
 
 function answer(service: Service, call: Call, state: StreamView, { chunk, from, isNow, live, cursor }: Answer): void {
+  const { access } = service
   const { body, next } = chunk
   const atEnd = next === state.visible
   const closed = atEnd && state.endVisible
-  const headers: HeaderList = ['stream-next-offset', offsetOf(next)]
+  const headers: HeaderList = ['stream-next-offset', offsetOf(access, state, next)]
   if (atEnd) headers.push('stream-up-to-date', 'true')
   if (closed) headers.push('stream-closed', 'true')
   if (live) headers.push('stream-cursor', String(cursorAfter(cursor)))
@@ -90,7 +115,7 @@ function answer(service: Service, call: Call, state: StreamView, { chunk, from, 
     return
   }
   if (!isNow) {
-    const etag = `"${state.created.toString(36)}:${offsetOf(from)}:${offsetOf(next)}${closed ? ':c' : ''}"`
+    const etag = `"${offsetOf(access, state, from)}:${next}${closed ? ':c' : ''}"`
     headers.push('etag', etag)
     if (matches(call.exchange.header('if-none-match'), etag)) {
       reply(service, call, 304, headers)
@@ -103,12 +128,13 @@ function answer(service: Service, call: Call, state: StreamView, { chunk, from, 
 
 /** Answers a read with offset=now: the offset of the end, without data. */
 function answerNow(service: Service, call: Call, state: StreamView): void {
-  const headers: HeaderList = [...tailHeaders(state), 'stream-up-to-date', 'true', 'cache-control', 'no-store']
+  const headers: HeaderList = [...tailHeaders(service, state), 'stream-up-to-date', 'true', 'cache-control', 'no-store']
   reply(service, call, 200, headers, isJson(state) ? '[]' : '')
 }
 
-function tailHeaders(state: StreamView): HeaderList {
-  const headers = ['content-type', contentTypeOf(state.meta), 'stream-next-offset', offsetOf(state.visible)]
+function tailHeaders({ access }: Service, state: StreamView): HeaderList {
+  const nextOffset = offsetOf(access, state, state.visible)
+  const headers = ['content-type', contentTypeOf(state.meta), 'stream-next-offset', nextOffset]
   if (state.endVisible) headers.push('stream-closed', 'true')
   return headers
 }
@@ -116,10 +142,10 @@ function tailHeaders(state: StreamView): HeaderList {
 export async function head(service: Service, call: Call): Promise<void> {
   const state = existing(await service.access.find(call.name))
   const { ttlMs, expiresAtMs } = state.meta
-  const headers: HeaderList = [...tailHeaders(state), 'cache-control', 'no-store']
+  const headers: HeaderList = [...tailHeaders(service, state), 'cache-control', 'no-store']
   if (ttlMs !== undefined) headers.push('stream-ttl', String(ttlMs / 1000))
   if (expiresAtMs !== undefined) headers.push('stream-expires-at', new Date(expiresAtMs).toISOString())
-  headers.push('etag', `"${state.created.toString(36)}:${offsetOf(state.visible)}${state.endVisible ? ':c' : ''}"`)
+  headers.push('etag', `"${offsetOf(service.access, state, state.visible)}${state.endVisible ? ':c' : ''}"`)
   reply(service, call, 200, headers)
 }
 

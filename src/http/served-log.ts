@@ -12,6 +12,7 @@ import { FolderFiles } from '../streams/folder-files.js'
 import { defaultMeta, mediaType, type StreamMeta } from '../streams/meta.js'
 import { OwnedAccess } from '../streams/owned-access.js'
 import { NO_DISK, NO_FILES, StreamState } from '../streams/state.js'
+import { StreamIdentities } from '../streams/stream-identities.js'
 import { StreamTable } from '../streams/table.js'
 import type { StreamEncoding } from '../streams/types.js'
 import { wait } from '../timers.js'
@@ -86,6 +87,8 @@ class ServedLog {
         new DurlogError('ERR_DURLOG_UNSUPPORTED', 'a log is served read-only: append to it with its writer'),
       )
     return new OwnedAccess({
+      // The generation is the identity of the stream, see #take.
+      identities: new StreamIdentities(this.#log.uuid, 0),
       files: new FolderFiles(this.#log.dir),
       encoding,
       codecOf,

@@ -5,7 +5,7 @@ import type { BodyMemory } from './chunk.js'
 import type { ClientLimits, Exchange, HeaderList } from './exchange.js'
 import { badRequest, gone, HttpError, notFound } from './http-error.js'
 import type { Live } from './live.js'
-import { seqOfOffset } from './offset.js'
+import { ANY_STREAM, parseOffset } from './offset.js'
 import type { ResolvedHandlerOptions } from './options.js'
 import type { Rights } from './types.js'
 
@@ -56,11 +56,30 @@ export function reply(
   exchange.reply(status, own, body)
 }
 
-/** Returns the seq of an offset. Throws an HttpError with status 400 if it is malformed. */
-export function seqOf(offset: string): number {
-  const seq = seqOfOffset(offset)
-  if (seq === undefined) throw badRequest('the offset is malformed: use one that this server has returned')
+/**
+ * Returns the seq of an offset in `stream`. Throws an HttpError: with status 400 if it is malformed, and with 410 if it
+ * belongs to other data.
+ */
+export async function seqOf({ access }: Service, stream: StreamView, offset: string): Promise<number> {
+  const parsed = parseOffset(offset)
+  if (parsed === undefined) throw badRequest('the offset is malformed: use one that this server has returned')
+  const { identity, seq } = parsed
+  const isFirst = identity === ANY_STREAM && seq === 0
+  if (!isFirst && identity !== access.identities.of(stream.created)) {
+    const inherited = stream.meta.fork !== undefined && (await access.inherits(stream.name, identity, seq))
+    if (!inherited) throw replaced()
+  }
+  // The record before it was lost, for example by a power cut at a durability below sync.
+  if (seq > stream.visible) throw replaced()
   return seq
+}
+
+export function replaced(): HttpError {
+  return new HttpError(
+    410,
+    'gone',
+    'the offset belongs to data that was deleted or replaced since: read from offset=-1',
+  )
 }
 
 /**

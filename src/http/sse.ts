@@ -114,7 +114,7 @@ class Subscription implements Subscriber {
       if (this.#isClosed) return
       this.next = next
       if (data.length > 0) this.#sink.write(data)
-      this.#sink.write(controlEvent(state, next, this.leastCursor))
+      this.#sink.write(controlEvent(this.#service, state, next, this.leastCursor))
       if (state.endVisible && next === state.visible) return this.finish()
       if (this.#sink.unread >= CATCH_UP_UNREAD && !(await this.#isDrained())) return
     }
@@ -136,8 +136,9 @@ class Subscription implements Subscriber {
   /** Sends a control event, then ends. */
   finishNow(): void {
     // A subscriber of a Broadcast has all records that the Broadcast has found.
-    const state = this.#broadcast === undefined ? this.#stream : { visible: this.next, endVisible: false }
-    if (!this.#isClosed) this.#sink.write(controlEvent(state, this.next, this.leastCursor))
+    const { created } = this.#stream
+    const state = this.#broadcast === undefined ? this.#stream : { created, visible: this.next, endVisible: false }
+    if (!this.#isClosed) this.#sink.write(controlEvent(this.#service, state, this.next, this.leastCursor))
     this.finish()
   }
 }

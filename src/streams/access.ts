@@ -7,6 +7,7 @@ import type { Body, BodyRead } from './body.js'
 import type { Settle } from './call.js'
 import type { CreationRequest } from './creation.js'
 import type { StreamMeta } from './meta.js'
+import type { StreamIdentities } from './stream-identities.js'
 import type { Producer, StreamAppendResult, Streams } from './types.js'
 
 export type Awaitable<T> = T | Promise<T>
@@ -61,6 +62,7 @@ export interface StreamsStats {
 }
 
 export interface StreamsAccess {
+  readonly identities: StreamIdentities
   /** Throws ERR_DURLOG_CLOSED if the streams are closed. */
   checkOpen(): void
   /**
@@ -68,6 +70,11 @@ export interface StreamsAccess {
    * the call counts as a read, which restarts the stream's time to live.
    */
   find(name: string, isRead?: boolean): Awaitable<StreamView | undefined>
+  /**
+   * Whether a stream with this identity, see `StreamIdentities.of`, has given its records before `seq` to the fork
+   * `name`.
+   */
+  inherits(name: string, identity: string, seq: number): Awaitable<boolean>
   /** The `producer.seq` of the producer's last append to the stream; undefined if there is none. */
   producerSeq(name: string, id: string): Awaitable<number | undefined>
   /**

@@ -10,10 +10,12 @@ import { following, groupItems, type StreamContext } from './items.js'
 import type { Item } from './sequencer.js'
 import type { StreamState } from './state.js'
 import { NamedStream } from './stream.js'
+import type { StreamIdentities } from './stream-identities.js'
 import { changeOf } from './stream-reader.js'
 import type { StreamAppendResult } from './types.js'
 
 export interface OwnedContext extends StreamContext {
+  readonly identities: StreamIdentities
   /** Adds records from seq `from` on, before seq `to`, to `body`: see `StreamsAccess.read`. */
   read(state: StreamState, from: number, to: number, body: Body): Promise<BodyRead>
   /** Like `submit`, with a callback instead of a promise. The result is that of the first item. */
@@ -25,6 +27,10 @@ export class OwnedAccess implements StreamsAccess {
 
   constructor(context: OwnedContext) {
     this.#context = context
+  }
+
+  get identities(): StreamIdentities {
+    return this.#context.identities
   }
 
   checkOpen(): void {
@@ -47,6 +53,15 @@ export class OwnedAccess implements StreamsAccess {
     }
     if (isRead) state.use()
     return state
+  }
+
+  inherits(name: string, identity: string, seq: number): boolean {
+    let at = this.#context.table().find(name)
+    while (at?.source !== undefined && seq <= at.start) {
+      at = at.source
+      if (this.identities.of(at.created) === identity) return true
+    }
+    return false
   }
 
   producerSeq(name: string, id: string): number | undefined {

@@ -19,6 +19,7 @@ import { OwnedAccess } from './owned-access.js'
 import { type ReadAllContext, ReadAllCursor, readAll } from './read-all.js'
 import { Sequencer } from './sequencer.js'
 import { appendBatch, infoOf, NamedStream } from './stream.js'
+import { StreamIdentities } from './stream-identities.js'
 import type { StreamTable } from './table.js'
 import { TimeSlice } from './time-slice.js'
 import type {
@@ -105,6 +106,7 @@ export class StreamStore<V> extends EventEmitter<StreamsEvents> implements Strea
     }
     this.access = new OwnedAccess({
       ...this.#context,
+      identities: new StreamIdentities(log.uuid, log.generation),
       groupThen: (items, settle) => sequencer.groupThen(items, undefined, settle),
       read: (state, from, to, body) => readBody(opened, sequencer.table.memTable, state, { from, to }, body),
     })

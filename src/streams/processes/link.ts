@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto'
 import { GroupRejection } from '../../caller-stack.js'
 import { closedStreamsError, DurlogError, withOutcome } from '../../errors.js'
 import { clearTimeout, clock, setTimeout } from '../../timers.js'
+import { StreamIdentities } from '../stream-identities.js'
 import type { StreamAppendResult } from '../types.js'
 import { Connection } from './connection.js'
 import { type Frame, FrameMaker, FrameType, jsonOf, type MadeFrame } from './frames.js'
@@ -63,6 +64,8 @@ export class Link {
   readonly #watch: OwnerWatch
   /** 0 before the first connection. */
   ownerPid = 0
+  /** Of the streams of the folder, as its last owner has opened it. */
+  identities: StreamIdentities | undefined
   /** Set when the link is closed. */
   #failure: DurlogError | undefined
   #onIdle: (() => void) | undefined
@@ -219,6 +222,7 @@ export class Link {
       return
     }
     this.ownerPid = welcome.pid
+    this.identities = new StreamIdentities(welcome.uuid, welcome.generation)
     // Calls that this makes are sent below, with the others.
     this.#context.onWelcome(welcome)
     this.#connection = connection

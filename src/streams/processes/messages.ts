@@ -17,7 +17,7 @@ import {
 } from './frames.js'
 
 export const PROTOCOL = 'durlog-streams'
-export const PROTOCOL_VERSION = 5
+export const PROTOCOL_VERSION = 6
 
 /** The payload of `hello`, the client's first frame. */
 export interface Hello {
@@ -39,6 +39,9 @@ export interface Welcome {
   durability: Durability
   encoding: 'json' | 'text' | 'bytes'
   changes: unknown[]
+  /** The members of `StreamIdentities`. */
+  uuid: string
+  generation: number
 }
 
 /**
@@ -54,6 +57,7 @@ export type ReadRequest =
 export type Call =
   // Of `RemoteAccess`.
   | { op: 'find'; stream: string; isRead: boolean }
+  | { op: 'inherits'; stream: string; identity: string; seq: number }
   | { op: 'producerSeq'; stream: string; producer: string }
   | ({ op: 'body' } & BodyRequest)
   | { op: 'streams'; prefix: string; after: string; count: number }

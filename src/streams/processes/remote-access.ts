@@ -10,6 +10,7 @@ import { noSuchStream } from '../decide.js'
 import { EncodedValue } from '../encoding.js'
 import type { FolderFiles } from '../folder-files.js'
 import { loadedMeta } from '../meta.js'
+import type { StreamIdentities } from '../stream-identities.js'
 import type { StreamAppendResult } from '../types.js'
 import { appendFrame } from './append-frame.js'
 import type { Link } from './link.js'
@@ -38,6 +39,11 @@ export class RemoteAccess implements StreamsAccess {
     this.#files = files
   }
 
+  /** Callers have found a stream, so there was an owner. */
+  get identities(): StreamIdentities {
+    return this.#link.identities as StreamIdentities
+  }
+
   checkOpen(): void {
     this.#link.checkOpen()
   }
@@ -51,6 +57,10 @@ export class RemoteAccess implements StreamsAccess {
     const view = receivedView(found)
     this.#remember(view)
     return view
+  }
+
+  async inherits(name: string, identity: string, seq: number): Promise<boolean> {
+    return (await this.#link.call({ op: 'inherits', stream: name, identity, seq })) as boolean
   }
 
   async producerSeq(name: string, id: string): Promise<number | undefined> {

@@ -150,8 +150,9 @@ export class Session {
       this.client = hello.client
       this.#store = store
       this.#context.onClient(this)
-      const { encoding, changes } = store
-      const welcome: Welcome = { pid: process.pid, durability, encoding, changes: [...changes] }
+      const { encoding, changes, access } = store
+      const { uuid, generation } = access.identities
+      const welcome: Welcome = { pid: process.pid, durability, encoding, changes: [...changes], uuid, generation }
       this.#writer.json(FrameType.welcome, 0, welcome)
     } catch (error) {
       this.#writer.json(FrameType.unwelcome, 0, sentError(error))
@@ -219,6 +220,7 @@ export class Session {
       const found = await access.find(call.stream, call.isRead)
       return found && sentView(found)
     }
+    if (call.op === 'inherits') return access.inherits(call.stream, call.identity, call.seq)
     if (call.op === 'producerSeq') return access.producerSeq(call.stream, call.producer)
     if (call.op === 'streams') return (await access.list(call.prefix, call.after, call.count)).map(sentView)
     if (call.op === 'count') return access.count(call.prefix)
