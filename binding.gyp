@@ -24,6 +24,7 @@
       'src-native/recovery/log_files.cc',
       'src-native/recovery/plan.cc',
       'src-native/recovery/report.cc',
+      'src-native/recovery/shared_session.cc',
       'src-native/live/live_bell.cc',
       'src-native/live/live_page_reader.cc',
       'src-native/live/live_page_writer.cc',

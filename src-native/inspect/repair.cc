@@ -9,6 +9,7 @@
 #include "live/live_page_writer.h"
 #include "record/segment_name.h"
 #include "recovery/apply.h"
+#include "recovery/shared_session.h"
 
 namespace durlog {
 namespace {
@@ -54,6 +55,7 @@ Result<RepairReport> Repair(FileSystem& file_system, const std::string& path, bo
   Evidence evidence = Evidence::kDevice;
   if (apply) {
     DURLOG_ASSIGN_OR_RETURN(lock, directory->Lock(kLockName));
+    DURLOG_RETURN_IF_ERROR(EndSharedSession(*directory));
   } else {
     DURLOG_ASSIGN_OR_RETURN(evidence, EvidenceForObserver(*directory));
   }

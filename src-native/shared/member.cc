@@ -29,6 +29,18 @@ void Member::LeaveSlot() {
   page_->UnlockSlot(slot);
 }
 
+// If two last members leave at the same time, each of them would find the other one if it asked
+// before it released its own lock.
+void Member::LeaveLog() {
+  LeaveSlot();
+  live_.Leave();
+  lock_->Leave();
+  const Result<bool> last = lock_->TryBeAlone();
+  if (!last.ok() || !*last) return;
+  if (page_->is_mapped()) page_->EndSession();
+  lock_->Leave();
+}
+
 uint32_t Member::CountMembers() {
   uint32_t members = 0;
   for (uint32_t slot = 1; slot <= kMaxSlot; ++slot) {

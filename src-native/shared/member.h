@@ -11,6 +11,7 @@
 
 #include "platform/file_system.h"
 #include "segment/open_segment.h"
+#include "shared/members_lock.h"
 #include "shared/members_page.h"
 #include "shared/shared_live.h"
 #include "shared/shared_segment.h"
@@ -20,8 +21,9 @@ namespace durlog {
 class Member {
  public:
   // `direct_alignment` is 0 if there is no direct I/O.
-  Member(FileSystem& file_system, std::unique_ptr<Directory> directory, std::unique_ptr<File> lock,
-         std::unique_ptr<MembersPage> page, uint32_t direct_alignment)
+  Member(FileSystem& file_system, std::unique_ptr<Directory> directory,
+         std::unique_ptr<MembersLock> lock, std::unique_ptr<MembersPage> page,
+         uint32_t direct_alignment)
       : file_system_(file_system),
         direct_alignment_(direct_alignment),
         directory_(std::move(directory)),
@@ -37,6 +39,10 @@ class Member {
   Status TakeSlot();
   // This member stores nothing after this call.
   void LeaveSlot();
+  // Releases every lock that a process must have in order to write the log. Not left to the
+  // destructor, because a job may hold the member longer. If this was the last member, the session
+  // has ended.
+  void LeaveLog();
   // 0 before TakeSlot() and after LeaveSlot().
   uint32_t slot() const { return slot_.load(std::memory_order_relaxed); }
   // Whether the member that made a reservation from `slot` can still finish it. Must be called
@@ -63,8 +69,7 @@ class Member {
   FileSystem& file_system() { return file_system_; }
   uint32_t direct_alignment() const { return direct_alignment_; }
   Directory& directory() { return *directory_; }
-  // The file `lock`, on which each member has a shared lock.
-  File& lock() { return *lock_; }
+  MembersLock& lock() { return *lock_; }
   MembersPage& page() { return *page_; }
   SharedLive& live() { return live_; }
 
@@ -72,7 +77,7 @@ class Member {
   FileSystem& file_system_;
   const uint32_t direct_alignment_;
   const std::unique_ptr<Directory> directory_;
-  const std::unique_ptr<File> lock_;
+  const std::unique_ptr<MembersLock> lock_;
   const std::unique_ptr<MembersPage> page_;
   SharedLive live_;
   std::atomic<uint32_t> slot_{0};

@@ -12,7 +12,7 @@ namespace durlog {
 namespace {
 
 constexpr uint64_t kPageMagic = 0x0a0d444853524c44;  // "DLRSHD\r\n"
-constexpr uint64_t kPageVersion = 1;
+constexpr uint64_t kPageVersion = 2;
 constexpr size_t kPageWords = kSharedPageBytes / sizeof(uint64_t);
 static_assert(static_cast<size_t>(PageWord::kPids) + kMaxSlot <
                   static_cast<size_t>(PageWord::kLockOwners),
@@ -101,7 +101,7 @@ Status MembersPage::Map() {
 }
 
 // The whole page is written, so that a store to it needs no new block.
-Status MembersPage::Make(const LogUuid& uuid, uint64_t segment_bytes) {
+Status MembersPage::Make(const LogUuid& uuid, uint64_t segment_bytes, uint64_t session) {
   std::array<uint64_t, kPageWords> image{};
   const auto set = [&image](PageWord word, uint64_t value) {
     image[static_cast<size_t>(word)] = value;
@@ -109,11 +109,19 @@ Status MembersPage::Make(const LogUuid& uuid, uint64_t segment_bytes) {
   set(PageWord::kMagic, kPageMagic);
   set(PageWord::kVersion, kPageVersion);
   set(PageWord::kSegmentBytes, segment_bytes);
+  set(PageWord::kSession, session);
   image[OwnerWordOf(PageLock::kJoin)] = ProcessWord();
   image[static_cast<size_t>(PageWord::kUuid)] = Load64(uuid.data());
   image[static_cast<size_t>(PageWord::kUuid) + 1] = Load64(uuid.data() + 8);
   DURLOG_RETURN_IF_ERROR(file_->WriteAt(0, image.data(), kSharedPageBytes));
   return Map();
+}
+
+Result<uint64_t> MembersPage::ReadSession() {
+  uint64_t session = 0;
+  DURLOG_ASSIGN_OR_RETURN(const size_t read,
+                          file_->ReadAt(kSessionWord * sizeof session, &session, sizeof session));
+  return read == sizeof session ? session : 0;
 }
 
 Status MembersPage::Join() {
@@ -124,6 +132,10 @@ Status MembersPage::Join() {
       return Status::Ok();
     }
   }
+  return Replaced();
+}
+
+Status MembersPage::Replaced() const {
   return Status::Error(Code::kIo,
                        "the file that the log's writers share was removed or replaced while they "
                        "have the log open: close the log everywhere, and open it again")

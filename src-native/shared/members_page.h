@@ -16,10 +16,10 @@
 #include "base/shared_word.h"
 #include "platform/file_system.h"
 #include "record/segment_header.h"
+#include "recovery/shared_session.h"
 
 namespace durlog {
 
-inline constexpr char kSharedName[] = "shared";
 inline constexpr size_t kSharedPageBytes = 4096;
 
 enum class PageWord : size_t {
@@ -28,6 +28,7 @@ enum class PageWord : size_t {
   kUuid = 2,  // two words
   kLiveLineage = 4,
   kSegmentBytes = 5,
+  kSession = kSessionWord,  // the session's number; 0 once it has ended
   // The next groups are in separate cache lines, as members store them at different rates.
   kActiveFirst = 8,     // first seq of the segment that is appended to
   kCommittedFirst = 9,  // first seq of a segment: all segments before it are whole
@@ -86,10 +87,17 @@ class MembersPage {
   // The process of the slot's member, 0 as for OtherOwnerOf().
   int64_t SlotOwner(uint32_t slot) { return ProcessIdIn(OwnerWord(slot).load()); }
 
-  // Under kJoin, while no other member is alive: makes an empty page for the log `uuid`.
-  Status Make(const LogUuid& uuid, uint64_t segment_bytes);
-  // Under kJoin: maps the page that the other members use. kIo if there is none.
+  // The number of the session in the page, which need not be mapped; 0 if there is none.
+  Result<uint64_t> ReadSession();
+  // While no other member is alive: makes an empty page for the log `uuid` and a new session.
+  Status Make(const LogUuid& uuid, uint64_t segment_bytes, uint64_t session);
+  // While another member is alive: maps the page that the members use. kIo if there is none.
   Status Join();
+  // The error for members that use another page than this one.
+  Status Replaced() const;
+  // While no other member is alive, and the page is mapped: no process can join any more.
+  void EndSession() { Word(PageWord::kSession).store(0, std::memory_order_release); }
+  bool is_mapped() const { return mapping_ != nullptr; }
 
   SharedWord& Word(PageWord word) { return words_[static_cast<size_t>(word)]; }
   uint64_t Load(PageWord word) { return Word(word).load(std::memory_order_acquire); }

@@ -2,7 +2,6 @@
 #include <memory>
 #include <utility>
 
-#include "shared/members_lock.h"
 #include "shared/shared_log.h"
 #include "shared/steps.h"
 
@@ -24,34 +23,30 @@ SharedLog::~SharedLog() {
   if (closing_ && !latched_) {
     Leave();
   } else {
-    LeaveLocks();
+    member_->LeaveLog();
   }
-}
-
-// Not done by the destructor of the member, because a job may hold the member longer.
-void SharedLog::LeaveLocks() {
-  member_->LeaveSlot();
-  member_->live().Leave();
-  static_cast<void>(member_->lock().UnlockRange(0, 0).ok());
 }
 
 // The last member marks the end, so that the next open knows that everything is synced. If this
-// fails, the next open reads a little more, and nothing is lost. The exclusive lock is released
-// before another process can join, because joining takes a shared lock. If another member is
-// stopped while it joins or leaves, this member leaves without a marker, as if it had died.
+// fails, the next open reads a little more, and nothing is lost. If another member is stopped while
+// it joins or leaves, this member leaves without a marker, as if it had died.
 void SharedLog::Leave() {
-  JoinLock leaving(*member_);
-  if (!leaving.Take(options_.stall_ms).ok()) return LeaveLocks();
+  JoinLock leaving(member_->file_system(), member_->page());
+  if (!leaving.Take(options_.stall_ms, member_->directory().path()).ok()) {
+    return member_->LeaveLog();
+  }
   AtStep(Step::kLeaving);
-  const Result<bool> last = member_->lock().TryLockRange(LockKind::kExclusive, 0, 0);
+  const Result<bool> last = member_->lock().TryBeAlone();
   if (last.ok() && *last) {
+    member_->page().EndSession();
     LogPoint end = committed_->point();
     if (VoidReservations(AtReserved::kVoidAll, &end).ok()) {
       static_cast<void>(MarkEnd(std::move(end)).ok());
-      WriteLockOwner(member_->lock(), 0);
+      member_->lock().ForgetOwner();
     }
   }
-  LeaveLocks();
+  // Before PageLock::kJoin: see Open().
+  member_->LeaveLog();
 }
 
 Status SharedLog::MarkEnd(LogPoint end) {

@@ -112,7 +112,6 @@ class SharedLog final : public LogWriter {
 
   // shared_leave.cc
   void Leave();
-  void LeaveLocks();
   Status MarkEnd(LogPoint end);
 
   // shared_append.cc

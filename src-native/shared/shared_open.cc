@@ -3,9 +3,9 @@
 #include <string>
 #include <utility>
 
+#include "base/yield.h"
 #include "live/live_page_writer.h"
 #include "record/segment_name.h"
-#include "shared/members_lock.h"
 #include "shared/shared_log.h"
 #include "shared/steps.h"
 #include "write/recover_folder.h"
@@ -15,6 +15,12 @@ namespace {
 
 // The time to wait for a member that joins, in stalls: it may be recovering the log.
 constexpr uint64_t kJoinStalls = 10;
+// How often to try again while other locks than those of members keep this process out. When a
+// process dies, the system releases its locks one after the other, so that any of them may outlive
+// the others for a moment.
+constexpr uint64_t kEnterPauseMicros = 1000;
+constexpr int kAlonePauses = 20;
+constexpr int kNoMemberPauses = 1000;
 
 Status CheckShareable(const Capabilities& capabilities, const std::string& path) {
   // Without direct I/O, a member cannot check records that were stored before it opened the
@@ -39,6 +45,31 @@ bool CanContinue(const ScannedSegment& last, uint64_t next_seq, const LogOptions
   return last.first_seq < next_seq || last.header.segment_bytes >= options.segment_bytes;
 }
 
+enum class Entry : uint8_t { kFirst, kJoins };
+
+// Called under PageLock::kJoin. kFirst: this process is alone, so there is no member and no other
+// writer. kJoins: this process has entered, and another process is a member of the session that
+// the page names. Both are known only from locks that this process has: whatever it saw before may
+// have changed, as it may have been stopped in between for any time.
+Result<Entry> Enter(Member& member) {
+  MembersLock& lock = member.lock();
+  for (int pauses = 0;; ++pauses) {
+    AtStep(Step::kJoining);
+    DURLOG_ASSIGN_OR_RETURN(const bool alone, lock.TryBeAlone());
+    if (alone) return Entry::kFirst;
+    DURLOG_ASSIGN_OR_RETURN(const bool entered, lock.TryEnter());
+    if (entered) {
+      DURLOG_ASSIGN_OR_RETURN(const uint64_t session, member.page().ReadSession());
+      DURLOG_ASSIGN_OR_RETURN(const bool joins, lock.HasOtherMember(session));
+      if (joins) return Entry::kJoins;
+      lock.Leave();
+    }
+    if (!entered && pauses >= kAlonePauses) return lock.LockedAlone();
+    if (pauses >= kNoMemberPauses) return member.page().Replaced();
+    SleepMicros(kEnterPauseMicros);
+  }
+}
+
 }  // namespace
 
 SharedLog::SharedLog(std::shared_ptr<Member> member, Capabilities capabilities,
@@ -57,26 +88,22 @@ Result<std::unique_ptr<SharedLog>> SharedLog::Open(FileSystem& file_system, cons
   DURLOG_ASSIGN_OR_RETURN(
       std::unique_ptr<MembersPage> page,
       MembersPage::Open(*directory, {file_system.ProcessId(), file_system.PidNamespace()}));
-  DURLOG_ASSIGN_OR_RETURN(auto lock, directory->OpenOrCreate(kLockName));
+  DURLOG_ASSIGN_OR_RETURN(std::unique_ptr<MembersLock> lock,
+                          MembersLock::Open(*directory, file_system.ProcessId()));
   auto member =
       std::make_shared<Member>(file_system, std::move(directory), std::move(lock), std::move(page),
                                capabilities.direct_io ? capabilities.direct_alignment : 0);
   std::unique_ptr<SharedLog> log(new SharedLog(member, capabilities, options));
-  JoinLock joining(*member);
-  DURLOG_RETURN_IF_ERROR(joining.Take(options.stall_ms * kJoinStalls));
-  DURLOG_ASSIGN_OR_RETURN(const bool first, TakeAsFirst(member->lock()));
-  if (first) {
-    Status recovered = log->Recover();
-    if (!recovered.ok()) {
-      // The next process that joins would mistake this lock for the lock of an exclusive writer.
-      static_cast<void>(member->lock().UnlockRange(0, 0).ok());
-      return recovered;
-    }
+  JoinLock joining(file_system, member->page());
+  DURLOG_RETURN_IF_ERROR(joining.Take(options.stall_ms * kJoinStalls, path));
+  DURLOG_ASSIGN_OR_RETURN(const Entry entry, Enter(*member));
+  Status opened = entry == Entry::kFirst ? log->Recover() : log->Join();
+  if (!opened.ok()) {
+    // Before PageLock::kJoin: the next process that joins would take the lock for another writer's.
+    member->LeaveLog();
+    return opened;
   }
-  DURLOG_ASSIGN_OR_RETURN(const bool shared, member->lock().TryLockRange(LockKind::kShared, 0, 0));
-  if (!shared) return LockedAlone(member->lock(), file_system, path);
-  if (!first) DURLOG_RETURN_IF_ERROR(log->Join());
-  WriteLockOwner(member->lock(), file_system.ProcessId());
+  member->lock().NameOwner();
   return log;
 }
 
@@ -99,7 +126,7 @@ Status SharedLog::MakeFirstSegment(uint64_t first_seq) {
   return directory.Sync();
 }
 
-// Called while no other member is alive and this one has the log's lock exclusively.
+// Called while this process is alone.
 Status SharedLog::Recover() {
   FileSystem& file_system = member_->file_system();
   LivePageWriter live;
@@ -121,7 +148,8 @@ Status SharedLog::Recover() {
   }
   AtStep(Step::kRecovered);
   MembersPage& page = member_->page();
-  DURLOG_RETURN_IF_ERROR(page.Make(uuid_, options_.segment_bytes));
+  const uint64_t session = MembersLock::NewSession(file_system);
+  DURLOG_RETURN_IF_ERROR(page.Make(uuid_, options_.segment_bytes, session));
   const uint64_t first_seq = folder.segments.empty() ? segment : folder.segments.front();
   page.Raise(PageWord::kFirstSeq, first_seq);
   page.SetTime(segment, continues ? folder.last->scan.last_time_ms : 0);
@@ -143,7 +171,8 @@ Status SharedLog::Recover() {
   end.offset = offset;
   end.seq = folder.next_seq;
   end.after_marker = !continues || folder.end_marked;
-  return StartAt(end);
+  DURLOG_RETURN_IF_ERROR(StartAt(end));
+  return member_->lock().BecomeMember(session);
 }
 
 Status SharedLog::StartAt(const LogPoint& point) {
@@ -157,7 +186,8 @@ Status SharedLog::StartAt(const LogPoint& point) {
   return latched_ ? LatchedError() : Status::Ok();
 }
 
-// Called while other members are alive and none of them recovers or leaves.
+// Called after this process has entered. It becomes a member last, so that a process that could not
+// join is no proof of the session.
 Status SharedLog::Join() {
   MembersPage& page = member_->page();
   DURLOG_RETURN_IF_ERROR(page.Join());
@@ -184,7 +214,8 @@ Status SharedLog::Join() {
   // reservations of this member.
   DURLOG_RETURN_IF_ERROR(VoidReservations(AtReserved::kVoidOwn, &point));
   Refresh();
-  return latched_ ? LatchedError() : Status::Ok();
+  if (latched_) return LatchedError();
+  return member_->lock().BecomeMember(page.Load(PageWord::kSession));
 }
 
 // Moves `point` past all reservations.

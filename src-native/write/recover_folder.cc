@@ -10,6 +10,7 @@
 #include "cursor/cut_list.h"
 #include "recovery/apply.h"
 #include "recovery/log_files.h"
+#include "recovery/shared_session.h"
 
 namespace durlog {
 namespace {
@@ -50,6 +51,7 @@ Status RecordLostRecords(FileSystem& file_system, Directory& directory, const Lo
 Status RecoverFolder(FileSystem& file_system, Directory& directory,
                      const Capabilities& capabilities, const LogOptions& options,
                      LivePageWriter* live, RecoveredFolder* folder) {
+  DURLOG_RETURN_IF_ERROR(EndSharedSession(directory));
   DURLOG_ASSIGN_OR_RETURN(LogFiles files, ListLogFiles(directory));
   if (files.segments.empty()) {
     DURLOG_RETURN_IF_ERROR(RemoveSpares(directory, files));

@@ -23,10 +23,11 @@ struct RecoveredFolder {
   std::optional<ScannedSegment> last;
 };
 
-// Recovers the log in `directory`. The caller holds its lock exclusively. Announces cuts in `live`,
-// which is attached. If the folder has no segments and `options` name a restored log, the folder
-// takes that log's identity. A damaged log fails with kCorrupt unless `options` ask for salvage,
-// which never changes damaged bytes.
+// Recovers the log in `directory`. The caller holds its lock exclusively, and no process can join
+// an earlier session of the log any more. Announces cuts in `live`, which is attached. If the
+// folder has no segments and `options` name a restored log, the folder takes that log's identity. A
+// damaged log fails with kCorrupt unless `options` ask for salvage, which never changes damaged
+// bytes.
 Status RecoverFolder(FileSystem& file_system, Directory& directory,
                      const Capabilities& capabilities, const LogOptions& options,
                      LivePageWriter* live, RecoveredFolder* folder);

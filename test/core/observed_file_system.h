@@ -122,6 +122,8 @@ class ObservedFile final : public File {
   Result<std::unique_ptr<FileLock>> TryLock() override { return inner_->TryLock(); }
   Result<bool> IsLocked() override { return inner_->IsLocked(); }
   Result<bool> TryLockRange(LockKind kind, uint64_t offset, uint64_t length) override {
+    const char* const call = kind == LockKind::kShared ? "lock-shared" : "lock";
+    DURLOG_RETURN_IF_ERROR(observer_({call, name_, offset, length}));
     return inner_->TryLockRange(kind, offset, length);
   }
   // Called after the lock was released: another open may hold it by then.

@@ -20,32 +20,42 @@ Result<bool> ModelFile::TryLockRange(LockKind kind, uint64_t begin, uint64_t len
   CallTurn turn(*files_, "tries lock", std::to_string(begin));
   const uint64_t end = EndOf(begin, length);
   if (Other(begin, end, kind == LockKind::kShared) != nullptr) return false;
-  std::vector<HeldRange>& locks = inode_->locks;
-  const auto ours = std::find_if(locks.begin(), locks.end(), [&](const HeldRange& held) {
-    return held.open == open_ && held.begin == begin && held.end == end;
-  });
-  if (ours == locks.end()) {
-    locks.push_back({begin, end, kind, open_, files_->Acting()});
-  } else {
-    ours->kind = kind;
-  }
+  Release(begin, end);
+  inode_->locks.push_back({begin, end, kind, open_, files_->Acting()});
   files_->NoteCallChange();
   turn.set_result(1);
   return true;
 }
 
-// Unlocks one range that was locked as a whole, or all ranges.
 Status ModelFile::UnlockRange(uint64_t begin, uint64_t length) {
   const uint64_t end = EndOf(begin, length);
-  std::vector<HeldRange>& locks = inode_->locks;
-  const auto is_ours = [&](const HeldRange& held) {
-    return held.open == open_ && begin <= held.begin && held.end <= end;
-  };
-  if (std::none_of(locks.begin(), locks.end(), is_ours)) return Status::Ok();
+  const std::vector<HeldRange>& locks = inode_->locks;
+  if (std::none_of(locks.begin(), locks.end(),
+                   [&](const HeldRange& held) { return IsOurs(held, begin, end); })) {
+    return Status::Ok();
+  }
   CallTurn turn(*files_, "unlocks", std::to_string(begin));
-  locks.erase(std::remove_if(locks.begin(), locks.end(), is_ours), locks.end());
+  Release(begin, end);
   files_->NoteCallChange();
   return Status::Ok();
+}
+
+// A lock that reaches beyond the range keeps its rest.
+void ModelFile::Release(uint64_t begin, uint64_t end) {
+  std::vector<HeldRange> left;
+  for (const HeldRange& held : inode_->locks) {
+    if (!IsOurs(held, begin, end)) {
+      left.push_back(held);
+      continue;
+    }
+    HeldRange before = held;
+    HeldRange after = held;
+    before.end = begin;
+    after.begin = end;
+    if (held.begin < begin) left.push_back(before);
+    if (held.end > end) left.push_back(after);
+  }
+  inode_->locks = std::move(left);
 }
 
 Result<std::optional<LockKind>> ModelFile::RangeLockOfOthers(uint64_t begin, uint64_t length) {

@@ -112,6 +112,10 @@ class ModelFile final : public File {
     }
     return nullptr;
   }
+  bool IsOurs(const HeldRange& held, uint64_t begin, uint64_t end) const {
+    return held.open == open_ && held.begin < end && begin < held.end;
+  }
+  void Release(uint64_t begin, uint64_t end);
   Status GrowTo(uint64_t size);
 
   ModelFiles* const files_;

@@ -150,7 +150,7 @@ void ModelFiles::NoteCallChange() {
   }
   for (const Inode& inode : inodes_) {
     for (const HeldRange& held : inode->locks) {
-      calls_hash_ ^= Mix(Mix(held.begin ^ (inode->id << 48)) + held.member * 2 +
+      calls_hash_ ^= Mix(Mix(Mix(held.begin ^ (inode->id << 48)) ^ held.end) + held.member * 2 +
                          static_cast<uint64_t>(held.kind));
     }
   }

@@ -22,7 +22,7 @@ class MembersPageTest : public SharedTestFolder {
 
 TEST_F(MembersPageTest, AProcessIdOfAnotherNamespaceIsNotReported) {
   const std::unique_ptr<MembersPage> owner = OpenPage({42, 1});
-  ASSERT_TRUE(owner->Make(LogUuid{1}, 65536).ok());
+  ASSERT_TRUE(owner->Make(LogUuid{1}, 65536, 2).ok());
   ASSERT_TRUE(*owner->TryLock(PageLock::kSync));
   ASSERT_TRUE(*owner->TryLockSlot(kSlot));
   owner->NoteSlotOwner(kSlot);
@@ -39,7 +39,7 @@ TEST_F(MembersPageTest, AProcessIdOfAnotherNamespaceIsNotReported) {
 
 TEST_F(MembersPageTest, TimesInASegmentNeverFall) {
   const std::unique_ptr<MembersPage> page = OpenPage({});
-  ASSERT_TRUE(page->Make(LogUuid{1}, 65536).ok());
+  ASSERT_TRUE(page->Make(LogUuid{1}, 65536, 2).ok());
   page->SetTime(10, 0);
   EXPECT_EQ(page->RaiseTime(10, 500), 500u);
   EXPECT_EQ(page->RaiseTime(10, 400), 500u);
