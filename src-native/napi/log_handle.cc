@@ -144,6 +144,7 @@ Napi::Value LogHandle::TakeEvents(Napi::Env env) {
       object.Set("error", error);
       object.Set("unknownBefore", FromSeq(env, event.unknown_before));
       object.Set("latched", Napi::Boolean::New(env, event.latched));
+      object.Set("stored", Napi::Boolean::New(env, event.status.stored()));
     }
     array.Set(static_cast<uint32_t>(i), object);
   }

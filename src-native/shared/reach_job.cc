@@ -8,6 +8,7 @@
 #include "base/yield.h"
 #include "recovery/log_files.h"
 #include "shared/steps.h"
+#include "write/log_writer.h"
 
 namespace durlog {
 namespace {
@@ -95,6 +96,12 @@ Result<std::vector<std::shared_ptr<SharedSegment>>> ReachJob::UnsyncedBefore(uin
   return segments;
 }
 
+// After this no member acknowledges a record that has not reached its level.
+Status ReachJob::LatchAll(Status failure) {
+  member_->page().Raise(PageWord::kLatched, 1);
+  return AsSyncFailure(std::move(failure));
+}
+
 // Takes no lock: if two members start the writeback at the same time, little is left for the
 // second.
 Status ReachJob::StartWriteback() {
@@ -111,10 +118,7 @@ Status ReachJob::StartWriteback() {
   }
   if (started.ok()) started = committed.segment->file().StartWriteback(0, committed.offset);
   // A page that could not be written can no longer reach any level.
-  if (!started.ok()) {
-    page.Raise(PageWord::kLatched, 1);
-    return started;
-  }
+  if (!started.ok()) return LatchAll(std::move(started));
   page.Raise(PageWord::kAsyncEnd, committed.seq);
   return Status::Ok();
 }
@@ -175,13 +179,10 @@ Status ReachJob::SyncForAll() {
   // After a failed sync, the kernel may have dropped the pages, and it reports this only once, with
   // any errno. So no member may sync them again.
   Status synced = SyncSegments(sealed, committed);
-  bool latches = !synced.ok();
-  if (synced.ok()) {
-    synced = CheckDevice(sealed, committed);
-    latches = !synced.ok() && !synced.lacks_resources();
-  }
-  if (latches) page.Raise(PageWord::kLatched, 1);
-  DURLOG_RETURN_IF_ERROR(std::move(synced));
+  if (!synced.ok()) return LatchAll(std::move(synced));
+  Status checked = CheckDevice(sealed, committed);
+  if (checked.lacks_resources()) return checked;
+  if (!checked.ok()) return LatchAll(std::move(checked));
   AtStep(Step::kSynced);
   sync_micros_ = member_->file_system().MonotonicMicros() - began;
   page.Raise(PageWord::kAsyncEnd, committed.seq);

@@ -35,7 +35,8 @@ class ReachJob final : public Job {
   // both.
   void Follow() { follows_ = true; }
   bool follows() const { return follows_; }
-  // After done(). If a sync failed, kLatched of the page is set.
+  // After done(). kSyncFailed if the job has latched the log for all members. The job can be
+  // repeated if it lacked descriptors or memory.
   const Status& status() const { return status_; }
   const LogPoint& point() const { return walk_.point(); }
   // The member because of which the job gave up, and the first record that waits for it.
@@ -52,6 +53,7 @@ class ReachJob final : public Job {
   // False if the job was cancelled or has met a stall.
   Result<bool> AwaitCommitted();
   Result<bool> AwaitSynced();
+  Status LatchAll(Status failure);
   Status StartWriteback();
   Status SyncForAll();
   Result<std::vector<std::shared_ptr<SharedSegment>>> UnsyncedBefore(uint64_t first_seq);

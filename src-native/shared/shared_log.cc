@@ -66,7 +66,7 @@ void SharedLog::FinishReach(std::shared_ptr<ReachJob>* job, StallStreak* streak)
     ++stretch_.syncs;
     if (done->sync_micros() > 0) eager_size_.NoteCommit(done->sync_micros());
   }
-  if (!done->status().ok()) NoteFailure(done->status());
+  if (!done->status().ok()) NoteUnreached(done->status());
   if (done->follows()) return;
   NoteStall(done->stall(), streak);
   if (latched_ || !closing_ || closed_unsynced_ || !streak->lasts()) return;
@@ -173,11 +173,22 @@ Status SharedLog::FinishTrim(const SharedTrimJob& trim) {
   return trim.status();
 }
 
-// If a job lacked descriptors or memory before its sync, the next call tries again.
+// Without descriptors or memory, a call fails and can be repeated.
 void SharedLog::NoteFailure(Status status) {
-  const bool latches = member_->page().Load(PageWord::kLatched) != 0;
-  if (!latches && status.lacks_resources()) return;
-  Latch(std::move(status));
+  if (!status.lacks_resources()) Latch(std::move(status));
+}
+
+// For the failure of a job. No job follows it before the next request: it would fail too, and would
+// sync the same records again.
+void SharedLog::NoteUnreached(Status status) {
+  if (!status.lacks_resources()) return Latch(std::move(status));
+  acks_.Forgo();
+  status = std::move(status).WithStored();
+  if (closing_) {
+    closed_unsynced_ = true;
+    listener_->OnClosedUnsynced(status);
+  }
+  listener_->OnFailure(status, 0, next_seq(), false);
 }
 
 // Leaves the slot, so that the other members treat this member as dead and replace the reservations

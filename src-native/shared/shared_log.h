@@ -153,6 +153,7 @@ class SharedLog final : public LogWriter {
   void NoteStall(const std::optional<Stall>& stall, StallStreak* streak);
   bool WantsSync() const;
   void NoteFailure(Status status);
+  void NoteUnreached(Status status);
   void NoteRoom();
   void NoteLatchOfOthers();
   void Latch(Status status);

@@ -35,7 +35,7 @@ Status SharedTrimJob::SyncSealed() {
   ReachJob sync(member_, committed_, end, Level::kSync, stall_ms_);
   sync.SyncAnyway();
   sync.RunOnce();
-  if (!sync.status().ok()) return AsSyncFailure(sync.status());
+  DURLOG_RETURN_IF_ERROR(Status(sync.status()));
   stall_ = sync.stall();
   return stall_ ? StallError(*stall_) : Status::Ok();
 }
@@ -44,8 +44,15 @@ Status SharedTrimJob::SyncSealed() {
 Status SharedTrimJob::RemoveSegments() {
   MembersPage& page = member_->page();
   const uint64_t keep = SyncedFirst();
+  const uint64_t active = page.Load(PageWord::kActiveFirst);
   DURLOG_ASSIGN_OR_RETURN(const LogFiles files, ListLogFiles(member_->directory()));
   const std::vector<uint64_t>& segments = files.segments;
+  if (segments.empty() || segments.back() < active) {
+    return Status::Error(Code::kIo,
+                         "another program removed the log's newest segment while the log is open: "
+                         "close the log everywhere, and restore the file from a copy")
+        .WithPath(member_->directory().PathOf(SegmentName(active)));
+  }
   size_t trimmed = 0;
   while (trimmed + 1 < segments.size() && segments[trimmed + 1] <= std::min(seq_, keep)) ++trimmed;
   AtStep(Step::kTrimming);

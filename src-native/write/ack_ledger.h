@@ -36,6 +36,11 @@ class AckLedger {
     for (uint64_t& wanted : wanted_) wanted = std::min(wanted, end);
   }
 
+  // Notes that no caller waits for a level any more that it has not reached.
+  void Forgo() {
+    for (size_t i = 0; i < kLevelCount; ++i) wanted_[i] = std::min(wanted_[i], reached_[i]);
+  }
+
   // Notes that the log holds exactly the records below `end`, all of them on the device. Called
   // after a recovery, and after a truncation, which may remove acknowledged records.
   void Reset(uint64_t end) {

@@ -13,8 +13,9 @@ class LogListener {
  public:
   virtual ~LogListener() = default;
   // The appends from `first_seq` on that have not reached their level have failed. Records below
-  // `unknown_before` may be on the device; records from there on are not. Unless `latched`, the
-  // seqs from `first_seq` on are assigned again.
+  // `unknown_before` may be on the device; records from there on are not. If the
+  // status is stored(), all appends that wait have failed for now, and their records remain. Unless
+  // stored() or `latched`, the seqs from `first_seq` on are assigned again.
   virtual void OnFailure(const Status& status, uint64_t first_seq, uint64_t unknown_before,
                          bool latched) = 0;
   virtual void OnRotated(uint64_t first_seq) = 0;

@@ -36,11 +36,13 @@ export interface NativeStall {
 /** An event: a commit failed. */
 export interface NativeFailure {
   error: DurlogError
-  /** Every waiting append with this seq or a later one has failed. Unless the log is latched, later records get these seqs. */
+  /** Every waiting append with this seq or a later one has failed. Unless `latched` or `stored`, later records get these seqs. */
   firstSeq: number
   /** Failed appends below this seq may or may not be on the device. No append from this seq on was written. */
   unknownBefore: number
   latched: boolean
+  /** Whether the failed records remain in the log. They may reach their levels later. */
+  stored: boolean
 }
 
 export interface NativeOptions {

@@ -123,11 +123,12 @@ export class Acknowledgements {
 
   /** Rejects the appends of a failed commit. First settles the appends whose level was reached before the failure. */
   fail(failure: NativeFailure, errorFor: (seq: number) => DurlogError): void {
+    const undone = !failure.latched && !failure.stored
     // A counter beyond `failure.firstSeq` counts later records: the seqs of the failed ones have been assigned again.
-    const end = failure.latched ? Number.POSITIVE_INFINITY : failure.firstSeq
+    const end = undone ? failure.firstSeq : Number.POSITIVE_INFINITY
     for (const [level, waiters] of this.#waiters.entries()) waiters.settle(Math.min(end, this.end(level)))
-    // A latched log reaches no further level.
-    const firstSeq = failure.latched ? 0 : failure.firstSeq
+    // Otherwise every append that has not reached its level has failed.
+    const firstSeq = undone ? failure.firstSeq : 0
     const group = new GroupRejection()
     for (const waiters of this.#waiters) waiters.rejectFrom(firstSeq, (seq) => group.rejection(errorFor(seq)))
   }

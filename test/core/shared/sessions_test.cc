@@ -38,10 +38,7 @@ class SessionsTest : public SharedTestFolder {
     return log;
   }
   std::unique_ptr<File> OpenFile(const char* name) {
-    Result<std::unique_ptr<Directory>> folder =
-        DefaultFileSystem().OpenDirectory(PathOf("log"), false);
-    EXPECT_TRUE(folder.ok());
-    return std::move(*(*folder)->Open(name, OpenMode::kReadWrite));
+    return std::move(*OpenFolder()->Open(name, OpenMode::kReadWrite));
   }
   uint64_t SessionInPage() {
     uint64_t session = 0;

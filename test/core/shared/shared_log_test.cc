@@ -14,6 +14,8 @@
 #include "held_executor.h"
 #include "live/live_page_reader.h"
 #include "observed_file_system.h"
+#include "record/segment_name.h"
+#include "recovery/log_files.h"
 #include "shared/steps.h"
 #include "shared_test_folder.h"
 
@@ -371,6 +373,23 @@ TEST_F(SharedLogTest, ATrimSyncsWhatItIsToRemove) {
   }
 }
 
+TEST_F(SharedLogTest, ATrimOfALogWhoseFilesWereRemovedFailsAndRemovesNothing) {
+  const std::unique_ptr<SharedLog> log = OpenMember();
+  for (int i = 0; log->Stats().rotations < 2; ++i) Write(*log, PayloadOf(static_cast<uint64_t>(i)));
+  ASSERT_TRUE(log->Sync(Level::kSync).ok());
+  const std::unique_ptr<Directory> folder = OpenFolder();
+  Result<LogFiles> files = ListLogFiles(*folder);
+  ASSERT_TRUE(files.ok());
+  while (!files->segments.empty()) {
+    ASSERT_TRUE(folder->Remove(SegmentName(files->segments.back())).ok());
+    files->segments.pop_back();
+    const std::shared_ptr<SharedTrimJob> trim = log->BeginTrim(log->next_seq());
+    trim->RunOnce();
+    EXPECT_EQ(trim->status().code(), Code::kIo);
+    EXPECT_EQ(ListLogFiles(*folder)->segments, files->segments);
+  }
+}
+
 TEST_F(SharedLogTest, AFailedSyncLatchesEveryMemberBeforeAnybodyIsAcknowledged) {
   bool fails = false;
   ObservedFileSystem failing([&fails](const ObservedCall& call) {
@@ -454,6 +473,65 @@ TEST_F(SharedLogTest, ACheckOfTheDeviceThatLacksADescriptorCanBeRepeated) {
   EXPECT_TRUE((*late)->Sync(Level::kSync).ok());
   EXPECT_FALSE((*late)->latched());
   EXPECT_TRUE(early->Sync(Level::kSync).ok());
+}
+
+TEST_F(SharedLogTest, AnAppendIsRejectedOnceIfTheCheckOfItsDeviceLacksADescriptor) {
+  const Result<Capabilities> can = folder_->Probe();
+  if (can.ok() && !can->direct_io) GTEST_SKIP() << "there is no direct I/O on this file system";
+  bool fails = false;
+  int syncs = 0;
+  ObservedFileSystem failing([&](const ObservedCall& call) {
+    if (call.call == "sync-map") ++syncs;
+    return fails && call.call == "open" ? Status::System("openat", EMFILE, call.name)
+                                        : Status::Ok();
+  });
+  std::unique_ptr<SharedLog> early = OpenMember();
+  Write(*early, PayloadOf(0));
+  Result<std::unique_ptr<SharedLog>> late = SharedLog::Open(failing, PathOf("log"), Small());
+  ASSERT_TRUE(late.ok()) << late.status().message();
+  (*late)->Attach(&inline_, &listener_);
+  fails = true;
+  ASSERT_TRUE((*late)->Append(AsBytes(PayloadOf(1)), Level::kSync).ok());
+  for (int turns = 0; turns < 3; ++turns) {
+    (*late)->Pump();
+    (*late)->Harvest();
+  }
+  EXPECT_EQ(syncs, 1);
+  ASSERT_EQ(listener_.failures.size(), 1u);
+  EXPECT_EQ(listener_.failures.front().code, Code::kTooManyFiles);
+  EXPECT_FALSE(listener_.failures.front().latched);
+  // A close does not wait either, and reports that the records are stored and not synced.
+  (*late)->PrepareClose();
+  (*late)->Pump();
+  (*late)->Harvest();
+  EXPECT_TRUE((*late)->idle());
+  EXPECT_EQ(listener_.closed_unsynced, Code::kTooManyFiles);
+  late->reset();
+  EXPECT_TRUE(early->Sync(Level::kSync).ok());
+  ExpectRecords(0, 2);
+}
+
+TEST_F(SharedLogTest, ATrimThatLacksADescriptorCanBeRepeated) {
+  bool fails = false;
+  ObservedFileSystem failing([&fails](const ObservedCall& call) {
+    return fails && call.call == "open" ? Status::System("openat", EMFILE, call.name)
+                                        : Status::Ok();
+  });
+  std::unique_ptr<SharedLog> writer = OpenMember();
+  while (listener_.rotated.size() < 2) Write(*writer, PayloadOf(900));
+  const uint64_t end = listener_.rotated.back();
+  Result<std::unique_ptr<SharedLog>> other = SharedLog::Open(failing, PathOf("log"), Small());
+  ASSERT_TRUE(other.ok()) << other.status().message();
+  (*other)->Attach(&inline_, &listener_);
+  fails = true;
+  const std::shared_ptr<SharedTrimJob> refused = (*other)->BeginTrim(end);
+  refused->RunOnce();
+  EXPECT_EQ(refused->status().code(), Code::kTooManyFiles);
+  fails = false;
+  const std::shared_ptr<SharedTrimJob> trim = (*other)->BeginTrim(end);
+  trim->RunOnce();
+  EXPECT_TRUE(trim->status().ok()) << trim->status().message();
+  EXPECT_EQ(writer->first_seq(), end);
 }
 
 TEST_F(SharedLogTest, ClosingALatchedMemberLeavesItsSlotToTheNextOne) {

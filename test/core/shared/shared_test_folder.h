@@ -45,6 +45,13 @@ class SharedTestFolder : public LogTestFolder {
     EXPECT_TRUE(log.ok()) << log.status().message();
     return log.ok() ? std::move(*log) : nullptr;
   }
+  // The log's folder.
+  std::unique_ptr<Directory> OpenFolder() {
+    Result<std::unique_ptr<Directory>> folder =
+        DefaultFileSystem().OpenDirectory(PathOf("log"), false);
+    EXPECT_TRUE(folder.ok()) << folder.status().message();
+    return folder.ok() ? std::move(*folder) : nullptr;
+  }
   static void Leave(std::unique_ptr<SharedLog> log) {
     log->PrepareClose();
     while (!log->idle()) {
