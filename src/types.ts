@@ -220,7 +220,7 @@ export interface DecodedRecord<V> extends LogRecord {
 
 /** Converts values to bytes and back. If a method throws, the thrown value becomes the `cause` of a DurlogError. */
 export interface Encoding<V> {
-  /** Returns the record's bytes, or a string, which is stored as UTF-8. */
+  /** Returns the record's bytes, or a string, which is stored as UTF-8. May return the same memory for each value. */
   encode(value: V): Payload
   decode(data: Buffer): V
 }
@@ -629,14 +629,15 @@ export interface Log<V = Payload, R extends LogRecord = LogRecord> extends Reada
   readonly recovery: LogRecovery
 
   /**
-   * Appends one record, and resolves with its seq once the level is reached. An append that waits for room (`maxPendingBytes`)
-   * copies the bytes later, so do not change them until the promise settles.
+   * Appends one record, and resolves with its seq once the level is reached. Takes the bytes before it returns, as every call
+   * that appends does: an append that waits for room (`maxPendingBytes`) holds a copy.
    *
    * Rejects with ERR_DURLOG_RECORD_EMPTY, ERR_DURLOG_RECORD_TOO_LARGE, ERR_DURLOG_INVALID_ARGUMENT (before
    * anything is written), ERR_DURLOG_NO_SPACE, ERR_DURLOG_TOO_MANY_FILES or ERR_DURLOG_OUT_OF_MEMORY (nothing is
    * written; the log is usable again once there is space, a free file descriptor or memory),
    * ERR_DURLOG_SYNC_FAILED, ERR_DURLOG_LATCHED or ERR_DURLOG_CLOSED. With `shared` also ERR_DURLOG_UNSUPPORTED (`timestamp`) or,
-   * if `close` is called before it ends, ERR_DURLOG_STALLED. The record is not stored unless the error's `outcome` is `unknown`.
+   * if `close` is called before it ends, ERR_DURLOG_STALLED. With ERR_DURLOG_BACKPRESSURE if the appends that wait would hold
+   * more than 256 MiB (or `maxPendingBytes` if that is more). The record is not stored unless the error's `outcome` is `unknown`.
    */
   append(data: V, options?: AppendOptions): Promise<number>
   /**

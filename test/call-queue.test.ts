@@ -41,7 +41,7 @@ test('an aborted call leaves the queue at once, even if the previous call never 
   const held = new CallQueue(() => {})
   void held.hold<string>(() => undefined, 'append')
   const controller = new AbortController()
-  const aborted = held.hold<string>(() => undefined, 'append', controller.signal)
+  const aborted = held.hold<string>(() => undefined, 'append', { signal: controller.signal })
   void held.hold<string>(() => undefined, 'append')
   held.admit()
   controller.abort()

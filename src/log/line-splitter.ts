@@ -46,7 +46,7 @@ export class LineSplitter {
     return line
   }
 
-  /** Copies `bytes`: the caller may write to a chunk's memory again once the callback of that chunk was called. */
+  /** Copies `bytes`, so that a short unfinished line does not keep its chunk in memory. */
   #keep(bytes: Buffer): void {
     const restBytes = this.#restBytes + bytes.length
     if (restBytes > this.#rest.length) {

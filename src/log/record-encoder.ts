@@ -1,5 +1,5 @@
 /** Converts the values that a caller appends to records, by the log's `encoding`. */
-import { collectBatch } from '../options/call-options.js'
+import { collectBatch, ownBytes } from '../options/call-options.js'
 import type { ResolvedOptions } from '../options/open-options.js'
 import type { Payload } from '../types.js'
 
@@ -20,6 +20,8 @@ export class RecordEncoder {
   encodeBatch(list: readonly unknown[]): Payload[] {
     const values = collectBatch(list, this.#limits)
     const codec = this.#codec
-    return codec === undefined ? values : values.map((value) => codec.encode(value))
+    if (codec === undefined) return values
+    // The caller's encoding may return the same memory for each value.
+    return values.map((value) => (codec.objects ? ownBytes(codec.encode(value)) : codec.encode(value)))
   }
 }

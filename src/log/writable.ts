@@ -1,7 +1,7 @@
 /** A Node stream that appends its chunks, or their lines, to a log. */
 import { Writable } from 'node:stream'
 import { DurlogError } from '../errors.js'
-import { resolveWritableOptions } from '../options/call-options.js'
+import { ownBytes, resolveWritableOptions } from '../options/call-options.js'
 import type { Codec } from '../options/encoding.js'
 import type { ResolvedOptions } from '../options/open-options.js'
 import { clock, setImmediate } from '../timers.js'
@@ -40,6 +40,8 @@ export function makeWritable(
 }
 
 type Failure = NonNullable<Reached['failure']>
+/** A value in object mode, encoded by the call that wrote it. */
+type EncodedChunk = { record: Payload } | Failure
 
 const MAX_GROUP_RECORDS = 4096
 const MAX_GROUP_BYTES = 2 ** 20
@@ -98,9 +100,21 @@ class RecordWritable extends Writable implements LogWritable {
     const done = typeof encoding === 'function' ? encoding : callback
     const index = this.#taken
     const own = done && ((error?: Error | null) => done(index < this.#reached ? null : error))
-    const more = super.write(chunk, (typeof encoding === 'string' ? encoding : undefined) as BufferEncoding, own)
+    const more = super.write(
+      this.#own(chunk),
+      (typeof encoding === 'string' ? encoding : undefined) as BufferEncoding,
+      own,
+    )
     this.#taken++
     return more
+  }
+
+  override end(callback?: () => void): this
+  override end(chunk: unknown, callback?: () => void): this
+  override end(chunk: unknown, encoding: BufferEncoding, callback?: () => void): this
+  override end(chunk?: unknown, encoding?: BufferEncoding | (() => void), callback?: () => void): this {
+    const own = chunk === undefined || typeof chunk === 'function' ? chunk : this.#own(chunk)
+    return super.end(own, encoding as BufferEncoding, callback)
   }
 
   override _write(chunk: unknown, _encoding: BufferEncoding, callback: WriteCallback): void {
@@ -121,6 +135,12 @@ class RecordWritable extends Writable implements LogWritable {
     const group = new Group()
     if (last !== undefined) group.add(last, false)
     report(this.#appendGroup(group), callback)
+  }
+
+  /** Returns the content that the chunk has now: the chunk may wait, and the caller may change it meanwhile. */
+  #own(chunk: unknown): unknown {
+    const { codec } = this.#options
+    return codec === undefined || chunk === null ? ownBytes(chunk) : encodedChunk(codec, chunk)
   }
 
   #store(chunks: unknown[], callback: WriteCallback): void {
@@ -155,8 +175,11 @@ class RecordWritable extends Writable implements LogWritable {
 
   /** Yields records one at a time, because a chunk may hold more lines than one turn of the event loop should process. */
   #recordsOf(chunk: unknown): Iterable<Payload> {
-    const { codec } = this.#options
-    if (codec !== undefined) return [codec.encode(chunk)]
+    if (this.#options.codec !== undefined) {
+      const encoded = chunk as EncodedChunk
+      if ('error' in encoded) throw encoded.error
+      return [encoded.record]
+    }
     return this.#splitter?.split(chunk as Buffer) ?? [chunk as Buffer]
   }
 
@@ -168,6 +191,14 @@ class RecordWritable extends Writable implements LogWritable {
     const whole = ends.findIndex((end) => end > reached)
     this.#reached += whole === -1 ? ends.length : whole
     return failure
+  }
+}
+
+function encodedChunk(codec: Codec, value: unknown): EncodedChunk {
+  try {
+    return { record: ownBytes(codec.encode(value)) }
+  } catch (error) {
+    return { error }
   }
 }
 

@@ -203,8 +203,11 @@ export function resolveReadOptions(options: unknown): ReadOptions {
   return given
 }
 
-/** Checks a record before it waits for room. Throws the error that the core would throw when it frames the record. */
-export function checkPayload(data: unknown, maxRecordBytes: number): void {
+/**
+ * Checks a record before it waits for room, and returns its number of bytes. Throws the error that the core would throw when it
+ * frames the record.
+ */
+export function checkPayload(data: unknown, maxRecordBytes: number): number {
   if (typeof data !== 'string' && !types.isUint8Array(data))
     throw invalidArgument(
       `a record must be a Uint8Array or a string; got ${shown(data)}; open the log with encoding: 'json' to store values`,
@@ -216,6 +219,15 @@ export function checkPayload(data: unknown, maxRecordBytes: number): void {
       'ERR_DURLOG_RECORD_TOO_LARGE',
       `a record has at most ${maxRecordBytes} bytes (maxRecordBytes); got ${bytes}`,
     )
+  return bytes
+}
+
+/** The appends of a log or of a folder of streams that wait for room hold at most this many bytes. */
+export const HELD_MAX_BYTES: number = 256 * 2 ** 20
+
+/** Returns the bytes that a record has now, for a record that is framed later. */
+export function ownBytes<T>(data: T): T | Buffer {
+  return types.isUint8Array(data) ? Buffer.from(data) : data
 }
 
 /** Converts a path or a file: URL to an absolute path. Throws ERR_DURLOG_INVALID_ARGUMENT. */

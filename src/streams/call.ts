@@ -9,9 +9,9 @@ import type { Arena } from './arena.js'
 import { type CreationRequest, withInherited } from './creation.js'
 import { checkForkStart, decide, decideBatch, type ProposedChange } from './decide.js'
 import type { RequestId } from './dedup-table.js'
-import { codecOf, EncodedValue } from './encoding.js'
+import { codecOf } from './encoding.js'
 import { EntryKind, encodeEntry, type ValuedChange } from './entry.js'
-import { encode, encodeForAny } from './items.js'
+import { encode, hold } from './items.js'
 import type { ValueSlice } from './mem-table.js'
 import type { StreamState } from './state.js'
 import { resultSeq, type StreamTable } from './table.js'
@@ -47,8 +47,8 @@ export interface Framing {
 export interface Call {
   /** The position of its last entry. */
   last: number
-  /** Copies the values, because the call must wait and the caller may change them. */
-  hold(): void
+  /** Copies the values, because the call must wait and the caller may change them. Returns their number of bytes. */
+  hold(): number
   /** Completes the items. Returns whether the items are already stored. Throws the refusal. */
   decide(table: StreamTable): boolean
   /**
@@ -87,8 +87,8 @@ export class SingleCall implements Call {
     this.#kind = item.kind
   }
 
-  hold(): void {
-    hold(this.#item as Item)
+  hold(): number {
+    return hold(this.#item as Item)
   }
 
   decide(table: StreamTable): boolean {
@@ -146,8 +146,8 @@ export class BatchCall implements Call {
     this.#request = request
   }
 
-  hold(): void {
-    for (const item of this.#items) hold(item)
+  hold(): number {
+    return this.#items.reduce((bytes, item) => bytes + hold(item), 0)
   }
 
   decide(table: StreamTable): boolean {
@@ -251,12 +251,6 @@ interface Framed extends ValueSlice {
  */
 function timeOf({ timestamp }: Item, nowMs: number): number {
   return timestamp === undefined ? nowMs : Math.min(timestamp, nowMs)
-}
-
-/** Copies the value of the item, which its caller may change. Throws like `encode`. */
-function hold({ draft }: Item): void {
-  if (draft === undefined || 'creation' in draft || draft.value instanceof EncodedValue) return
-  draft.value = encodeForAny(draft.value)
 }
 
 /** Completes an item, which follows `previous` in its batch. Throws like `encode`. */

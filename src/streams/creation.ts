@@ -3,7 +3,7 @@ import { invalidArgument, outOfRange } from '../errors.js'
 import { checkForkSeq } from './decide.js'
 import { codecOf } from './encoding.js'
 import { EntryKind } from './entry.js'
-import { bareItem, following, followingAppend, type StreamContext } from './items.js'
+import { bareItem, following, followingAppend, hold, type StreamContext } from './items.js'
 import type { StreamMeta } from './meta.js'
 import { resolveCreateOptions } from './options.js'
 import { RecordSource } from './record-source.js'
@@ -45,13 +45,15 @@ export async function makeStream(
   const { fork } = request.meta
   if (fork !== undefined) context.removeExpired(fork.stream)
   const creation = bareItem(EntryKind.create, name)
+  const appends = appendsOf(creation)
   // Nothing is awaited unless a part of a record is copied, so that the caller's next calls come after the creation.
   const cuts = fork !== undefined && fork.bytes > 0 && context.table().find(fork.stream) !== undefined
+  if (cuts) for (const append of appends) hold(append)
   const { meta, cut } = cuts ? await cutRecord(context, request.meta, fork) : { meta: request.meta, cut: undefined }
   creation.draft = { creation: { ...request, meta } }
   const items = [creation]
   if (cut !== undefined) items.push(following(EntryKind.append, creation, cut))
-  for (const append of appendsOf(creation)) items.push(append)
+  items.push(...appends)
   if (request.end) items.push(following(EntryKind.end, creation))
   return context.submit(items)
 }

@@ -54,6 +54,14 @@ export function encodeForAny(value: unknown): EncodedValue<Buffer | string> {
   return new EncodedValue(encoding, encode(codecOf(encoding), value))
 }
 
+/** Copies the value of the item, which its caller may change. Returns its number of bytes. Throws like `encode`. */
+export function hold({ value, draft }: Item): number {
+  if (draft === undefined) return value.length
+  if ('creation' in draft) return 0
+  if (!(draft.value instanceof EncodedValue)) draft.value = encodeForAny(draft.value)
+  return (draft.value as EncodedValue<Buffer | string>).data.length
+}
+
 /** An item without a value or conditions. */
 export function bareItem(kind: EntryKind, stream: string): Item {
   return {

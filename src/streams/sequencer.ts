@@ -3,9 +3,10 @@
  * framed in the log in the same step. It is acknowledged when it has reached the durability level. If the log has no
  * room for an append, all later ones wait too.
  */
-import { type DurlogError, withOutcome } from '../errors.js'
+import { DurlogError, withOutcome } from '../errors.js'
 import type { Durability } from '../index.js'
 import type { FramingLog } from '../open.js'
+import { HELD_MAX_BYTES } from '../options/call-options.js'
 import { setImmediate } from '../timers.js'
 import { Arena } from './arena.js'
 import { BatchCall, type Call, type Framing, type Item, type Settle, SingleCall } from './call.js'
@@ -52,7 +53,9 @@ export class Sequencer {
   readonly #context: SequencerContext
   readonly #log: FramingLog
   readonly #framing: Framing
-  #waiting: Call[] = []
+  #waiting: { call: Call; bytes: number }[] = []
+  /** The bytes of the values that waiting calls hold. */
+  #heldBytes = 0
   /** The framed calls, in the order of their positions. Those from `#firstFramed` on have not settled. */
   #framed: (Call | undefined)[] = []
   #firstFramed = 0
@@ -113,7 +116,9 @@ export class Sequencer {
   drain(): void {
     let started = 0
     while (started < this.#waiting.length && this.#isFree()) {
-      if (!this.#start(this.#waiting[started] as Call)) break
+      const { call, bytes } = this.#waiting[started] as { call: Call; bytes: number }
+      if (!this.#start(call)) break
+      this.#heldBytes -= bytes
       started++
     }
     this.#waiting.splice(0, started)
@@ -136,8 +141,15 @@ export class Sequencer {
 
   #hold(call: Call): void {
     try {
-      call.hold()
-      this.#waiting.push(call)
+      const bytes = call.hold()
+      if (this.#heldBytes + bytes > HELD_MAX_BYTES)
+        throw new DurlogError(
+          'ERR_DURLOG_BACKPRESSURE',
+          `no room for now: the appends that wait hold ${this.#heldBytes} bytes, of at most ${HELD_MAX_BYTES}; await earlier appends, then try again`,
+          { outcome: 'not-written' },
+        )
+      this.#heldBytes += bytes
+      this.#waiting.push({ call, bytes })
     } catch (error) {
       call.resolve(Promise.reject(error))
     }
@@ -261,7 +273,8 @@ export class Sequencer {
     } catch (error) {
       // The next call tries again.
       this.table.forgetDeletions()
-      for (const call of this.#waiting.splice(0)) call.resolve(notWritten(error as DurlogError))
+      this.#heldBytes = 0
+      for (const { call } of this.#waiting.splice(0)) call.resolve(notWritten(error as DurlogError))
     }
   }
 

@@ -1,6 +1,6 @@
 /** Decides whether a call goes to the core at once, waits for its turn, or runs alone. */
 import { closedError, type DurlogError } from '../../errors.js'
-import { CallQueue, type HeldKind } from './call-queue.js'
+import { CallQueue, type HeldKind, type HoldOptions } from './call-queue.js'
 
 /** The gate calls these methods, but never from within a call that changes the log. */
 export interface GateHost {
@@ -39,9 +39,9 @@ export class CallGate {
   }
 
   /** As `CallQueue.hold`. */
-  hold<T>(start: () => Promise<T> | undefined, kind: HeldKind, signal?: AbortSignal): Promise<T> {
+  hold<T>(start: () => Promise<T> | undefined, kind: HeldKind, options?: HoldOptions): Promise<T> {
     if (this.isClosed) return Promise.reject(closedError(this.#dir))
-    const promise = this.#held.hold(start, kind, signal)
+    const promise = this.#held.hold(start, kind, options)
     this.isOpen = false
     this.#host.onWaiting()
     return promise

@@ -17,6 +17,13 @@ export interface QueuedCall {
 
 export type HeldKind = 'append' | 'sync' | 'drain'
 
+export interface HoldOptions {
+  /** Removes the call from the queue when it is aborted. */
+  signal?: AbortSignal | undefined
+  /** Is called once, when the call has left the queue. */
+  onLeft?(): void
+}
+
 /**
  * Waiting calls, in the order in which they were made: no call starts before an earlier one. A failure that is reported while a
  * call is being admitted takes effect after the `admit` of that call has returned.
@@ -79,7 +86,7 @@ export class CallQueue {
    * Calls `start` when its turn has come, and again at each `admit` until it returns a promise. A commit that fails while the
    * call waits fails it, unless it is a drain.
    */
-  hold<T>(start: () => Promise<T> | undefined, kind: HeldKind, signal?: AbortSignal): Promise<T> {
+  hold<T>(start: () => Promise<T> | undefined, kind: HeldKind, { signal, onLeft }: HoldOptions = {}): Promise<T> {
     const count = kind === 'append' ? 1 : 0
     this.appends += count
     return new Promise((resolve, reject) => {
@@ -87,6 +94,7 @@ export class CallQueue {
       const leave = (): void => {
         left = true
         this.appends -= count
+        onLeft?.()
         unwatch()
       }
       const unwatch = onAbort(signal, () => {

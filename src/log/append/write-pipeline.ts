@@ -11,7 +11,7 @@ import {
   type NativeSharedLog,
   type NativeStall,
 } from '../../native/log.js'
-import { type AppendCall, checkPayload } from '../../options/call-options.js'
+import { type AppendCall, checkPayload, HELD_MAX_BYTES } from '../../options/call-options.js'
 import type { ResolvedOptions } from '../../options/open-options.js'
 import { nextTick, setImmediate } from '../../timers.js'
 import type { BatchRange, LogStats, Payload } from '../../types.js'
@@ -20,6 +20,7 @@ import { CallGate } from './call-gate.js'
 import type { HeldKind } from './call-queue.js'
 import { CommitDelay } from './commit-delay.js'
 import { CoreCalls, type CoreEvent, noRoom, type SeqOrRefusal } from './core-calls.js'
+import { HeldMemory } from './held-memory.js'
 import type { Resolve } from './waiters.js'
 
 /** The pipeline calls these methods, but never from within a call that changes the log. */
@@ -37,6 +38,8 @@ export class WritePipeline {
   readonly #dir: string
   readonly #core: CoreCalls
   readonly #maxRecordBytes: number
+  readonly #maxHeldBytes: number
+  readonly #held = new HeldMemory()
   #listener: PipelineListener = { onMoved() {}, onRotated() {}, onLatched() {}, onStalled() {} }
   readonly #acknowledgements: Acknowledgements
   readonly #gate: CallGate
@@ -47,6 +50,8 @@ export class WritePipeline {
     this.#dir = dir
     this.#core = new CoreCalls(dir, native, (event) => this.#onEvent(event))
     this.#maxRecordBytes = options.native.maxRecordBytes
+    // Any batch fits into maxPendingBytes.
+    this.#maxHeldBytes = Math.max(HELD_MAX_BYTES, options.native.maxPendingBytes)
     this.#acknowledgements = new Acknowledgements(native.counters, () => this.#settleInTurn())
     this.#gate = new CallGate(dir, {
       isSettled: () => this.#acknowledgements.size === 0,
@@ -69,15 +74,31 @@ export class WritePipeline {
   append(data: Payload, call: AppendCall, signal: AbortSignal | undefined): Promise<number> {
     const framed = this.#gate.isOpen ? this.frame(data, call) : undefined
     if (framed !== undefined) return framed
-    checkPayload(data, this.#maxRecordBytes)
-    return this.#gate.hold(() => this.frame(data, call), 'append', signal)
+    return this.#whenRoom([data], ([own]) => this.frame(own as Payload, call), signal)
   }
 
   appendBatch(records: readonly Payload[], call: AppendCall, signal: AbortSignal | undefined): Promise<BatchRange> {
     const framed = this.#gate.isOpen ? this.#frameBatch(records, call) : undefined
     if (framed !== undefined) return framed
-    for (const data of records) checkPayload(data, this.#maxRecordBytes)
-    return this.#gate.hold(() => this.#frameBatch(records, call), 'append', signal)
+    return this.#whenRoom(records, (own) => this.#frameBatch(own, call), signal)
+  }
+
+  /**
+   * Frames the records when their turn has come and there is room. Until then the call holds a copy, because the caller may
+   * change the records after the call. Throws if the records can never be framed, or if waiting calls hold too much.
+   */
+  #whenRoom<T>(
+    records: readonly Payload[],
+    frame: (own: readonly Payload[]) => Promise<T> | undefined,
+    signal: AbortSignal | undefined,
+  ): Promise<T> {
+    let bytes = 0
+    for (const data of records) bytes += checkPayload(data, this.#maxRecordBytes)
+    if (this.#gate.isClosed) throw this.#refusal()
+    if (this.#held.bytes + bytes > this.#maxHeldBytes)
+      throw noRoom(`the appends that wait hold ${this.#held.bytes} bytes, of at most ${this.#maxHeldBytes}`)
+    const { records: own, release } = this.#held.hold(records, bytes)
+    return this.#gate.hold(() => frame(own), 'append', { signal, onLeft: release })
   }
 
   /** As `FramingLog.frame`. */
