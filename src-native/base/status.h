@@ -69,6 +69,8 @@ class [[nodiscard]] Status {
   bool lacks_resources() const {
     return code() == Code::kTooManyFiles || code() == Code::kOutOfMemory;
   }
+  // As lacks_resources(), also for a lack of space. A failed sync is never repeated.
+  bool may_be_repeated() const { return code() == Code::kNoSpace || lacks_resources(); }
   int sys_errno() const { return detail_ ? detail_->sys_errno : 0; }
   // "" if no system call was involved.
   const char* operation() const { return detail_ ? detail_->operation : ""; }

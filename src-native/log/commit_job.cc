@@ -31,7 +31,7 @@ void CommitJob::Release() {
 void CommitJob::Write() {
   status_ = WritePieces();
   written_ = status_.ok();
-  if (written_ || (!untouched_ && status_.code() != Code::kNoSpace)) return;
+  if (written_ || (!untouched_ && !status_.may_be_repeated())) return;
   Status undone = UndoWrites();
   if (undone.ok()) {
     outcome_ = CommitOutcome::kRolledBack;

@@ -98,8 +98,7 @@ Status MappedFrames::WriteAround(Segment& segment, uint64_t at, uint8_t* header,
 Status MappedFrames::TakeBack(Segment& segment, uint64_t at, Status failure) {
   if (broken_) return failure;
   tail_.reset();
-  const bool known = failure.code() == Code::kNoSpace || failure.lacks_resources();
-  broken_ = !known || !CutSegment(segment.file(), at, segment.bytes()).ok();
+  broken_ = !failure.may_be_repeated() || !CutSegment(segment.file(), at, segment.bytes()).ok();
   return failure;
 }
 

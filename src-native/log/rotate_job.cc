@@ -14,7 +14,7 @@ Status RotateJob::Rotate() {
   DURLOG_RETURN_IF_ERROR(sealed_->file().SyncFull());
   Status activated = next_->Activate(directory_);
   // For any other reason the file may have its new name on the device.
-  changed_ = activated.code() != Code::kNoSpace;
+  changed_ = !activated.may_be_repeated();
   DURLOG_RETURN_IF_ERROR(std::move(activated));
   // The next job may be a truncation, which cannot cut a mapped file.
   changed_ = true;

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <memory>
 #include <utility>
 
 namespace durlog {
@@ -32,6 +33,25 @@ class ScopedFd {
 
  private:
   int fd_ = -1;
+};
+
+// A descriptor with several owners, of which the last one closes it.
+class SharedFd {
+ public:
+  SharedFd() = default;
+  explicit SharedFd(ScopedFd fd) : fd_(std::make_shared<ScopedFd>(std::move(fd))) {}
+
+  int get() const { return fd_ ? fd_->get() : -1; }
+  bool valid() const { return get() >= 0; }
+  // Gives up this owner's share. If it was the last one, returns the descriptor, which the caller
+  // closes; otherwise returns -1.
+  int Release() {
+    const std::shared_ptr<ScopedFd> fd = std::exchange(fd_, nullptr);
+    return fd.use_count() == 1 ? fd->Release() : -1;
+  }
+
+ private:
+  std::shared_ptr<ScopedFd> fd_;
 };
 
 // Calls `call` until it returns something other than -1 with EINTR. Not for the syncs: see

@@ -87,11 +87,11 @@ Status PosixFile::Truncate(uint64_t size) {
 }
 
 Result<std::unique_ptr<Mapping>> PosixFile::Map(uint64_t offset, size_t length) {
-  return PosixMapping::Create(fd_.get(), path_, offset, length, PROT_READ | PROT_WRITE);
+  return PosixMapping::Create(fd_, path_, offset, length, PROT_READ | PROT_WRITE);
 }
 
 Result<std::unique_ptr<Mapping>> PosixFile::MapForReading(uint64_t offset, size_t length) {
-  return PosixMapping::Create(fd_.get(), path_, offset, length, PROT_READ);
+  return PosixMapping::Create(fd_, path_, offset, length, PROT_READ);
 }
 
 Result<std::unique_ptr<FileLock>> PosixFile::TryLock() {
@@ -116,8 +116,10 @@ Result<FileId> PosixFile::Id() { return IdOfDescriptor(fd_.get(), path_); }
 
 Status PosixFile::Close() {
   if (!fd_.valid()) return Status::Ok();
+  const int fd = fd_.Release();
+  if (fd < 0) return Status::Ok();  // a map of the file closes the descriptor when it ends
   // After EINTR the descriptor is closed; a second close could close another thread's file.
-  if (close(fd_.Release()) == 0 || errno == EINTR) return Status::Ok();
+  if (close(fd) == 0 || errno == EINTR) return Status::Ok();
   return Status::System("close", errno, path_);
 }
 

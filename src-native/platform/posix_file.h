@@ -18,7 +18,7 @@ class PosixFile final : public File {
  public:
   // `path` is for errors only.
   PosixFile(ScopedFd fd, std::string path, OpenMode mode)
-      : fd_(std::move(fd)),
+      : fd_(SharedFd(std::move(fd))),
         path_(std::move(path)),
         direct_(IsDirect(mode)),
         durable_(mode == OpenMode::kDirect) {}
@@ -50,7 +50,7 @@ class PosixFile final : public File {
  private:
   Status WriteError(int error, uint64_t offset, size_t length) const;
 
-  ScopedFd fd_;
+  SharedFd fd_;
   std::string path_;
   const bool direct_;
   const bool durable_;  // each write is durable when it returns

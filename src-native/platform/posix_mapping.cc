@@ -15,7 +15,7 @@ size_t PagesFor(size_t bytes) { return static_cast<size_t>(AlignUp(bytes, PageBy
 
 }  // namespace
 
-Result<std::unique_ptr<Mapping>> PosixMapping::Create(int fd, const std::string& path,
+Result<std::unique_ptr<Mapping>> PosixMapping::Create(const SharedFd& fd, const std::string& path,
                                                       uint64_t offset, size_t length,
                                                       int protection) {
   if (length == 0 || offset % PageBytes() != 0) {
@@ -23,21 +23,16 @@ Result<std::unique_ptr<Mapping>> PosixMapping::Create(int fd, const std::string&
         .WithPath(path)
         .WithOffset(offset);
   }
-  ScopedFd for_sync;
-  if ((protection & PROT_WRITE) != 0) {
-    for_sync = DuplicateFd(fd);
-    if (!for_sync.valid()) return Status::System("F_DUPFD_CLOEXEC", errno, path);
-  }
-  void* start = mmap(nullptr, length, protection, MAP_SHARED, fd, static_cast<off_t>(offset));
+  void* start = mmap(nullptr, length, protection, MAP_SHARED, fd.get(), static_cast<off_t>(offset));
   if (start == MAP_FAILED) return Status::System("mmap", errno, path).WithOffset(offset);
   Result<FaultGuard> guard = FaultGuard::Watch(start, PagesFor(length));
   if (!guard.ok()) {
     munmap(start, length);
     return std::move(guard.TakeStatus()).WithPath(path);
   }
-  return std::unique_ptr<Mapping>(new PosixMapping(static_cast<uint8_t*>(start), length, offset,
-                                                   std::move(guard.value()), std::move(for_sync),
-                                                   path));
+  return std::unique_ptr<Mapping>(
+      new PosixMapping(static_cast<uint8_t*>(start), length, offset, std::move(guard.value()),
+                       (protection & PROT_WRITE) != 0 ? fd : SharedFd(), path));
 }
 
 PosixMapping::~PosixMapping() {

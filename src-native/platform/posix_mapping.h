@@ -13,10 +13,11 @@ namespace durlog {
 
 class PosixMapping final : public Mapping {
  public:
-  // Maps [offset, offset + length) of the file open as `fd`, which may be closed afterwards.
+  // Maps [offset, offset + length) of the file open as `fd`. A map for writing keeps a share of the
+  // descriptor, and takes no new one: mapping must not fail in a process that has no descriptors.
   // `protection` is PROT_READ, with or without PROT_WRITE.
-  static Result<std::unique_ptr<Mapping>> Create(int fd, const std::string& path, uint64_t offset,
-                                                 size_t length, int protection);
+  static Result<std::unique_ptr<Mapping>> Create(const SharedFd& fd, const std::string& path,
+                                                 uint64_t offset, size_t length, int protection);
   PosixMapping(const PosixMapping&) = delete;
   PosixMapping& operator=(const PosixMapping&) = delete;
   ~PosixMapping() override;
@@ -33,7 +34,7 @@ class PosixMapping final : public Mapping {
 
  private:
   PosixMapping(uint8_t* data, size_t size, uint64_t file_offset, FaultGuard guard,
-               ScopedFd for_sync, std::string path)
+               SharedFd for_sync, std::string path)
       : Mapping(guard.flag()),
         data_(data),
         size_(size),
@@ -48,7 +49,7 @@ class PosixMapping final : public Mapping {
   const size_t size_;
   const uint64_t file_offset_;
   FaultGuard guard_;
-  const ScopedFd for_sync_;  // see FinishSync(); invalid if the map is for reading
+  const SharedFd for_sync_;  // see FinishSync(); invalid if the map is for reading
   const std::string path_;
 };
 

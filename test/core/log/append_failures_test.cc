@@ -10,6 +10,7 @@
 #include "inspect/verify.h"
 #include "log_test_folder.h"
 #include "memory_file_system.h"
+#include "observed_file_system.h"
 
 #ifndef _WIN32
 #include <fcntl.h>
@@ -148,6 +149,26 @@ TEST_P(AppendFailuresTest, ALogOutlivesALackOfDescriptors) {
   ExpectRecords(0, end + 200);
 }
 
+TEST_F(LogTestFolder, AMappedSegmentNeedsNoFurtherDescriptor) {
+  LogOptions options = SmallOptions(Strategy::kMmap);
+  options.segment_bytes = 1 << 20;
+  std::unique_ptr<Log> log = Open(options);
+  if (log->Stats().mode != WriteMode::kMmap) GTEST_SKIP() << "the file system allows no map";
+  AppendMany(*log, 1, Level::kSync);
+  {
+    const NoMoreDescriptors none;
+    // Far beyond the chunk of 16 KiB that is mapped first; each third record requests a sync.
+    for (uint64_t i = 0; i < 900; ++i) {
+      AppendMany(*log, 1, i % 3 == 0 ? Level::kSync : Level::kMemory);
+    }
+    Settle(*log);
+  }
+  EXPECT_EQ(log->Stats().rotations, 0u);
+  EXPECT_TRUE(listener_.failures.empty());
+  Close(std::move(log));
+  ExpectRecords(0, 901);
+}
+
 TEST_P(AppendFailuresTest, ARefusedTruncationChangesNothing) {
   std::unique_ptr<Log> log = Open(Options());
   AppendMany(*log, 300, Level::kSync);
@@ -166,6 +187,41 @@ TEST_P(AppendFailuresTest, ARefusedTruncationChangesNothing) {
   ExpectRecords(0, 310);
 }
 #endif
+
+TEST_P(AppendFailuresTest, AWriteWithoutMemoryIsRefusedAndUndone) {
+  std::atomic<int> left{0};  // until a write of a segment fails
+  ObservedFileSystem files([&left](const ObservedCall& call) {
+    const bool writes =
+        call.call.rfind("write", 0) == 0 && call.name.find(".seg") != std::string::npos;
+    if (!writes || --left != 0) return Status::Ok();
+    return Status::System("pwrite", ENOMEM, call.name);
+  });
+  std::unique_ptr<Log> log = Open(Options(), files);
+  AppendMany(*log, 10, Level::kSync);
+  Settle(*log);
+  // Longer than a mapped chunk, so that it is written in every mode; in several writes.
+  const std::string longest(30000, 'x');
+  for (int nth = 1; nth <= 3; ++nth) {
+    const uint64_t next = log->next_seq();
+    left = nth;
+    const Result<uint64_t> refused = log->AppendSync(AsBytes(longest), Level::kSync);
+    const bool struck = left <= 0;
+    left = 0;
+    if (struck) {
+      EXPECT_EQ(refused.status().code(), Code::kOutOfMemory) << refused.status().message();
+    }
+    EXPECT_EQ(log->next_seq(), struck ? next : next + 1);
+    EXPECT_FALSE(log->latched());
+    ASSERT_TRUE(log->AppendSync(AsBytes("next"), Level::kSync).ok());
+  }
+  const uint64_t end = log->next_seq();
+  Close(std::move(log));
+  EXPECT_EQ(ReadFrom(0).size(), end);
+  log = Open(Options());
+  EXPECT_EQ(log->recovery().state, RecoveryState::kClean);
+  EXPECT_EQ(log->next_seq(), end);
+  Close(std::move(log));
+}
 
 // Holds every job for good, as a worker's queue may for a while.
 class HoardingExecutor final : public Executor {
