@@ -49,7 +49,8 @@ Result<CutList> ReadCuts(Directory& directory, const LogUuid& uuid);
 // Adds a pending cut and syncs the list. Must be called before the segments change: a crash in
 // between leaves an entry for a cut that did not happen, which is harmless; the reverse order would
 // hide a cut from cursors and snapshots. The caller holds the log's lock. Returns the list's file,
-// for FinishCuts().
+// for FinishCuts(). After kIo it is unknown whether the cut is in the list; after any other error
+// it is not.
 Result<std::unique_ptr<File>> RecordCut(Directory& directory, const LogUuid& uuid,
                                         uint64_t next_seq);
 // The files have changed, and `live` shows the new end: no cut is pending any more. A reader that

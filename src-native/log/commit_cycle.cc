@@ -176,6 +176,12 @@ Status CommitCycle::CommitUntil(uint64_t end, Level level) {
   return Status::Ok();
 }
 
+Status CommitCycle::AwaitQuiet() {
+  if (commit_) RunHere();
+  if (state_.latched()) return failure_;
+  return AwaitLevel(point_.next_seq(), Level::kSync);
+}
+
 Status CommitCycle::EnterMap() {
   if (commit_ && !point_.maps()) {
     commit_->Await();

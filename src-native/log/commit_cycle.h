@@ -63,6 +63,8 @@ class CommitCycle {
   Status AwaitLevel(uint64_t end, Level level) {
     return acks_.ReachedEnd(level) >= end ? Status::Ok() : CommitUntil(end, level);
   }
+  // The caller's thread does the commits until every record is synced and no commit is running.
+  Status AwaitQuiet();
   // Maps the append point, after waiting for the running commit, which may be writing directly.
   Status EnterMap();
 

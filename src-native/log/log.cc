@@ -68,6 +68,8 @@ std::shared_ptr<RetentionJob> Log::BeginRetention(const RetentionPolicy& policy)
 
 Result<std::shared_ptr<TruncateJob>> Log::BeginTruncate(uint64_t next_seq) {
   DURLOG_RETURN_IF_ERROR(state_.CheckFree());
+  // The remaining records must be durable when the cut is durable.
+  DURLOG_RETURN_IF_ERROR(commits_.AwaitQuiet());
   const uint64_t end = point_.next_seq();
   if (next_seq < first_seq() || next_seq > end) {
     const auto seq_before = [](uint64_t seq) {
@@ -77,8 +79,6 @@ Result<std::shared_ptr<TruncateJob>> Log::BeginTruncate(uint64_t next_seq) {
                                                 seq_before(first_seq()) + " to " + seq_before(end) +
                                                 "; got " + seq_before(next_seq));
   }
-  // The remaining records must be durable when the cut is durable.
-  DURLOG_RETURN_IF_ERROR(commits_.AwaitLevel(end, Level::kSync));
   DURLOG_RETURN_IF_ERROR(point_.Activate());
   state_.BeginExclusive();
   point_.Quiesce();

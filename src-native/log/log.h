@@ -92,12 +92,13 @@ class Log final : public LogWriter {
   // Begins to compute what `policy` would trim now. The caller begins no trim, truncation or second
   // retention job before this one is done.
   std::shared_ptr<RetentionJob> BeginRetention(const RetentionPolicy& policy);
-  // Cuts the records from `next_seq` on. No append may be pending. Appends fail with kBackpressure
-  // until FinishTruncate().
+  // Cuts the records from `next_seq` on, after a running commit has ended and every record is
+  // synced: see Sync(). Appends fail with kBackpressure until FinishTruncate().
   Result<std::shared_ptr<TruncateJob>> BeginTruncate(uint64_t next_seq);
   Status FinishTruncate(TruncateJob& job);
-  // Seals the active segment: later appends go into the next one. No append may be pending. Appends
-  // fail with kBackpressure until FinishRotate(). Null if the active segment holds no record.
+  // Seals the active segment: later appends go into the next one. Waits as BeginTruncate() does.
+  // Appends fail with kBackpressure until FinishRotate(). Null if the active segment holds no
+  // record.
   Result<std::shared_ptr<RotateJob>> BeginRotate();
   Status FinishRotate(RotateJob& job);
   // Refuses appends from now on, and marks the end of the log, so that the next open knows that

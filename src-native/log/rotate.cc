@@ -80,7 +80,7 @@ Status Log::RotateMapped() {
   if (!activated.ok()) {
     next->Discard(*directory_);
     // For any other reason the file may have its new name on the device.
-    if (activated.code() == Code::kNoSpace) return activated;
+    if (activated.may_be_repeated()) return activated;
     return commits_.LatchHere(std::move(activated));
   }
   chain_.NoteActivated(*next);
@@ -113,8 +113,8 @@ void Log::EnterSegment(std::shared_ptr<Segment> next) {
 
 Result<std::shared_ptr<RotateJob>> Log::BeginRotate() {
   DURLOG_RETURN_IF_ERROR(state_.CheckFree());
+  DURLOG_RETURN_IF_ERROR(commits_.AwaitQuiet());
   if (point_.at_segment_start()) return std::shared_ptr<RotateJob>();
-  DURLOG_RETURN_IF_ERROR(commits_.AwaitLevel(next_seq(), Level::kSync));
   DURLOG_RETURN_IF_ERROR(point_.Activate());
   state_.BeginExclusive();
   if (point_.time().Set(kClockTime)) live_.CheckStores();

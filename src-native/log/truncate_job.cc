@@ -22,7 +22,6 @@ Status TruncateJob::Cut() {
   std::unique_ptr<File> cuts;
   if (next_seq_ < end_) {
     Result<std::unique_ptr<File>> recorded = RecordCut(directory_, opened.header.uuid, next_seq_);
-    // The error may come from a sync, which latches the log.
     changed_ = recorded.status().code() == Code::kIo;
     if (!recorded.ok()) return recorded.TakeStatus();
     cuts = std::move(*recorded);

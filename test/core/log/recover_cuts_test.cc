@@ -49,15 +49,61 @@ class RecoverCutsTest : public LogTestFolder {
   int syncs_ = 0;
   bool saw_recorded_ = false;
   std::function<void()> on_call_;
+  ObservedCall refused_;  // with ENOSPC
   ObservedFileSystem file_system_;
 
  private:
   Status Observe(const ObservedCall& call) {
     if (call.name == "cuts" && call.call == "sync-data") ++syncs_;
     if (on_call_) on_call_();
+    if (call.name == refused_.name && call.call == refused_.call) {
+      return Status::System("fdatasync", ENOSPC, call.name);
+    }
     return Status::Ok();
   }
 };
+
+// Whatever the errno says: a later sync of the list could succeed although the entry is lost.
+TEST_F(RecoverCutsTest, ACutWhoseRecordCannotBeSyncedLatchesTheLog) {
+  for (const uint64_t cuts_before : {0u, 1u}) {
+    for (const char* const sync : {"sync-full", "sync-data"}) {
+      if ((cuts_before == 0) != (std::string(sync) == "sync-full")) continue;
+      std::filesystem::remove_all(PathOf("log"));
+      std::unique_ptr<Log> log = Open(SmallOptions(Strategy::kPwrite), file_system_);
+      AppendMany(*log, 100, Level::kSync);
+      Settle(*log);
+      for (uint64_t i = 0; i < cuts_before; ++i) {
+        Result<std::shared_ptr<TruncateJob>> cut = log->BeginTruncate(90);
+        ASSERT_TRUE(cut.ok());
+        (*cut)->Await();
+        ASSERT_TRUE(log->FinishTruncate(**cut).ok());
+      }
+      refused_ = {sync, "cuts"};
+      Result<std::shared_ptr<TruncateJob>> job = log->BeginTruncate(10);
+      ASSERT_TRUE(job.ok());
+      (*job)->Await();
+      refused_ = {};
+      EXPECT_EQ(log->FinishTruncate(**job).code(), Code::kIo);
+      EXPECT_TRUE(log->latched());
+    }
+  }
+}
+
+TEST_F(RecoverCutsTest, ACutThatCannotBeRecordedForLackOfSpaceChangesNothing) {
+  std::unique_ptr<Log> log = Open(SmallOptions(Strategy::kPwrite), file_system_);
+  AppendMany(*log, 100, Level::kSync);
+  Settle(*log);
+  refused_ = {"write", "cuts"};
+  Result<std::shared_ptr<TruncateJob>> job = log->BeginTruncate(10);
+  ASSERT_TRUE(job.ok());
+  (*job)->Await();
+  refused_ = {};
+  EXPECT_EQ(log->FinishTruncate(**job).code(), Code::kNoSpace);
+  EXPECT_FALSE(log->latched());
+  AppendMany(*log, 10, Level::kSync);
+  Close(std::move(log));
+  ExpectRecords(0, 110);
+}
 
 // The simulated disk found it: a cursor that had committed at sync after the cut was newer than the
 // list after a power cut, and was reported as damaged.

@@ -328,5 +328,33 @@ TEST_F(RotationTest, ARefusedAppendMapsNothingBesideATruncation) {
   ExpectRecords(0, 51);
 }
 
+TEST_F(LogTestFolder, ATruncationAndARotationBeginAfterTheRunningCommit) {
+  HeldExecutor held;
+  std::unique_ptr<Log> log = Open(SmallOptions(Strategy::kMmap));
+  log->Attach(&held, &listener_);
+  const auto begin_commit = [&] {
+    ASSERT_TRUE(log->AppendSync(AsBytes("synced"), Level::kSync).ok());
+    log->RequestSync(Level::kFull);
+    log->Pump();
+    EXPECT_LT(log->ReachedEnd(Level::kFull), log->next_seq());
+  };
+  begin_commit();
+  const Result<std::shared_ptr<TruncateJob>> cut = log->BeginTruncate(1);
+  ASSERT_TRUE(cut.ok());
+  EXPECT_EQ(log->ReachedEnd(Level::kFull), 1u);
+  (*cut)->RunOnce();
+  ASSERT_TRUE(log->FinishTruncate(**cut).ok());
+  begin_commit();
+  const Result<std::shared_ptr<RotateJob>> rotation = log->BeginRotate();
+  ASSERT_TRUE(rotation.ok());
+  EXPECT_EQ(log->ReachedEnd(Level::kFull), 2u);
+  (*rotation)->RunOnce();
+  ASSERT_TRUE(log->FinishRotate(**rotation).ok());
+  held.RunAll();
+  log->Attach(&executor_, &listener_);
+  Close(std::move(log));
+  EXPECT_EQ(ReadFrom(0).size(), 2u);
+}
+
 }  // namespace
 }  // namespace durlog
