@@ -6,6 +6,8 @@ import { resolve } from 'node:path'
 import { promisify } from 'node:util'
 
 export const ZIG_VERSION = '0.17.1'
+/** The SHA-256 of the compiler's wheel for Linux x64. */
+const ZIG_SHA256 = 'ea6cc5d87b033cf0aedfbc8f9549a908cae6c50ac31f1698188fa48a74524b54'
 const FOLDER = 'build/zig'
 const MAX_OUTPUT_BYTES = 64 * 2 ** 20
 const run = promisify(execFile)
@@ -28,8 +30,10 @@ export function installZig() {
   console.log(`installing zig ${ZIG_VERSION} from PyPI`)
   const stdio = ['ignore', 'inherit', 'inherit']
   execFileSync('python3', ['-m', 'venv', `${FOLDER}/venv`], { stdio })
+  const requirements = `${FOLDER}/requirements.txt`
+  writeFileSync(requirements, `ziglang==${ZIG_VERSION} --hash=sha256:${ZIG_SHA256}\n`)
   const pip = ['-m', 'pip', 'install', '--quiet', '--disable-pip-version-check', '--only-binary=:all:']
-  execFileSync(PYTHON, [...pip, `ziglang==${ZIG_VERSION}`], { stdio })
+  execFileSync(PYTHON, [...pip, '--require-hashes', '-r', requirements], { stdio })
   writeFileSync(mark, ZIG_VERSION)
 }
 

@@ -6,5 +6,6 @@ test('the machine is named with its kernel and processor', () => {
   const machine = describeMachine(tmpdir())
   expect(machine.cores).toBeGreaterThan(0)
   expect(machineFields(machine).map(([name]) => name)).toContain('processor')
-  if (process.platform === 'linux') expect(machine.mount?.fileSystem).toMatch(/\w/)
+  // In a chroot, the list of mounts may not have the one that holds the folder.
+  if (machine.mount !== undefined) expect(machine.mount.fileSystem).toMatch(/\w/)
 })

@@ -130,14 +130,14 @@ test.each([
   ['--allow-host', 'app.example:80', 'without a port; got "app.example:80"'],
 ])('serve %s %s: the message begins with the flag, and no folder is created', async (flag, value, message) => {
   const dir = join(scratchDir(), 'streams')
-  const { code, stderr } = await durlog(['serve', dir, flag, value])
+  const { code, stderr } = await durlog(['serve', dir, '--port', '0', flag, value])
   expect([code, stderr]).toEqual([64, expect.stringContaining(`: ${flag} must be `)])
   expect(stderr).toContain(message)
   expect(existsSync(dir)).toBe(false)
 })
 
 test('serve --log: the message for a content type begins with the flag', async () => {
-  const { code, stderr } = await durlog(['serve', '--log', scratchDir(), '--content-type', 'json'])
+  const { code, stderr } = await durlog(['serve', '--port', '0', '--log', scratchDir(), '--content-type', 'json'])
   expect([code, stderr]).toEqual([64, expect.stringContaining(': --content-type must be a media type')])
 })
 
@@ -210,7 +210,7 @@ test('a destination that cannot be reached: the advice names what to check', () 
 test('serve of a folder with a log names --log', async () => {
   const dir = join(scratchDir(), 'log')
   await durlog(['append', dir], 'x\n')
-  const { code, stderr } = await durlog(['serve', dir])
+  const { code, stderr } = await durlog(['serve', dir, '--port', '0'])
   expect([code, stderr]).toEqual([66, expect.stringContaining('--log DIR serves a log')])
 })
 
