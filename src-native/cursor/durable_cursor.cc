@@ -161,8 +161,9 @@ Result<uint64_t> DurableCursor::Sync(uint64_t synced_end, bool full) {
   Status synced = Store(synced_slot_, bytes);
   if (synced.ok()) synced = SyncSlot(synced_slot_, full);
   synced_slot_ ^= 1;
-  if (synced.ok()) return durable;
   const std::lock_guard<std::mutex> guard(mutex_);
+  if (latched_) return LatchedError();  // a commit in memory has failed during the sync
+  if (synced.ok()) return durable;
   return Latch(std::move(synced));
 }
 

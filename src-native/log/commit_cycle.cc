@@ -109,6 +109,10 @@ void CommitCycle::FinishDone(CommitJob& job) {
   for (const std::shared_ptr<Segment>& segment : job.TakeActivated()) {
     chain_.NoteActivated(*segment);
   }
+  // The appends of the commit were rejected when the log latched, so readers must not get their
+  // records as synced ones. The sync may have succeeded only because another call has received the
+  // report of the failure.
+  if (state_.latched()) return;
   acks_.Reach(plan.level, plan.group.end_seq);
   point_.NoteWritten(plan);
   PublishEnds();
@@ -124,6 +128,7 @@ void CommitCycle::FinishDone(CommitJob& job) {
 
 // No record of the group is in the log, so no record appended after it may be in it either.
 void CommitCycle::FinishRolledBack(CommitJob& job) {
+  if (state_.latched()) return;
   const StagedGroup& group = job.plan().group;
   const uint64_t next_seq = group.start.seq;
   live_.Cut(next_seq);

@@ -119,7 +119,7 @@ Status ReachJob::StartWriteback() {
   if (started.ok()) started = committed.segment->file().StartWriteback(0, committed.offset);
   // A page that could not be written can no longer reach any level.
   if (!started.ok()) return LatchAll(std::move(started));
-  page.Raise(PageWord::kAsyncEnd, committed.seq);
+  if (page.Load(PageWord::kLatched) == 0) page.Raise(PageWord::kAsyncEnd, committed.seq);
   return Status::Ok();
 }
 
@@ -185,6 +185,8 @@ Status ReachJob::SyncForAll() {
   if (!checked.ok()) return LatchAll(std::move(checked));
   AtStep(Step::kSynced);
   sync_micros_ = member_->file_system().MonotonicMicros() - began;
+  // A member that has latched the log during the sync has rejected its appends.
+  if (page.Load(PageWord::kLatched) != 0) return Status::Ok();
   page.Raise(PageWord::kAsyncEnd, committed.seq);
   page.Raise(PageWord::kSyncedEnd, committed.seq);
   if (level_ == Level::kFull) page.Raise(PageWord::kFullEnd, committed.seq);

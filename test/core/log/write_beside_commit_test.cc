@@ -5,8 +5,10 @@
 #include <chrono>
 #include <condition_variable>
 #include <mutex>
+#include <optional>
 #include <string>
 
+#include "live/live_page_reader.h"
 #include "log_test_folder.h"
 #include "observed_file_system.h"
 
@@ -88,6 +90,7 @@ class WriteBesideCommitTest : public LogTestFolder {
 
   Gate syncs_;
   std::atomic<bool> sync_fails_{false};
+  std::atomic<bool> sync_full_fails_{false};
   std::atomic<bool> write_fails_{false};
   ObservedFileSystem file_system_;
   std::unique_ptr<Log> log_;
@@ -97,6 +100,9 @@ class WriteBesideCommitTest : public LogTestFolder {
     if (call.call == "sync-data") {
       syncs_.Pass();
       if (sync_fails_) return Status::System("fdatasync", EIO, call.name);
+    }
+    if (call.call == "sync-full" && sync_full_fails_) {
+      return Status::System("fsync", EIO, call.name);
     }
     if (call.call == "write" && write_fails_) return Status::System("pwrite", ENOSPC, call.name);
     return Status::Ok();
@@ -177,6 +183,24 @@ TEST_F(WriteBesideCommitTest, AWriteBesideAFailedSyncIsUnknown) {
   EXPECT_TRUE(log_->latched());
   ASSERT_EQ(listener_.failures.size(), 1u);
   EXPECT_EQ(listener_.failures[0].unknown_before, end);
+}
+
+TEST_F(WriteBesideCommitTest, ACommitThatEndsAfterTheLogHasLatchedRaisesNoEnd) {
+  Result<std::unique_ptr<LivePageReader>> reader =
+      LivePageReader::Open(DefaultFileSystem(), PathOf("log"));
+  ASSERT_TRUE(reader.ok());
+  BeginHeldCommit(2);
+  const uint64_t synced = log_->ReachedEnd(Level::kSync);
+  sync_full_fails_ = write_fails_ = true;
+  ASSERT_FALSE(WriteNext().ok());
+  ASSERT_TRUE(log_->latched());
+  syncs_.Open();
+  Settle(*log_);
+  EXPECT_FALSE(syncs_.gave_up());
+  EXPECT_EQ(log_->ReachedEnd(Level::kSync), synced);
+  const std::optional<LiveView> view = (*reader)->Look();
+  ASSERT_TRUE(view);
+  EXPECT_EQ(view->synced_end, synced);
 }
 
 }  // namespace

@@ -252,6 +252,38 @@ TEST_F(SharedLogTest, TheSyncOfALargeGroupBeginsBeforeTheEndOfTheTurn) {
   EXPECT_GE(synced_after(2), 3u);
 }
 
+TEST_F(SharedLogTest, ASyncThatEndsAfterTheLogHasLatchedRaisesNoEnd) {
+  ObservedFileSystem failing([](const ObservedCall& call) {
+    return call.call == "start-writeback" ? Status::System("sync_file_range", EIO, call.name)
+                                          : Status::Ok();
+  });
+  std::unique_ptr<SharedLog> other;
+  ObservedFileSystem observed([&other](const ObservedCall& call) {
+    if (call.call != "sync-map" || !other) return Status::Ok();
+    // Another member latches the log during this sync.
+    const std::unique_ptr<SharedLog> fails = std::exchange(other, nullptr);
+    EXPECT_FALSE(fails->AppendSync(AsBytes("b"), Level::kAsync).ok());
+    return Status::Ok();
+  });
+  Result<std::unique_ptr<SharedLog>> log = SharedLog::Open(observed, PathOf("log"), Small());
+  ASSERT_TRUE(log.ok()) << log.status().message();
+  Result<std::unique_ptr<SharedLog>> joined = SharedLog::Open(failing, PathOf("log"), Small());
+  ASSERT_TRUE(joined.ok()) << joined.status().message();
+  (*log)->Attach(&inline_, &listener_);
+  (*joined)->Attach(&inline_, &listener_);
+  Result<std::unique_ptr<LivePageReader>> reader =
+      LivePageReader::Open(DefaultFileSystem(), PathOf("log"));
+  ASSERT_TRUE(reader.ok());
+  other = std::move(*joined);
+  EXPECT_FALSE((*log)->AppendSync(AsBytes("a"), Level::kSync).ok());
+  EXPECT_EQ(other, nullptr);
+  EXPECT_TRUE((*log)->latched());
+  EXPECT_EQ((*log)->ReachedEnd(Level::kSync), 0u);
+  const std::optional<LiveView> view = (*reader)->Look();
+  ASSERT_TRUE(view);
+  EXPECT_EQ(view->synced_end, 0u);
+}
+
 TEST_F(SharedLogTest, ASyncDropsThePagesOfTheMapThatItSyncs) {
   std::vector<std::pair<uint64_t, uint64_t>> dropped;
   ObservedFileSystem observed([&dropped](const ObservedCall& call) {
