@@ -8,6 +8,7 @@ import { Worker } from 'node:worker_threads'
 import { expect, onTestFinished, test } from 'vitest'
 import type { DurableCursor, DurlogError, Log, LogRecord, ReadableLog } from '../src/index.js'
 import { codeOf, openUntilDone, records, scratchLog, texts } from './fixtures/scratch.js'
+import { scratchStreams } from './fixtures/streams.js'
 
 const OWNER = fileURLToPath(new URL('fixtures/cursor-owner.mjs', import.meta.url))
 
@@ -104,13 +105,68 @@ test('a commit may skip records, ignores an older seq and refuses a seq without 
   expect((await again(log, cursor)).position).toBe(3)
 })
 
-test("a commit at sync brings the writer's record to the device first", async () => {
-  const log = await scratchLog({ durability: 'memory' })
-  const seq = await log.append('a')
+test.each([false, true])(
+  "a commit at sync brings the writer's record to the device first (shared: %s)",
+  async (shared) => {
+    const log = await scratchLog({ durability: 'memory', shared })
+    const seq = await log.append('a')
+    const cursor = await log.cursor('c')
+    await cursor.commit(seq, { durability: 'sync' })
+    expect(log.syncedSeq).toBe(seq)
+    expect(positionAfterReboot(log.dir, 'c')).toBe(seq + 1)
+    await cursor.commit(seq, { durability: 'full' })
+  },
+)
+
+/** The seq at which the cursor is after another boot: *durable* of the newest slot, see docs/FORMAT.md. */
+function positionAfterReboot(dir: string, name: string): number {
+  const file = readFileSync(join(dir, `${name}.cursor`))
+  const slots = [1024, 2048, 4096, 8192].map((at) => file.subarray(at, at + 88))
+  const [newest] = slots.sort((a, b) => Number(b.readBigUInt64LE(48) - a.readBigUInt64LE(48)))
+  return Number((newest as Buffer).readBigUInt64LE(72))
+}
+
+test.each([false, true])(
+  'a place of a cursor is on the device: the records before it too (shared: %s)',
+  async (shared) => {
+    const log = await scratchLog({ durability: 'memory', shared })
+    for (let i = 0; i < 10; i++) await log.append(`${i}`)
+    await log.cursor('next', { from: 'next' })
+    await log.ensureCursor('ensured', { from: 'next' })
+    for (let i = 0; i < 10; i++) await log.append(`${i}`)
+    await log.cursor('at', { from: 15 })
+    for (let i = 0; i < 10; i++) await log.append(`${i}`)
+    const sought = await log.cursor('sought')
+    await sought.seek(25)
+    const places = ['next', 'ensured', 'at', 'sought'].map((name) => positionAfterReboot(log.dir, name))
+    expect(places).toEqual([10, 10, 15, 25])
+  },
+)
+
+test('a cursor of all streams that begins after the newest record is on the device', async () => {
+  const { dir, streams } = await scratchStreams({ durability: 'memory' })
+  for (let i = 0; i < 10; i++) await streams.stream('s').append(i)
+  const cursor = await streams.cursor('all', { from: 'next' })
+  expect(positionAfterReboot(join(dir, 'log'), 'all')).toBe(cursor.position)
+})
+
+test('on a read-only log a place waits until the writer has synced the records before it', async () => {
+  const writer = await scratchLog({ durability: 'memory' })
+  const log = await openUntilDone(writer.dir, { readOnly: true })
   const cursor = await log.cursor('c')
-  await cursor.commit(seq, { durability: 'sync' })
-  expect(log.syncedSeq).toBe(seq)
-  await cursor.commit(seq, { durability: 'full' })
+  await writer.append('a')
+  let placed = false
+  const seek = cursor.seek(1).then(() => {
+    placed = true
+  })
+  await writer.append('b')
+  expect(placed).toBe(false)
+  await writer.sync()
+  await seek
+  expect(positionAfterReboot(writer.dir, 'c')).toBe(1)
+  const waiting = codeOf(cursor.seek(await writer.append('c').then((seq) => seq + 1)))
+  await cursor.close()
+  expect(await waiting).toBe('ERR_DURLOG_CLOSED')
 })
 
 test('on a read-only log a commit at sync waits for the writer, or for the end of the cursor', async () => {

@@ -168,7 +168,7 @@ export class NamedCursor implements DurableCursor {
 
   async #commitSynced(seq: number, level: 'sync' | 'full'): Promise<void> {
     if (this.#reached[level] > seq) return
-    await this.#recordSynced(seq, level)
+    await this.#recordSynced(seq, level, () => this.#checkReady())
     await this.#inTurn(async () => {
       if (this.#reached[level] > seq) return
       const reached = await this.#native.sync(this.#source.followLimit(true), level === 'full')
@@ -178,15 +178,20 @@ export class NamedCursor implements DurableCursor {
     this.#checkReady()
   }
 
-  /** Resolves when record `seq` of the log has reached `level` (in a log that another process writes: `sync`). */
-  async #recordSynced(seq: number, level: 'sync' | 'full'): Promise<void> {
+  /**
+   * Resolves when record `seq` of the log has reached `level` (in a log that another process writes: `sync`). Rejects if `check`
+   * throws meanwhile.
+   */
+  async #recordSynced(seq: number, level: 'sync' | 'full', check: () => void): Promise<void> {
     if (this.#host.sync !== undefined) {
       if (level === 'full' || this.#source.followLimit(true) <= seq) await this.#host.sync(level)
+      // The limit, which is stored with the position, must include the record.
+      this.#source.look()
       return
     }
     for (;;) {
       this.#source.look()
-      this.#checkReady()
+      check()
       const limit = this.#source.followLimit(true)
       if (limit > seq) return
       await this.#moreSynced(limit)
@@ -210,7 +215,11 @@ export class NamedCursor implements DurableCursor {
     })
   }
 
-  /** Sets the position to `to`, if necessary after pending appends. Starts again if the log is cut, or trimmed beyond it, meanwhile. */
+  /**
+   * Sets the position to `to`, if necessary after pending appends. The records before the position are synced first: after
+   * another boot, the cursor would be before those that were not. Starts again if the log is cut, or trimmed beyond the position,
+   * meanwhile.
+   */
   async #place(to: 'first' | 'next' | number): Promise<void> {
     if (typeof to === 'number' && to > this.#source.seqs().next) await this.#host.sync?.('sync').catch(() => {})
     for (;;) {
@@ -223,6 +232,8 @@ export class NamedCursor implements DurableCursor {
       if (position < first)
         throw outOfRange(`the cursor cannot continue at ${position}: records before ${first} were trimmed`)
       if (position > next) throw outOfRange(`the cursor cannot continue at ${position}: the log's next seq is ${next}`)
+      await this.#recordSynced(position - 1, 'sync', () => this.#checkOpen())
+      if (seen !== this.#source.lastTruncation) continue
       await this.#native.place(position, this.#source.followLimit(true), generation)
       this.#position = this.#delivered = position
       this.#seen = seen
