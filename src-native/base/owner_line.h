@@ -8,13 +8,23 @@
 
 namespace durlog {
 
+// A process, and the PID namespace in which its id is valid: see FileSystem::PidNamespace().
+struct OwnerProcess {
+  int64_t id = 0;  // 0: not known
+  uint32_t name_space = 0;
+
+  // 0 if a process in the namespace `here` would find another process, or none, under the id.
+  int64_t IdIn(uint32_t here) const { return name_space == here ? id : 0; }
+};
+
 // All lines have one length, so that a new line covers the old one. With a truncation in between, a
 // reader could find no line.
 inline constexpr size_t kOwnerLineBytes = 21;
 
-// With pid 0, the line names no owner.
-std::string OwnerLine(int64_t pid);
-// `bytes` are the first ones of the file, at most kOwnerLineBytes. 0 if they name no process.
-int64_t OwnerInLine(const char* bytes, size_t count);
+// With id 0, the line names no owner.
+std::string OwnerLine(const OwnerProcess& owner);
+// `bytes` are the first ones of the file, at most kOwnerLineBytes. The id is 0 if they name no
+// process.
+OwnerProcess OwnerInLine(const char* bytes, size_t count);
 
 }  // namespace durlog

@@ -17,11 +17,12 @@ Status NoCursor(const Directory& directory, const std::string& name) {
       .WithPath(directory.PathOf(CursorFileName(name)));
 }
 
-Status FindOwner(File& file, CursorSummary* summary) {
+Status FindOwner(FileSystem& file_system, File& file, CursorSummary* summary) {
   DURLOG_ASSIGN_OR_RETURN(summary->owned, file.IsLocked());
   char line[kOwnerLineBytes];
   DURLOG_ASSIGN_OR_RETURN(const size_t read, file.ReadAt(0, line, sizeof line));
-  if (summary->owned) summary->owner_pid = OwnerInLine(line, read);
+  if (!summary->owned) return Status::Ok();
+  summary->owner_pid = OwnerInLine(line, read).IdIn(file_system.PidNamespace());
   return Status::Ok();
 }
 
@@ -72,7 +73,9 @@ Result<std::vector<CursorSummary>> ListCursors(FileSystem& file_system, const st
     }
     if (!view.newest) summary.confirmed = true;  // damaged: a file that is created has a slot
     if (view.newer_version) summary.confirmed = false;
-    if (capabilities.shares_maps) DURLOG_RETURN_IF_ERROR(FindOwner(**file, &summary));
+    if (capabilities.shares_maps) {
+      DURLOG_RETURN_IF_ERROR(FindOwner(file_system, **file, &summary));
+    }
     summaries.push_back(std::move(summary));
   }
   return summaries;

@@ -25,7 +25,7 @@ Result<std::unique_ptr<FileLock>> LockTrims(Directory& directory) {
   return lock;
 }
 
-Status CheckTrims(Directory& directory) {
+Status CheckTrims(FileSystem& file_system, Directory& directory) {
   const Result<std::unique_ptr<File>> file = directory.Open(kTrimLockName, OpenMode::kRead);
   if (file.status().code() == Code::kNotFound) return Status::Ok();
   if (!file.ok()) return file.status();
@@ -36,7 +36,7 @@ Status CheckTrims(Directory& directory) {
   if (!*locked) return Status::Ok();
   char line[kOwnerLineBytes];
   DURLOG_ASSIGN_OR_RETURN(const size_t read, (*file)->ReadAt(0, line, sizeof line));
-  return BeingTrimmed(directory, OwnerInLine(line, read));
+  return BeingTrimmed(directory, OwnerInLine(line, read).IdIn(file_system.PidNamespace()));
 }
 
 }  // namespace durlog

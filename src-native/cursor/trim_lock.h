@@ -17,6 +17,6 @@ Result<std::unique_ptr<FileLock>> LockTrims(Directory& directory);
 
 // kLocked, with the owner's pid, while the lock is held. If this returns OK after a position was
 // stored, later trims honour the position, and the log's first seq includes every earlier trim.
-Status CheckTrims(Directory& directory);
+Status CheckTrims(FileSystem& file_system, Directory& directory);
 
 }  // namespace durlog

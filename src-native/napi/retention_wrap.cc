@@ -47,7 +47,7 @@ Result<std::unique_ptr<FileLock>> LockTrimsIn(const std::string& path) {
 
 Status CheckTrimsIn(const std::string& path) {
   DURLOG_ASSIGN_OR_RETURN(const auto directory, DefaultFileSystem().OpenDirectory(path, false));
-  return CheckTrims(*directory);
+  return CheckTrims(DefaultFileSystem(), *directory);
 }
 
 }  // namespace

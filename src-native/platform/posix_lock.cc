@@ -11,14 +11,15 @@
 
 #include "base/owner_line.h"
 #include "platform/posix_file.h"
+#include "platform/posix_system.h"
 
 namespace durlog {
 namespace {
 
 // On a full disk, the log must still open, and the pid of an older owner must not stay in the file.
 // Bytes after the line do not belong to the lock.
-void WriteOwner(int fd, int64_t pid) {
-  const std::string line = OwnerLine(pid);
+void WriteOwner(int fd, const OwnerProcess& owner) {
+  const std::string line = OwnerLine(owner);
   if (RetryInterrupted([&] { return pwrite(fd, line.data(), line.size(), 0); }) ==
       static_cast<ssize_t>(line.size())) {
     return;
@@ -57,24 +58,24 @@ class PosixOwnerLock final : public PosixFileLock {
   // The pid is removed before the lock is released, so that errors about the next owner never name
   // this process.
   ~PosixOwnerLock() override {
-    if (IsOurs()) WriteOwner(fd_.get(), 0);
+    if (IsOurs()) WriteOwner(fd_.get(), {});
   }
 };
 
-// 0 if the file has no pid: the owner holds the lock but has not written its pid yet.
-int64_t ReadOwner(int fd) {
+// The id is 0 if the file has none: the owner holds the lock but has not written its line yet.
+OwnerProcess ReadOwner(int fd) {
   char line[kOwnerLineBytes];
   const ssize_t got = RetryInterrupted([&] { return pread(fd, line, sizeof line, 0); });
-  return got > 0 ? OwnerInLine(line, static_cast<size_t>(got)) : 0;
+  return got > 0 ? OwnerInLine(line, static_cast<size_t>(got)) : OwnerProcess{};
 }
 
-// The pid of a killed owner stays in the file until the next owner has written its own.
+// The line of a killed owner stays in the file until the next owner has written its own.
 bool IsAlive(int64_t pid) {
   return pid > 0 && (kill(static_cast<pid_t>(pid), 0) == 0 || errno == EPERM);
 }
 
 // How often to read the file again, with pauses of a millisecond: if the owner has not written its
-// pid yet, and if it seems to be dead, which also happens in another PID namespace.
+// line yet, and if it seems to be dead or belongs to another PID namespace.
 constexpr int kOwnerAttempts = 1000;
 constexpr int kDeadOwnerAttempts = 50;
 
@@ -97,22 +98,24 @@ Result<std::unique_ptr<FileLock>> TryLockFile(ScopedFd fd, const std::string& pa
 }
 
 Result<std::unique_ptr<FileLock>> LockOpenFile(ScopedFd fd, const std::string& path) {
+  const OwnerProcess self{getpid(), SystemPidNamespace()};
   int64_t owner = 0;
   bool shared = false;
   for (int attempt = 0; attempt < kOwnerAttempts; ++attempt) {
     DURLOG_ASSIGN_OR_RETURN(const bool taken, TryLockDescriptor(fd.get(), path));
     if (taken) {
-      WriteOwner(fd.get(), getpid());
+      WriteOwner(fd.get(), self);
       return std::unique_ptr<FileLock>(new PosixOwnerLock(std::move(fd)));
     }
-    owner = ReadOwner(fd.get());
+    const OwnerProcess named = ReadOwner(fd.get());
+    owner = named.IdIn(self.name_space);
     // With a shared lock, there are several owners, and the one in the file may be dead.
     shared = IsSharedByOthers(fd.get(), path);
-    if (shared || IsAlive(owner) || (owner > 0 && attempt >= kDeadOwnerAttempts)) break;
+    if (shared || IsAlive(owner) || (named.id > 0 && attempt >= kDeadOwnerAttempts)) break;
     WaitAMillisecond();
   }
   if (shared && !IsAlive(owner)) owner = 0;
-  return Status::Locked(owner, getpid(), shared).WithPath(path);
+  return Status::Locked(owner, self.id, shared).WithPath(path);
 }
 
 }  // namespace durlog

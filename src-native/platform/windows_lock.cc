@@ -23,7 +23,7 @@ OVERLAPPED LockedByte() {
 // On a full disk, the log must still open, and the pid of an older owner must not stay in the file.
 // Bytes after the line do not belong to the lock.
 void WriteOwner(HANDLE file, int64_t pid) {
-  const std::string line = OwnerLine(pid);
+  const std::string line = OwnerLine({pid, 0});
   const auto bytes = static_cast<DWORD>(line.size());
   OVERLAPPED start = {};
   DWORD put = 0;
@@ -66,7 +66,7 @@ int64_t ReadOwner(HANDLE file) {
   OVERLAPPED start = {};
   DWORD got = 0;
   if (!ReadFile(file, line, sizeof line, &got, &start)) return 0;
-  return OwnerInLine(line, got);
+  return OwnerInLine(line, got).id;
 }
 
 // The pid of a killed owner stays in the file until the next owner has written its own.

@@ -17,7 +17,7 @@ constexpr int kSessionBits = 62;
 
 }  // namespace
 
-Result<std::unique_ptr<MembersLock>> MembersLock::Open(Directory& directory, int64_t process) {
+Result<std::unique_ptr<MembersLock>> MembersLock::Open(Directory& directory, OwnerProcess process) {
   DURLOG_ASSIGN_OR_RETURN(auto file, directory.OpenOrCreate(kLockName));
   return std::unique_ptr<MembersLock>(new MembersLock(std::move(file), directory.path(), process));
 }
@@ -43,18 +43,18 @@ Status MembersLock::BecomeMember(uint64_t session) {
 }
 
 void MembersLock::NameOwner() { WriteOwner(process_); }
-void MembersLock::ForgetOwner() { WriteOwner(0); }
+void MembersLock::ForgetOwner() { WriteOwner({}); }
 
-void MembersLock::WriteOwner(int64_t process) {
-  const std::string line = OwnerLine(process);
+void MembersLock::WriteOwner(const OwnerProcess& owner) {
+  const std::string line = OwnerLine(owner);
   static_cast<void>(file_->WriteAt(0, line.data(), line.size()).ok());
 }
 
 Status MembersLock::LockedAlone() {
   char line[kOwnerLineBytes];
   const Result<size_t> read = file_->ReadAt(0, line, sizeof line);
-  const int64_t owner = read.ok() ? OwnerInLine(line, *read) : 0;
-  return Status::Locked(owner, process_)
+  const OwnerProcess owner = read.ok() ? OwnerInLine(line, *read) : OwnerProcess{};
+  return Status::Locked(owner.IdIn(process_.name_space), process_.id)
       .WithMessage(
           "a writer has the log open alone: close the log there, or open it with \"shared\" "
           "in every process")

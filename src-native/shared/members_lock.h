@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "base/owner_line.h"
 #include "platform/file_system.h"
 #include "shared/members_page.h"
 
@@ -24,7 +25,7 @@ namespace durlog {
 // end.
 class MembersLock {
  public:
-  static Result<std::unique_ptr<MembersLock>> Open(Directory& directory, int64_t process);
+  static Result<std::unique_ptr<MembersLock>> Open(Directory& directory, OwnerProcess process);
   MembersLock(const MembersLock&) = delete;
   MembersLock& operator=(const MembersLock&) = delete;
 
@@ -49,13 +50,13 @@ class MembersLock {
   static uint64_t NewSession(FileSystem& file_system);
 
  private:
-  MembersLock(std::unique_ptr<File> file, std::string folder, int64_t process)
+  MembersLock(std::unique_ptr<File> file, std::string folder, OwnerProcess process)
       : file_(std::move(file)), folder_(std::move(folder)), process_(process) {}
-  void WriteOwner(int64_t process);
+  void WriteOwner(const OwnerProcess& owner);
 
   const std::unique_ptr<File> file_;
   const std::string folder_;
-  const int64_t process_;
+  const OwnerProcess process_;
 };
 
 // Holds PageLock::kJoin, which only one member at a time can have.

@@ -28,7 +28,7 @@ size_t OwnerWordOf(PageLock lock) {
 
 }  // namespace
 
-Result<std::unique_ptr<MembersPage>> MembersPage::Open(Directory& directory, PageProcess process) {
+Result<std::unique_ptr<MembersPage>> MembersPage::Open(Directory& directory, OwnerProcess process) {
   DURLOG_ASSIGN_OR_RETURN(auto file, directory.OpenOrCreate(kSharedName));
   return std::unique_ptr<MembersPage>(
       new MembersPage(std::move(file), directory.PathOf(kSharedName), process));
@@ -51,7 +51,9 @@ uint64_t MembersPage::ProcessWord() const {
 }
 
 int64_t MembersPage::ProcessIdIn(uint64_t word) const {
-  return word >> 32 == process_.name_space ? static_cast<int64_t>(word & UINT32_MAX) : 0;
+  const OwnerProcess owner{static_cast<int64_t>(word & UINT32_MAX),
+                           static_cast<uint32_t>(word >> 32)};
+  return owner.IdIn(process_.name_space);
 }
 
 // Not a SharedWord: the value is only used in messages, so test/core/schedules need not try its

@@ -13,6 +13,7 @@
 #include <string>
 #include <utility>
 
+#include "base/owner_line.h"
 #include "base/shared_word.h"
 #include "platform/file_system.h"
 #include "record/segment_header.h"
@@ -60,16 +61,10 @@ enum class PageLock : uint64_t {
   kFirstSlot = 8448  // and one byte for each slot
 };
 
-// A process, as the words of the page represent it.
-struct PageProcess {
-  int64_t id = 0;           // 0: not known
-  uint32_t name_space = 0;  // in which the id is valid: see FileSystem::PidNamespace()
-};
-
 class MembersPage {
  public:
   // Opens the file, or makes it. The page is not mapped yet. `process` is the caller's.
-  static Result<std::unique_ptr<MembersPage>> Open(Directory& directory, PageProcess process = {});
+  static Result<std::unique_ptr<MembersPage>> Open(Directory& directory, OwnerProcess process = {});
 
   // The locks belong to this open of the file. Each member opens the file once.
   Result<bool> TryLock(PageLock lock);
@@ -126,7 +121,7 @@ class MembersPage {
   bool faulted() const { return mapping_->faulted(); }
 
  private:
-  MembersPage(std::unique_ptr<File> file, std::string path, PageProcess process)
+  MembersPage(std::unique_ptr<File> file, std::string path, OwnerProcess process)
       : file_(std::move(file)), path_(std::move(path)), process_(process) {}
   Status Map();
   void NoteOwner(PageLock lock, uint64_t process);
@@ -138,7 +133,7 @@ class MembersPage {
 
   const std::unique_ptr<File> file_;
   const std::string path_;
-  const PageProcess process_;
+  const OwnerProcess process_;
   std::unique_ptr<Mapping> mapping_;
   SharedWord* words_ = nullptr;
 };

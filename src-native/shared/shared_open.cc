@@ -85,11 +85,11 @@ Result<std::unique_ptr<SharedLog>> SharedLog::Open(FileSystem& file_system, cons
   if (!options.create) DURLOG_RETURN_IF_ERROR(FindLogFiles(*directory).TakeStatus());
   DURLOG_ASSIGN_OR_RETURN(const Capabilities capabilities, directory->Probe());
   DURLOG_RETURN_IF_ERROR(CheckShareable(capabilities, path));
-  DURLOG_ASSIGN_OR_RETURN(
-      std::unique_ptr<MembersPage> page,
-      MembersPage::Open(*directory, {file_system.ProcessId(), file_system.PidNamespace()}));
+  const OwnerProcess process{file_system.ProcessId(), file_system.PidNamespace()};
+  DURLOG_ASSIGN_OR_RETURN(std::unique_ptr<MembersPage> page,
+                          MembersPage::Open(*directory, process));
   DURLOG_ASSIGN_OR_RETURN(std::unique_ptr<MembersLock> lock,
-                          MembersLock::Open(*directory, file_system.ProcessId()));
+                          MembersLock::Open(*directory, process));
   auto member =
       std::make_shared<Member>(file_system, std::move(directory), std::move(lock), std::move(page),
                                capabilities.direct_io ? capabilities.direct_alignment : 0);

@@ -73,7 +73,7 @@ async function stat(streams: Streams, [name]: Names, { json }: StreamsFlags): Pr
       ['streams', count],
       ['records', records],
       ['files', `${formatBytes(bytes)}, as of the last checkpoint`],
-      ['owner', ownerPid === process.pid ? 'no other process' : `process ${ownerPid}`],
+      ['owner', ownerPid === process.pid ? 'no other process' : `process ${ownerPid > 0 ? ownerPid : 'unknown'}`],
       ['changed', formatCounted(changes.length, 'file')],
     ]),
   )

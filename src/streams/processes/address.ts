@@ -66,13 +66,13 @@ export async function markExclusive(dir: string): Promise<void> {
 
 /**
  * Whether the process `pid`, which has the folder's lock, does not share the folder. The file may be that of a dead
- * process, so the pid is compared.
+ * process, so the pid is compared, unless it is not known, as that of a process in another PID namespace.
  */
 export async function isExclusive(dir: string, pid: number | undefined): Promise<boolean> {
   // Without O_NONBLOCK the read would wait for the writer of a FIFO. Windows has neither.
   const flag = constants.O_RDONLY | (constants.O_NONBLOCK ?? 0)
   const marked = await readFile(join(dir, 'owner', 'exclusive'), { encoding: 'utf8', flag }).catch(() => '')
-  return marked !== '' && Number(marked) === pid
+  return marked !== '' && (pid === undefined || Number(marked) === pid)
 }
 
 /** Identifies the folder itself. A copy of the folder has another id, even if it contains the socket as a hard link. */

@@ -10,6 +10,7 @@ import { type Frame, FrameMaker, FrameType, jsonOf, type MadeFrame } from './fra
 import {
   answeredValue,
   type Call,
+  PID_NAMESPACE,
   PROTOCOL,
   PROTOCOL_VERSION,
   type ReadRequest,
@@ -62,10 +63,12 @@ export class Link {
   #confirmed = 0
   #confirmTimer: NodeJS.Timeout | undefined
   readonly #watch: OwnerWatch
-  /** 0 before the first connection. */
+  /** 0 if it is not known: before the first connection, and if the owner is in another PID namespace. */
   ownerPid = 0
   /** Of the streams of the folder, as its last owner has opened it. */
   identities: StreamIdentities | undefined
+  /** Whether an owner has accepted this client. */
+  #welcomed = false
   /** Set when the link is closed. */
   #failure: DurlogError | undefined
   #onIdle: (() => void) | undefined
@@ -178,12 +181,19 @@ export class Link {
     let dials = 0
     this.#connecting = true
     this.#keepAlive()
-    const hello = { protocol: PROTOCOL, version: PROTOCOL_VERSION, client: this.client, durability, encoding }
+    const hello = {
+      protocol: PROTOCOL,
+      version: PROTOCOL_VERSION,
+      client: this.client,
+      durability,
+      encoding,
+      pidNamespace: PID_NAMESPACE,
+    }
     try {
       for (;;) {
         if (this.#failure !== undefined) throw this.#failure
         // An owner that lacks descriptors closes each new connection: this is also silence.
-        if (this.ownerPid === 0 && this.#greeting !== undefined && this.#watch.stalledTicks >= FAILED_TICKS)
+        if (!this.#welcomed && this.#greeting !== undefined && this.#watch.stalledTicks >= FAILED_TICKS)
           throw this.#stalled()
         const connection = await Connection.dial(dir, this.#maker)
         if (connection !== undefined && this.#greeting === undefined) this.#watch.restart()
@@ -221,8 +231,9 @@ export class Link {
       connection.close()
       return
     }
-    this.ownerPid = welcome.pid
     this.identities = new StreamIdentities(welcome.uuid, welcome.generation)
+    this.#welcomed = true
+    this.ownerPid = welcome.pidNamespace === PID_NAMESPACE ? welcome.pid : 0
     // Calls that this makes are sent below, with the others.
     this.#context.onWelcome(welcome)
     this.#connection = connection
@@ -293,7 +304,7 @@ export class Link {
 
   #onStalledTick(ticks: number): void {
     // The first owner has not answered the greeting.
-    if (this.ownerPid === 0 && ticks >= FAILED_TICKS) this.#greeting?.refuse(this.#stalled())
+    if (!this.#welcomed && ticks >= FAILED_TICKS) this.#greeting?.refuse(this.#stalled())
     for (const requests of [this.#submits, this.#calls]) requests.tick(ticks, FAILED_TICKS, this.#stalled)
     this.#keepAlive()
   }

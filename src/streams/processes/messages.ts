@@ -1,4 +1,6 @@
 /** The payloads of the frames between the owner and its clients. */
+import { readlinkSync } from 'node:fs'
+import process from 'node:process'
 import { DurlogError, type DurlogErrorCode } from '../../errors.js'
 import type { Durability } from '../../index.js'
 import type { SeenState } from '../access.js'
@@ -19,6 +21,18 @@ import {
 export const PROTOCOL = 'durlog-streams'
 export const PROTOCOL_VERSION = 6
 
+/** The PID namespace of this process. Its id names another process, or none, in a process of another namespace. */
+export const PID_NAMESPACE: string = pidNamespace()
+
+function pidNamespace(): string {
+  if (process.platform !== 'linux') return ''
+  try {
+    return readlinkSync('/proc/self/ns/pid')
+  } catch {
+    return ''
+  }
+}
+
 /** The payload of `hello`, the client's first frame. */
 export interface Hello {
   protocol: string
@@ -27,6 +41,7 @@ export interface Hello {
   folder: string
   /** The client's id: 16 hex digits. */
   client: string
+  pidNamespace: string
   /** The durability that the caller has chosen, if any. */
   durability: string | undefined
   /** The encoding that the caller has chosen, if any. */
@@ -36,6 +51,7 @@ export interface Hello {
 /** The payload of `welcome`, which accepts a client. */
 export interface Welcome {
   pid: number
+  pidNamespace: string
   durability: Durability
   encoding: 'json' | 'text' | 'bytes'
   changes: unknown[]

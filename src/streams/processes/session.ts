@@ -13,6 +13,7 @@ import { type Frame, FrameMaker, FrameReader, FrameType, FrameWriter, jsonOf } f
 import {
   type Call,
   type Hello,
+  PID_NAMESPACE,
   PROTOCOL,
   PROTOCOL_VERSION,
   type ReadRequest,
@@ -119,22 +120,24 @@ export class Session {
   async #welcome(hello: Hello): Promise<void> {
     try {
       if (hello.protocol !== PROTOCOL || !/^[0-9a-f]{16}$/.test(hello.client)) throw new RangeError('not a client')
+      const isNear = hello.pidNamespace === PID_NAMESPACE
+      const owner = isNear ? `process ${process.pid}` : 'another process'
       if (hello.version !== PROTOCOL_VERSION)
         throw new DurlogError(
           'ERR_DURLOG_VERSION',
-          `process ${process.pid}, which has the folder open, uses version ${PROTOCOL_VERSION} of the protocol between processes; got ${hello.version}: use the same version of durlog in all processes`,
+          `${owner}, which has the folder open, uses version ${PROTOCOL_VERSION} of the protocol between processes; got ${hello.version}: use the same version of durlog in all processes`,
         )
       const { durability, folder } = this.#context
       if (hello.folder !== folder)
         throw new DurlogError(
           'ERR_DURLOG_LOCKED',
-          `the folder has hard links to files of another folder, which process ${process.pid} has open: copy the files instead`,
-          { ownerPid: process.pid },
+          `the folder has hard links to files of another folder, which ${owner} has open: copy the files instead`,
+          isNear ? { ownerPid: process.pid } : {},
         )
       if (hello.durability !== undefined && hello.durability !== durability)
         throw new DurlogError(
           'ERR_DURLOG_INVALID_ARGUMENT',
-          `process ${process.pid} has the folder open with the durability ${durability}; got ${hello.durability}: use the same durability in all processes`,
+          `${owner} has the folder open with the durability ${durability}; got ${hello.durability}: use the same durability in all processes`,
         )
       const store = await this.#context.store.catch((error) => {
         if (hello.client === this.#context.own) throw error
@@ -152,7 +155,15 @@ export class Session {
       this.#context.onClient(this)
       const { encoding, changes, access } = store
       const { uuid, generation } = access.identities
-      const welcome: Welcome = { pid: process.pid, durability, encoding, changes: [...changes], uuid, generation }
+      const welcome: Welcome = {
+        pid: process.pid,
+        pidNamespace: PID_NAMESPACE,
+        durability,
+        encoding,
+        changes: [...changes],
+        uuid,
+        generation,
+      }
       this.#writer.json(FrameType.welcome, 0, welcome)
     } catch (error) {
       this.#writer.json(FrameType.unwelcome, 0, sentError(error))

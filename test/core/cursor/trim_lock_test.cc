@@ -13,7 +13,8 @@ using TrimLockTest = PlatformTest;
 Code CheckOn(const std::string& path, const std::string& file_system) {
   ObservedFileSystem files([](const ObservedCall&) { return Status::Ok(); }, file_system);
   const Result<std::unique_ptr<Directory>> directory = files.OpenDirectory(path, false);
-  return directory.ok() ? CheckTrims(**directory).code() : directory.status().code();
+  return directory.ok() ? CheckTrims(DefaultFileSystem(), **directory).code()
+                        : directory.status().code();
 }
 
 TEST_F(TrimLockTest, ATrimIsNoticedOnEachFileSystem) {

@@ -92,7 +92,7 @@ TEST_F(PlatformSharedTest, ALockThatAKilledOwnerLeftIsTakenWhileOthersTestIt) {
     while (!ended) static_cast<void>(asking->IsLocked());
   });
   constexpr int64_t kNoProcess = 0x7ffffff0;
-  const std::string line = OwnerLine(kNoProcess);
+  const std::string line = OwnerLine({kNoProcess, DefaultFileSystem().PidNamespace()});
   for (int i = 0; i < 100; ++i) {
     ASSERT_TRUE(file_->WriteAt(0, line.data(), line.size()).ok());
     const Result<std::unique_ptr<FileLock>> lock = folder_->Lock("file");

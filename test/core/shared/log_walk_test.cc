@@ -29,7 +29,7 @@ class LogWalkTest : public SharedTestFolder {
   std::shared_ptr<Member> MakeMember(FileSystem& files = DefaultFileSystem()) {
     Result<std::unique_ptr<Directory>> directory = files.OpenDirectory(PathOf("log"), false);
     Result<std::unique_ptr<MembersPage>> page = MembersPage::Open(**directory);
-    Result<std::unique_ptr<MembersLock>> lock = MembersLock::Open(**directory, 0);
+    Result<std::unique_ptr<MembersLock>> lock = MembersLock::Open(**directory, {});
     auto member = std::make_shared<Member>(files, std::move(*directory), std::move(*lock),
                                            std::move(*page), 0);
     EXPECT_TRUE(member->page().Join().ok());

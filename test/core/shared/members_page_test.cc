@@ -13,7 +13,7 @@ constexpr uint32_t kSlot = 1;
 
 class MembersPageTest : public SharedTestFolder {
  protected:
-  std::unique_ptr<MembersPage> OpenPage(PageProcess process) {
+  std::unique_ptr<MembersPage> OpenPage(OwnerProcess process) {
     Result<std::unique_ptr<MembersPage>> page = MembersPage::Open(*folder_, process);
     EXPECT_TRUE(page.ok()) << page.status().message();
     return std::move(*page);
