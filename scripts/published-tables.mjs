@@ -127,7 +127,7 @@ function readmeSlower(results) {
     ],
     [
       'one append at `async`, p50',
-      '`msync(MS_ASYNC)` of a memory map',
+      '`msync(MS_ASYNC)` of a memory map, which starts no write on Linux',
       ratioOf('wal', 'flush, not durable', 'durlog append at async'),
     ],
     ['1 MiB appends at `sync`', '`O_DIRECT` + `O_DSYNC` writes', 1 / target('commit-1mib')],
