@@ -10,15 +10,26 @@ import { messagesOf } from './json-body.js'
 import { offsetOf } from './offset.js'
 import { type Call, existing, isTrue, refuseCoding, reply, type Service } from './service.js'
 
-/** Seqs and epochs have 6 bytes in the log. */
-const COUNT_MAX = 2 ** 48 - 1
 const WRITER_SEQ_MAX_BYTES = 1024
+/** The refusals of appends that a closed stream gives too. */
+const AFTER_CLOSE = [
+  'ERR_DURLOG_STREAM_ENDED',
+  'ERR_DURLOG_SEQ_CONFLICT',
+  'ERR_DURLOG_PRODUCER_GAP',
+  'ERR_DURLOG_PRODUCER_FENCED',
+] as const
 
-export function append(service: Service, call: Call): void {
+export function append(service: Service, call: Call): void | Promise<void> {
   const { exchange } = call
   refuseCoding(exchange)
   const conditions = conditionsOf(exchange)
-  exchange.body(service.options.maxBodyBytes, (body) => store(service, call, conditions, body), call.fail)
+  const take = (): void =>
+    exchange.body(service.options.maxBodyBytes, (body) => store(service, call, conditions, body), call.fail)
+  if (!exchange.waitsToSend) return take()
+  return Promise.resolve(service.access.find(call.name)).then((found) => {
+    existing(found)
+    take()
+  })
 }
 
 /** The conditions of an append, from the headers of its request. */
@@ -50,13 +61,14 @@ function store(service: Service, call: Call, conditions: Conditions, body: Buffe
     return { values, end: closes, producer, writerSeq }
   }
   const failed = (error: unknown): void => {
-    if (isCode(error, 'ERR_DURLOG_STREAM_ENDED')) refuseClosed(service, call).catch(call.fail)
-    else call.fail(producer === undefined ? error : gapOf(error, producer))
+    const refusal = producer === undefined ? error : gapOf(error, producer)
+    if (AFTER_CLOSE.some((code) => isCode(error, code))) refuse(service, call, refusal).catch(call.fail)
+    else call.fail(refusal)
   }
   const settle = (outcome: StreamAppendResult | Promise<never>): void => {
     if (outcome instanceof Promise) outcome.catch(failed)
     else if (outcome.duplicate || records === 0)
-      answerUnchanged(service, call, producer, outcome.duplicate).catch(failed)
+      answerUnchanged(service, call, conditions, outcome.duplicate).catch(failed)
     else answer(service, call, offsetOf(service.access, { created }, outcome.seq + records), conditions)
   }
   try {
@@ -79,24 +91,28 @@ function answer(service: Service, call: Call, next: string, { closes, producer }
 async function answerUnchanged(
   service: Service,
   call: Call,
-  producer: Producer | undefined,
+  { closes, producer }: Conditions,
   duplicate: boolean,
 ): Promise<void> {
   const { access } = service
   const { name } = call
   const found = existing(await access.find(name))
-  const headers: HeaderList = ['stream-next-offset', offsetOf(access, found, found.visible)]
+  const nextOffset = offsetOf(access, found, found.visible)
+  const headers: HeaderList = ['stream-next-offset', nextOffset]
   if (producer !== undefined) {
-    const greatest = duplicate ? await access.producerSeq(name, producer.id) : undefined
-    pushProducer(headers, producer, greatest ?? producer.seq)
+    const greatest = (duplicate ? await access.producerSeq(name, producer.id) : undefined) ?? producer.seq
+    // Only the request that has closed the stream may be repeated.
+    if (duplicate && found.ended && !(closes && greatest === producer.seq)) throw closedStream(nextOffset)
+    pushProducer(headers, producer, greatest)
   }
   if (found.endVisible) headers.push('stream-closed', 'true')
   reply(service, call, 204, headers)
 }
 
-async function refuseClosed({ access }: Service, { name }: Call): Promise<never> {
+/** Refuses a request. If the stream is closed, the client must learn that, whatever else is wrong. */
+async function refuse({ access }: Service, { name }: Call, refusal: unknown): Promise<never> {
   const found = existing(await access.find(name))
-  throw closedStream(offsetOf(access, found, found.visible))
+  throw found.ended ? closedStream(offsetOf(access, found, found.visible)) : refusal
 }
 
 function pushProducer(headers: HeaderList, { epoch }: Producer, seq: number): void {
@@ -150,8 +166,8 @@ function producerOf(exchange: Exchange): Producer | undefined {
 }
 
 function count(name: string, text: string): number {
-  const value = /^[0-9]{1,15}$/.test(text) ? Number(text) : Number.POSITIVE_INFINITY
-  if (value > COUNT_MAX) throw badRequest(`${name} must be a whole number up to ${COUNT_MAX}`)
+  const value = /^[0-9]+$/.test(text) ? Number(text) : Number.NaN
+  if (!Number.isSafeInteger(value)) throw badRequest(`${name} must be a whole number up to 2^53 - 1`)
   return value
 }
 

@@ -2,7 +2,7 @@
  * The account of the memory that clients take: the bodies that they send, and the answers and events that they have not
  * read. Each connection counts what it holds now. An event that several connections hold counts for each of them.
  */
-import { setImmediate } from 'node:timers'
+import { setImmediate } from '../timers.js'
 import type { DropReason } from './types.js'
 
 /** The memory of one connection. */

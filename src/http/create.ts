@@ -1,14 +1,14 @@
 /** PUT: creates a stream, with or without a first body, open or closed, or as a fork. */
 import { isCode } from '../errors.js'
-import type { StreamView } from '../streams/access.js'
+import type { EncodedCreation, StreamView } from '../streams/access.js'
 import { contentTypeOf, defaultMeta, mediaType, type StreamMeta } from '../streams/meta.js'
 import type { StreamForkPoint } from '../streams/types.js'
 import { valuesOf } from './append.js'
 import type { HeaderList } from './exchange.js'
-import { badRequest, conflict, notFound } from './http-error.js'
+import { badRequest, conflict, gone, notFound } from './http-error.js'
 import { offsetOf, parseOffset } from './offset.js'
 import { sourceOf } from './rights.js'
-import { type Call, existing, isTrue, refuseCoding, reply, type Service, seqOf } from './service.js'
+import { type Call, isTrue, refuseCoding, reply, type Service, seqOf } from './service.js'
 
 const TYPE = /^[!#$%&'*+.^_`|~0-9a-z-]+\/[!#$%&'*+.^_`|~0-9a-z-]+\s*(;[\t\x20-\x7e]*)?$/i
 const TYPE_MAX_LENGTH = 256
@@ -24,18 +24,18 @@ export async function create(service: Service, call: Call): Promise<void> {
   const closed = isTrue(exchange.header('stream-closed'))
   const { meta, forkAnywhere } = await requestedMeta(service, call)
   const body = await new Promise<Buffer>((take, fail) => exchange.body(options.maxBodyBytes, take, fail))
-  if ((await access.find(name)) === undefined) await service.live.admitStream(exchange.scope)
   const values = body.length === 0 ? [] : valuesOf(meta.encoding, body)
+  const request: EncodedCreation = { meta, forkAnywhere, encodingNamed: true, end: closed }
   let created: boolean
-  try {
-    created = await access.create(name, { meta, forkAnywhere, encodingNamed: true, end: closed }, values)
-  } catch (error) {
-    if (isCode(error, 'ERR_DURLOG_STREAM_DELETED')) throw conflict(error.message)
-    throw error
-  }
-  const found = await access.find(name)
-  // The stream may have expired, or was deleted, since it was created.
-  const state = created && found === undefined ? stateOf(meta, values.length, closed) : existing(found)
+  let found: StreamView | undefined
+  do {
+    created = await createOnce(service, call, request, values)
+    found = await access.find(name)
+    // If the stream existed, it may have been deleted since.
+  } while (!created && found === undefined)
+  if (!created && found?.softDeleted === true) throw conflict(gone().message)
+  // A created stream may have expired, or was deleted, since.
+  const state = found === undefined || found.softDeleted ? stateOf(meta, values.length, closed) : found
   if (!created && state.ended !== closed)
     throw conflict(`the stream exists and is ${closed ? 'not ' : ''}closed, unlike the request`)
   const nextOffset = offsetOf(access, state, state.visible)
@@ -43,6 +43,26 @@ export async function create(service: Service, call: Call): Promise<void> {
   if (state.endVisible) headers.push('stream-closed', 'true')
   if (created) headers.push('location', exchange.origin + call.path)
   reply(service, call, created ? 201 : 200, headers, '')
+}
+
+/** Settles with whether this call created the stream. */
+async function createOnce(
+  { access, live }: Service,
+  { name, exchange: { scope } }: Call,
+  request: EncodedCreation,
+  values: (Buffer | string)[],
+): Promise<boolean> {
+  const isNew = (await access.find(name)) === undefined
+  if (isNew) await live.admitStream(scope)
+  let created = false
+  try {
+    created = await access.create(name, request, values)
+  } catch (error) {
+    throw isCode(error, 'ERR_DURLOG_STREAM_DELETED') ? conflict(error.message) : error
+  } finally {
+    if (isNew && !created) live.forgetStream(scope)
+  }
+  return created
 }
 
 export function isContentType(text: string): boolean {

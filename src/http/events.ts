@@ -29,7 +29,7 @@ export async function readEvent(service: Service, state: StreamView, from: numbe
     next = following.next
   }
   const text = hasText ? body.toString() : body.toString('base64')
-  return { data: Buffer.from(`event: data\n${linesOf(text)}\n\n`), next }
+  return { data: Buffer.from(`id: ${offsetOf(service.access, state, next)}\nevent: data\n${linesOf(text)}\n\n`), next }
 }
 
 /** Whether the last character of `text` in UTF-8 lacks bytes. */
@@ -50,11 +50,12 @@ export function controlEvent(
   leastCursor: number,
 ): Buffer {
   const atEnd = next === state.visible
-  const control: Record<string, string | boolean> = { streamNextOffset: offsetOf(access, state, next) }
+  const offset = offsetOf(access, state, next)
+  const control: Record<string, string | boolean> = { streamNextOffset: offset }
   if (atEnd && state.endVisible) control['streamClosed'] = true
   else control['streamCursor'] = String(Math.max(currentCursor(), leastCursor))
   if (atEnd) control['upToDate'] = true
-  return Buffer.from(`event: control\ndata:${JSON.stringify(control)}\n\n`)
+  return Buffer.from(`id: ${offset}\nevent: control\ndata:${JSON.stringify(control)}\n\n`)
 }
 
 /**

@@ -44,6 +44,8 @@ export interface Exchange extends Held {
   readonly dropped: DropReason | undefined
   /** The reason to drop the client if it must not take longer; undefined while the server works on the answer. */
   readonly slowness: DropReason | undefined
+  /** The client sends its body only after an answer to its `Expect: 100-continue`, which `body` gives. */
+  readonly waitsToSend: boolean
   /** For the list of requests that have not been answered. */
   place: number
   /** Returns a header of the request. `name` must be in lower case. */

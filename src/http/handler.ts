@@ -13,7 +13,7 @@ import { BodyMemory } from './chunk.js'
 import { create } from './create.js'
 import { EVENT_BYTES } from './events.js'
 import type { ClientLimits, Exchange, HeaderList } from './exchange.js'
-import { checkHost } from './host.js'
+import { checkHost, isOriginOf } from './host.js'
 import { HttpError, toHttpError, withoutScope } from './http-error.js'
 import { inOrder } from './in-order.js'
 import { list } from './list.js'
@@ -36,7 +36,7 @@ const PREFLIGHT: HeaderList = [
   'access-control-allow-methods',
   METHODS,
   'access-control-allow-headers',
-  'authorization, content-type, if-none-match, producer-epoch, producer-id, producer-seq, stream-closed, stream-expires-at, stream-fork-offset, stream-fork-sub-offset, stream-forked-from, stream-seq, stream-ttl, x-request-id',
+  'authorization, content-type, if-none-match, producer-epoch, producer-id, producer-seq, stream-closed, stream-expires-at, stream-fork-offset, stream-fork-sub-offset, stream-forked-from, stream-seq, stream-ttl, x-request-id, last-event-id',
   'access-control-max-age',
   '86400',
 ]
@@ -206,6 +206,9 @@ class Server {
       own.push('vary', 'origin')
       if (origin !== undefined && options.cors.includes(origin))
         own.push('access-control-allow-origin', origin, 'access-control-expose-headers', EXPOSED)
+      // Any site can send requests with the origin null.
+      if (origin !== undefined && origin !== 'null' && options.cors.includes(origin))
+        own.push('access-control-allow-credentials', 'true')
     }
     if (requestId !== undefined) own.push('x-request-id', requestId)
     return { ...this.#service, headers: own }
@@ -217,8 +220,8 @@ class Server {
     checkHost(exchange.host, options.hosts)
     checkEncoded(exchange.target)
     if (WRITES.includes(method)) checkSite(exchange, options.cors)
-    if (method === 'OPTIONS')
-      return reply(service, { exchange }, 204, options.cors.length > 0 ? [...PREFLIGHT] : ['allow', METHODS])
+    // A browser also needs the origin, which the answer has only if it is allowed.
+    if (method === 'OPTIONS') return reply(service, { exchange }, 204, ['allow', METHODS, ...PREFLIGHT])
     const { path, query } = splitTarget(exchange.target)
     const isList = path === this.#listPath
     const name = isList ? '' : streamOfPath(path, options.prefix)
@@ -244,17 +247,20 @@ class Server {
 }
 
 /**
- * Throws an HttpError with status 403 if a page of another site sent the request, and `cors` does not have its origin. A
- * browser sends some such requests, with its cookies, without asking the server first.
+ * Throws an HttpError with status 403 if a page of another origin sent the request, and `cors` does not have its origin.
+ * A browser sends some such requests, with its cookies, without asking the server first. Over HTTP it sends only `Origin`.
  */
 function checkSite(exchange: Exchange, cors: readonly string[]): void {
-  if (exchange.header('sec-fetch-site') !== 'cross-site') return
+  const site = exchange.header('sec-fetch-site')
   const origin = exchange.header('origin')
-  if (cors.includes('*') || (origin !== undefined && cors.includes(origin))) return
+  if (site === 'same-origin' || site === 'none') return
+  if (site === undefined && (origin === undefined || isOriginOf(exchange.host, origin))) return
+  if (origin !== undefined && cors.includes(origin)) return
+  if (cors.includes('*') && exchange.header('cookie') === undefined) return
   throw new HttpError(
     403,
     'cross-site',
-    'a web page of another site sent the request: to allow it, add its origin to cors',
+    'a web page of another origin sent the request: add its origin to cors (* does not allow cookies), or let the proxy pass the Host on',
   )
 }
 

@@ -5,6 +5,7 @@ import { Body } from '../streams/body.js'
 import { contentTypeOf } from '../streams/meta.js'
 import { badRequest, HttpError, notFound } from './http-error.js'
 import { offsetOf } from './offset.js'
+import { needRead } from './rights.js'
 import { type Call, existing, reply, type Service } from './service.js'
 import { parameters } from './target.js'
 
@@ -24,9 +25,11 @@ export function list(service: Service, call: Call): Promise<void> {
  * Answers with the offset of the first record of the stream `name` at or after the time `at`, in milliseconds since
  * 1970.
  */
-async function seek(service: Service, { exchange, query }: Call): Promise<void> {
+async function seek(service: Service, call: Call): Promise<void> {
+  const { exchange, query } = call
   const { scope } = exchange
   const [name = ''] = parameters(query, 'name')
+  await needRead(service, call, service.options.prefix + encodeURIComponent(name), name)
   const [at = ''] = parameters(query, 'at')
   if (!/^[0-9]{1,15}$/.test(at)) throw badRequest('at must be a time in milliseconds since 1970')
   const { access } = service

@@ -11,7 +11,8 @@ const COUNT_MS = 1000
 
 interface Count {
   readonly found: Promise<number>
-  /** The number of streams that were admitted since the count. */
+  isFound: boolean
+  /** The number of streams that were created since the count, less that of deleted ones. */
   admitted: number
 }
 
@@ -73,14 +74,23 @@ export class Live {
     let count = this.counts.get(scope)
     if (count === undefined) {
       // Concurrent requests share one count; with separate counts, each would admit up to the limit.
-      count = { found: Promise.resolve(this.#access.count(scope)), admitted: 0 }
+      count = { found: Promise.resolve(this.#access.count(scope)), isFound: false, admitted: 0 }
       this.counts.set(scope, count)
       setTimeout(() => this.counts.delete(scope), COUNT_MS).unref()
     }
     const found = await count.found
+    count.isFound = true
     if (found + count.admitted >= maxStreams)
       throw tooMany(`there are ${maxStreams} streams, which is the limit: delete one first`)
     count.admitted++
+  }
+
+  /** A stream of the tenant was deleted, or an admitted one was not created. */
+  forgetStream(scope: string): void {
+    const count = this.counts.get(scope)
+    if (count?.isFound === true) count.admitted--
+    // It is not known whether the stream will be counted.
+    else this.counts.delete(scope)
   }
 
   /**

@@ -3,6 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { TLSSocket } from 'node:tls'
 import { clearTimeout, setTimeout } from '../timers.js'
 import { type ClientLimits, EMPTY, type Exchange, type HeaderList, type Sink } from './exchange.js'
+import { hostOf } from './host.js'
 import { alreadyRead, busy, HttpError } from './http-error.js'
 import type { DropReason } from './types.js'
 
@@ -11,6 +12,14 @@ const DISCARD_BYTES = 32 << 20
 const DISCARD_MS = 5000
 /** The approximate memory of a part of a body without its bytes. */
 const PART_BYTES = 256
+
+/** The requests with `Expect: 100-continue` whose body is not wanted yet. */
+const waiting = new WeakSet<IncomingMessage>()
+
+/** Must be called for requests of the event `checkContinue`. For others, node:http has asked for the body. */
+export function expectContinue(request: IncomingMessage): void {
+  waiting.add(request)
+}
 
 export class NodeExchange implements Exchange, Sink {
   readonly method: string
@@ -42,8 +51,12 @@ export class NodeExchange implements Exchange, Sink {
     return this.#readsBody ? 'slow-writer' : undefined
   }
 
+  get waitsToSend(): boolean {
+    return waiting.has(this.#request)
+  }
+
   get host(): string {
-    return this.header('host') ?? ''
+    return hostOf(this.#request)
   }
 
   get origin(): string {
@@ -75,6 +88,7 @@ export class NodeExchange implements Exchange, Sink {
     let bytes = 0
     let isRefused = false
     this.#readsBody = true
+    if (waiting.delete(request)) this.#response.writeContinue()
     const refuse = (refusal: HttpError): void => {
       isRefused = true
       this.#readsBody = false
@@ -102,7 +116,9 @@ export class NodeExchange implements Exchange, Sink {
   }
 
   reply(status: number, headers: HeaderList, body?: Buffer | string): void {
-    if (this.#request.complete || !this.#hasBody()) this.#send(status, headers, body)
+    // A client that waits may send its body nevertheless, so the connection must not be used for a next request.
+    if (this.waitsToSend) this.#send(status, [...headers, 'connection', 'close'], body)
+    else if (this.#request.complete || !this.#hasBody()) this.#send(status, headers, body)
     else this.#discardBody((ended) => this.#send(status, ended ? headers : [...headers, 'connection', 'close'], body))
   }
 

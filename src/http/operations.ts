@@ -1,7 +1,7 @@
 /** The paths of a server that are not streams: health, metrics, the OpenAPI description and the page. */
 import { createHash } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { isAllowedHost } from './host.js'
+import { hostOf, isAllowedHost } from './host.js'
 import { OPENAPI } from './openapi.js'
 import { PAGE } from './page.js'
 import { splitTarget } from './target.js'
@@ -26,7 +26,7 @@ export function operationsOf(
     const { path } = splitTarget(request.url ?? '/')
     if (!isOperation(path) && (path !== '/' || page === undefined)) return false
     // The handler refuses it.
-    if (!isAllowedHost(request.headers.host ?? '', hosts)) return false
+    if (!isAllowedHost(hostOf(request), hosts)) return false
     const { method } = request
     if (method === 'OPTIONS') return false
     const send = (status: number, type: string, body: string, extra: Record<string, string> = {}): true => {

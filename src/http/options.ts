@@ -29,6 +29,7 @@ const count = (min: number, unit: string): Range => ({ min, max: 2 ** 31 - 1, un
 export const PORTS: Range = { min: 0, max: 65_535 }
 export const BODY_SIZES: Range = { min: 1, max: BODY_MAX_BYTES, unit: 'bytes' }
 export const STREAM_COUNTS: Range = count(0, 'streams')
+export const WAITS: Range = count(1, 'milliseconds')
 export const CONNECTION_COUNTS: Range = { min: 1, max: 2 ** 20, unit: 'connections' }
 const CACHES = ['public', 'private', 'no-store'] as const
 
@@ -66,7 +67,7 @@ export function resolveHandlerOptions(options: unknown): ResolvedHandlerOptions 
     chunkBytes: whole('chunkBytes', given.chunkBytes, { min: 1, max: 2 ** 26, unit: 'bytes' }, 1 << 20),
     maxStreams: maxStreams === undefined ? Number.POSITIVE_INFINITY : whole('maxStreams', maxStreams, STREAM_COUNTS, 0),
     maxLive: whole('maxLive', given.maxLive, count(0, 'requests'), 20_000),
-    longPollMs: whole('longPollMs', given.longPollMs, count(1, 'milliseconds'), 30_000),
+    longPollMs: whole('longPollMs', given.longPollMs, WAITS, 30_000),
     sseMs: whole('sseMs', given.sseMs, count(1, 'milliseconds'), 60_000),
     slowReaderMs: whole('slowReaderMs', given.slowReaderMs, count(1, 'milliseconds'), 30_000),
     maxBufferedBytes: whole(

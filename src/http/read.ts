@@ -4,7 +4,7 @@ import { contentTypeOf } from '../streams/meta.js'
 import { type Chunk, isJson, readChunk } from './chunk.js'
 import type { HeaderList } from './exchange.js'
 import { badRequest, HttpError } from './http-error.js'
-import { cursorAfter, offsetOf } from './offset.js'
+import { cursorAfter, cursorOf, offsetOf } from './offset.js'
 import { type Call, existing, replaced, reply, type Service, seqOf } from './service.js'
 import { subscribe } from './sse.js'
 import { parameters } from './target.js'
@@ -21,13 +21,15 @@ const SANDBOX: HeaderList = ['content-security-policy', 'sandbox']
 export async function read(service: Service, call: Call): Promise<void> {
   const { access } = service
   const { name, query, exchange } = call
-  const [offset, ...others] = parameters(query, 'offset')
+  const [given, ...others] = parameters(query, 'offset')
   const live = parameters(query, 'live')[0]
-  const cursor = parameters(query, 'cursor')[0]
+  const cursor = cursorOf(parameters(query, 'cursor')[0])
   const found = existing(await access.find(name, true))
   if (others.length > 0) throw badRequest('the parameter offset occurs more than once')
-  if (live !== undefined && offset === undefined) throw badRequest('the parameter live needs the parameter offset')
+  if (live !== undefined && given === undefined) throw badRequest('the parameter live needs the parameter offset')
   if (live !== undefined && live !== 'long-poll' && live !== 'sse') throw badRequest('live must be long-poll or sse')
+  // An EventSource of a browser connects again with the id of the last event.
+  const offset = (live === 'sse' && exchange.header('last-event-id')) || given
   const start = await startOf(service, found, offset)
   if (live === 'sse') return subscribe(service, call, found, { from: start, cursor })
   if (offset === 'now' && live === undefined) return answerNow(service, call, found)
@@ -94,7 +96,7 @@ interface Answer {
   /** The request has offset=now, so a later request must not get the same answer. */
   isNow: boolean
   live: boolean
-  cursor: string | undefined
+  cursor: number | undefined
 }
 
 function answer(service: Service, call: Call, state: StreamView, { chunk, from, isNow, live, cursor }: Answer): void {
@@ -107,7 +109,8 @@ function answer(service: Service, call: Call, state: StreamView, { chunk, from, 
   if (closed) headers.push('stream-closed', 'true')
   if (live) headers.push('stream-cursor', String(cursorAfter(cursor)))
   const empty = next === from
-  headers.push('cache-control', empty || isNow ? 'no-store' : cacheControl(service, state))
+  const isFinal = live || !atEnd || closed
+  headers.push('cache-control', empty || isNow ? 'no-store' : cacheControl(service, call, state, isFinal))
   // The same URL has other data for another user.
   if (service.options.authorize !== undefined) headers.push('vary', 'authorization, cookie')
   if (live && empty) {
@@ -143,25 +146,35 @@ export async function head(service: Service, call: Call): Promise<void> {
   const state = existing(await service.access.find(call.name))
   const { ttlMs, expiresAtMs } = state.meta
   const headers: HeaderList = [...tailHeaders(service, state), 'cache-control', 'no-store']
-  if (ttlMs !== undefined) headers.push('stream-ttl', String(ttlMs / 1000))
+  if (ttlMs !== undefined) headers.push('stream-ttl', String(Math.ceil(ttlMs / 1000)))
   if (expiresAtMs !== undefined) headers.push('stream-expires-at', new Date(expiresAtMs).toISOString())
   headers.push('etag', `"${offsetOf(service.access, state, state.visible)}${state.endVisible ? ':c' : ''}"`)
   reply(service, call, 200, headers)
 }
 
 export async function remove(service: Service, call: Call): Promise<void> {
-  const { access } = service
-  if (!(await access.delete(call.name))) existing(await access.find(call.name))
+  const { access, live } = service
+  const existed = await access.delete(call.name)
+  const kept = await access.find(call.name)
+  if (!existed) existing(kept)
+  else if (kept === undefined) live.forgetStream(call.exchange.scope)
   reply(service, call, 204, [])
 }
 
-/** A cache must not keep data for longer than the stream lives. */
-function cacheControl({ options }: Service, state: StreamView): string {
+/**
+ * An answer to a request with credentials is only for its client. At the end of an open stream, a client that has
+ * appended would get old data from its own cache, so the cache must ask with the ETag. A cache must not keep data for
+ * longer than the stream lives.
+ */
+function cacheControl({ options }: Service, { exchange }: Call, { lifeMs }: StreamView, isFinal: boolean): string {
   if (options.cache === 'no-store') return 'no-store'
-  const leftSeconds = state.lifeMs / 1000
+  const isPrivate = exchange.header('authorization') !== undefined || exchange.header('cookie') !== undefined
+  const cache = isPrivate ? 'private' : options.cache
+  if (!isFinal) return `${cache}, no-cache`
+  const leftSeconds = lifeMs / 1000
   if (leftSeconds < CACHE_SECONDS + STALE_SECONDS)
-    return `${options.cache}, max-age=${Math.max(0, Math.min(CACHE_SECONDS, Math.floor(leftSeconds)))}`
-  return `${options.cache}, max-age=${CACHE_SECONDS}, stale-while-revalidate=${STALE_SECONDS}`
+    return `${cache}, max-age=${Math.max(0, Math.min(CACHE_SECONDS, Math.floor(leftSeconds)))}`
+  return `${cache}, max-age=${CACHE_SECONDS}, stale-while-revalidate=${STALE_SECONDS}`
 }
 
 function matches(wanted: string | undefined, etag: string): boolean {

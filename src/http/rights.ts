@@ -64,13 +64,22 @@ function nameIn(scope: string, stream: string): string {
  * Returns the name of the stream at the path `from`. Throws an HttpError unless the request may read it and it belongs to
  * the same tenant.
  */
-export async function sourceOf({ options }: Service, { exchange, rights }: Call, from: string): Promise<string> {
+export async function sourceOf(service: Service, call: Call, from: string): Promise<string> {
   checkEncoded(from)
   const { path } = splitTarget(from)
-  const stream = streamOfPath(path, options.prefix)
-  if (options.authorize !== undefined) {
-    const allowed = await askRights(options, exchange, { method: 'GET', target: path, stream })
-    need(allowed?.read === true && allowed.tenant === rights.tenant)
-  }
-  return nameIn(exchange.scope, stream)
+  const stream = streamOfPath(path, service.options.prefix)
+  await needRead(service, call, path, stream)
+  return nameIn(call.exchange.scope, stream)
+}
+
+/** Throws an HttpError with status 403 unless the request may read `stream`, which is at `path`, as the same tenant. */
+export async function needRead(
+  { options }: Service,
+  { exchange, rights }: Call,
+  path: string,
+  stream: string,
+): Promise<void> {
+  if (options.authorize === undefined) return
+  const allowed = await askRights(options, exchange, { method: 'GET', target: path, stream })
+  need(allowed?.read === true && allowed.tenant === rights.tenant)
 }

@@ -5,9 +5,10 @@ import type { AddressInfo, Socket } from 'node:net'
 import { invalidArgument } from '../errors.js'
 import { accessOf, type StreamsAccess } from '../streams/access.js'
 import type { Streams } from '../streams/types.js'
-import { clearTimeout, setTimeout } from '../timers.js'
+import { clearTimeout, setImmediate, setTimeout } from '../timers.js'
 import { CLOSE_MS, handlerOf } from './handler.js'
 import { refuseMalformed } from './in-order.js'
+import { expectContinue } from './node-exchange.js'
 import { operationsOf } from './operations.js'
 import { resolveServerOptions } from './options.js'
 import { checkTls } from './tls.js'
@@ -21,6 +22,8 @@ const HEADERS_MS = 10_000
 const REQUEST_MS = 30_000
 const HEADER_BYTES = 16_384
 const CHECK_MS = 1000
+/** After `close`, the time in which requests on open connections are answered with `Connection: close`. */
+const GRACE_MS = 500
 
 /**
  * Starts a server. Settles when it listens. Rejects with ERR_DURLOG_INVALID_ARGUMENT, or with the error of `listen`.
@@ -36,7 +39,9 @@ export async function serve(access: StreamsAccess, options?: ServerOptions): Pro
   const { host, port, tls, maxConnections, ui, handlerOptions } = resolveServerOptions(options)
   const handler = handlerOf(access, handlerOptions)
   const operations = operationsOf(handler, handlerOptions, ui)
+  let closing: Promise<void> | undefined
   const respond = (request: IncomingMessage, response: ServerResponse): void => {
+    if (closing !== undefined) response.setHeader('connection', 'close')
     if (!operations(request, response)) handler(request, response)
   }
   const limits = {
@@ -52,20 +57,22 @@ export async function serve(access: StreamsAccess, options?: ServerOptions): Pro
       : createTlsServer({ ...limits, ...tls, handshakeTimeout: HEADERS_MS }, respond)
   server.maxConnections = maxConnections
   server.on('clientError', refuseMalformed)
+  server.on('checkContinue', (request: IncomingMessage, response: ServerResponse) => {
+    expectContinue(request)
+    respond(request, response)
+  })
+  // node:http does not know connections whose TLS handshake is incomplete.
   const sockets = new Set<Socket>()
-  // node:http does not close a connection whose TLS handshake is incomplete.
-  if (tls !== undefined)
-    server.on('connection', (socket: Socket) => {
-      sockets.add(socket)
-      socket.once('close', () => sockets.delete(socket))
-    })
+  server.on('connection', (socket: Socket) => {
+    sockets.add(socket)
+    socket.once('close', () => sockets.delete(socket))
+  })
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject)
     server.listen(port, host, resolve)
   })
   const bound = server.address() as AddressInfo
   const name = bound.family === 'IPv6' ? `[${bound.address}]` : bound.address
-  let closing: Promise<void> | undefined
   const close = (): Promise<void> => {
     closing ??= closeServer(server, sockets, () => handler.close())
     return closing
@@ -86,13 +93,30 @@ async function closeServer(
   sockets: ReadonlySet<Socket>,
   closeHandler: () => Promise<void>,
 ): Promise<void> {
-  const closed = new Promise((resolve) => server.close(resolve))
   const timer = setTimeout(() => {
-    server.closeAllConnections()
     for (const socket of sockets) socket.destroy()
   }, CLOSE_MS)
-  await Promise.race([closeHandler(), closed])
+  const handlerClosed = closeHandler()
+  // The answers to the next requests close their connections. A connection that the server closed while the client was
+  // sending would lose a request.
+  if (sockets.size > 0) await noneLeft(sockets)
+  const closed = new Promise((resolve) => server.close(resolve))
+  await Promise.race([handlerClosed, closed])
   server.closeIdleConnections()
   await closed
   clearTimeout(timer)
+}
+
+/** Settles when no connection is left, at the latest after `GRACE_MS`. */
+function noneLeft(sockets: ReadonlySet<Socket>): Promise<void> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(resolve, GRACE_MS)
+    const look = (): void => {
+      if (sockets.size > 0) return
+      clearTimeout(timer)
+      resolve()
+    }
+    // Later, because the listener of the set must run first.
+    for (const socket of sockets) socket.once('close', () => setImmediate(look))
+  })
 }

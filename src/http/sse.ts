@@ -9,7 +9,7 @@ import { isText } from './chunk.js'
 import { controlEvent, readEvent } from './events.js'
 import type { HeaderList, Sink } from './exchange.js'
 import { currentCursor, cursorAfter } from './offset.js'
-import type { Call, Service } from './service.js'
+import { type Call, reply, type Service } from './service.js'
 
 /** While a subscriber that catches up has this many unread bytes, it gets no more data. */
 const CATCH_UP_UNREAD = 1 << 16
@@ -21,17 +21,24 @@ const MAX_UNREAD = 1 << 20
 
 interface Start {
   from: number
-  cursor: string | undefined
+  cursor: number | undefined
 }
 
-export function subscribe(service: Service, { exchange }: Call, state: StreamView, start: Start): void {
+export function subscribe(service: Service, call: Call, state: StreamView, start: Start): void {
+  const { exchange } = call
+  // This status prevents that an EventSource of a browser connects again.
+  if (exchange.header('last-event-id') !== undefined && state.endVisible && start.from === state.visible) {
+    reply(service, call, 204, ['stream-closed', 'true', 'cache-control', 'no-store'])
+    return
+  }
   let subscription: Subscription | undefined
   const leave = service.live.admit(exchange.scope, () => subscription?.finishNow())
   const headers: HeaderList = [
     'content-type',
     'text/event-stream',
     'cache-control',
-    'no-cache',
+    // Without no-transform, compressing proxies and middleware hold events back.
+    'no-cache, no-transform',
     'x-accel-buffering',
     'no',
   ]

@@ -64,8 +64,8 @@ export interface HandlerOptions {
   /** Refuse all requests except reads. Default false. */
   readOnly?: boolean | undefined
   /**
-   * The origins of pages that may call the server from a browser, such as `https://app.example`, or `*` for all.
-   * Default: only pages of the server itself.
+   * The origins of pages that may call the server from a browser, such as `https://app.example`, or `*` for all. Pages
+   * of named origins may use cookies. Default: only pages of the server itself.
    */
   cors?: string | readonly string[] | undefined
   /** The maximum length of a body, in bytes: 1 to 8 MiB. Default 8 MiB. */
@@ -95,8 +95,8 @@ export interface HandlerOptions {
    */
   maxBufferedBytes?: ByteSize | undefined
   /**
-   * The Cache-Control of data that does not change: `public`, `private` or `no-store`. Default `public`; with
-   * `authorize`, `private`.
+   * The Cache-Control of data that does not change: `public`, `private` or `no-store`. An answer to a request with
+   * credentials is never `public`. Default `public`; with `authorize`, `private`.
    */
   cache?: 'public' | 'private' | 'no-store' | undefined
   /** Called after each request. */
@@ -148,8 +148,9 @@ export interface StreamsServer extends AsyncDisposable {
    */
   setTls(tls: TlsOptions): void
   /**
-   * Closes the server: refuses new connections, ends live reads with a control event and finishes other requests.
-   * Settles within 5 seconds. The streams stay open.
+   * Closes the server: ends live reads with a control event, finishes other requests, and closes each connection after
+   * its next answer. After half a second without one, closes the others and refuses new ones. Settles within 5 seconds.
+   * The streams stay open.
    */
   close(): Promise<void>
 }

@@ -15,6 +15,7 @@ export class WebExchange implements Exchange, Sink {
   readonly host: string
   readonly origin: string
   readonly response: Promise<Response>
+  readonly waitsToSend = false
   status = 0
   dropped: DropReason | undefined
   scope = ''

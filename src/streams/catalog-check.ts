@@ -101,7 +101,7 @@ function areFiles(files: unknown[]): boolean {
 function isProducer(value: unknown): boolean {
   if (!Array.isArray(value)) return false
   const [id, epoch, seq, recent] = value as unknown[]
-  return typeof id === 'string' && isNumber(epoch) && isNumber(seq) && areNumbers(recent)
+  return typeof id === 'string' && Number.isSafeInteger(epoch) && Number.isSafeInteger(seq) && areNumbers(recent)
 }
 
 /** The number of the request, and the seqs of its records; -1 for an end or a deletion. */

@@ -67,13 +67,11 @@ export function decide(wanted: ProposedChange, view: View | undefined, find: Fin
     if (kind !== EntryKind.delete) throw endedStream(stream, next)
   }
   if (expectedSeq !== undefined && expectedSeq !== next) throw conflict(wanted, next)
-  if (kind === EntryKind.append && view !== undefined) {
-    if (view.meta.encoding !== encoding)
-      throw invalidArgument(
-        `the stream "${stream}" has the encoding ${view.meta.encoding}; got a value with the encoding ${encoding}`,
-      )
-    checkWriterSeq(wanted, view.writerSeq)
-  }
+  if (kind === EntryKind.append && view !== undefined && view.meta.encoding !== encoding)
+    throw invalidArgument(
+      `the stream "${stream}" has the encoding ${view.meta.encoding}; got a value with the encoding ${encoding}`,
+    )
+  checkWriterSeq(wanted, view?.writerSeq)
   return { outcome: 'stored', seq: next }
 }
 

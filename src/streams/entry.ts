@@ -46,14 +46,22 @@ export interface Entry extends Change {
   end: number
 }
 
+/**
+ * A bit of the first byte: the epoch and the seq of the producer have 8 bytes each, and not 6. Earlier versions do not
+ * know it.
+ */
+const WIDE = 0x80
+const NARROW_MAX = 2 ** 48 - 1
 const Flag = { producer: 1, continues: 2, request: 4, mustExist: 8, writerSeq: 16, follows: 32 } as const
 /** The encoding takes the two highest bits of the flags. */
 const ENCODING_SHIFT = 6
 const HEADER_BYTES = 16
+/** The length of the id (u16), the epoch and the seq (u48 each, or u64). */
 const PRODUCER_HEADER_BYTES = 14
+const WIDE_PRODUCER_HEADER_BYTES = 18
 const CLIENT_BYTES = 8
 const REQUEST_BYTES = CLIENT_BYTES + 6
-const OVERHEAD_BYTES = HEADER_BYTES + PRODUCER_HEADER_BYTES + REQUEST_BYTES + 2
+const OVERHEAD_BYTES = HEADER_BYTES + WIDE_PRODUCER_HEADER_BYTES + REQUEST_BYTES + 2
 const LONG_TEXT = 8192
 const SHORT_NAME = 40
 export const EMPTY: Buffer = Buffer.alloc(0)
@@ -79,7 +87,8 @@ export function encodeEntry(
   const bytes = memory.reserve(OVERHEAD_BYTES + 3 * texts + mostBytes(value))
   const { start } = memory
   const nameBytes = writeName(bytes, stream, start + HEADER_BYTES)
-  bytes[start] = kind
+  const isWide = producer !== undefined && (producer.epoch > NARROW_MAX || producer.seq > NARROW_MAX)
+  bytes[start] = isWide ? kind | WIDE : kind
   bytes[start + 1] =
     (producer === undefined ? 0 : Flag.producer) |
     (continues ? Flag.continues : 0) |
@@ -93,11 +102,17 @@ export function encodeEntry(
   bytes.writeUIntLE(timeMs, start + 10, 6)
   let at = start + HEADER_BYTES + nameBytes
   if (producer !== undefined) {
-    const idBytes = bytes.write(producer.id, at + PRODUCER_HEADER_BYTES)
+    const idAt = at + (isWide ? WIDE_PRODUCER_HEADER_BYTES : PRODUCER_HEADER_BYTES)
+    const idBytes = bytes.write(producer.id, idAt)
     bytes.writeUInt16LE(idBytes, at)
-    bytes.writeUIntLE(producer.epoch, at + 2, 6)
-    bytes.writeUIntLE(producer.seq, at + 8, 6)
-    at += PRODUCER_HEADER_BYTES + idBytes
+    if (isWide) {
+      bytes.writeBigUInt64LE(BigInt(producer.epoch), at + 2)
+      bytes.writeBigUInt64LE(BigInt(producer.seq), at + 10)
+    } else {
+      bytes.writeUIntLE(producer.epoch, at + 2, 6)
+      bytes.writeUIntLE(producer.seq, at + 8, 6)
+    }
+    at = idAt + idBytes
   }
   if (request !== undefined) {
     bytes.write(request.client, at, 'hex')
@@ -132,7 +147,8 @@ function mostBytes(value: Buffer | string): number {
 
 /** Decodes `bytes`, the record of the log at `position`. Throws ERR_DURLOG_CORRUPT if it is not an entry. */
 export function decodeEntry(bytes: Buffer, position: number): Entry {
-  const kind = bytes[0] as EntryKind
+  const isWide = ((bytes[0] as number) & WIDE) !== 0
+  const kind = ((bytes[0] as number) & ~WIDE) as EntryKind
   const flags = bytes[1] as number
   const encoding = ENCODINGS[flags >> ENCODING_SHIFT]
   if (bytes.length < HEADER_BYTES || !(kind >= EntryKind.append && kind <= EntryKind.create) || encoding === undefined)
@@ -141,13 +157,13 @@ export function decodeEntry(bytes: Buffer, position: number): Entry {
   const stream = bytes.toString('utf8', HEADER_BYTES, at)
   let producer: Producer | undefined
   if ((flags & Flag.producer) !== 0) {
-    if (at + PRODUCER_HEADER_BYTES > bytes.length) throw notAnEntry(position)
-    const idAt = at + PRODUCER_HEADER_BYTES
+    const idAt = at + (isWide ? WIDE_PRODUCER_HEADER_BYTES : PRODUCER_HEADER_BYTES)
+    if (idAt > bytes.length) throw notAnEntry(position)
     const end = idAt + bytes.readUInt16LE(at)
     producer = {
       id: bytes.toString('utf8', idAt, end),
-      epoch: bytes.readUIntLE(at + 2, 6),
-      seq: bytes.readUIntLE(at + 8, 6),
+      epoch: isWide ? Number(bytes.readBigUInt64LE(at + 2)) : bytes.readUIntLE(at + 2, 6),
+      seq: isWide ? Number(bytes.readBigUInt64LE(at + 10)) : bytes.readUIntLE(at + 8, 6),
     }
     at = end
   }

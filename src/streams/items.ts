@@ -110,10 +110,10 @@ export function groupItems(
   const first = bareItem(values.length > 0 ? EntryKind.append : EntryKind.end, stream)
   first.producer = producer
   first.created = created
+  first.writerSeq = writerSeq
   if (values.length === 0) return [first]
   first.encoding = encoding
   first.mustExist = true
-  first.writerSeq = writerSeq
   first.value = values[0] as Buffer | string
   const items = [first]
   for (let at = 1; at < values.length; at++) items.push(following(EntryKind.append, first, values[at]))

@@ -48,11 +48,11 @@ export interface Producer {
   /** Unicode text of 1 to 128 bytes in UTF-8. */
   id: string
   /**
-   * From 0 to 2^48 - 1. A new instance of the producer uses a higher epoch; then lower epochs are refused with
+   * From 0 to 2^53 - 1. A new instance of the producer uses a higher epoch; then lower epochs are refused with
    * ERR_DURLOG_PRODUCER_FENCED.
    */
   epoch: number
-  /** From 0 to 2^48 - 1. If it skips a number, the append is refused with ERR_DURLOG_PRODUCER_GAP. */
+  /** From 0 to 2^53 - 1. If it skips a number, the append is refused with ERR_DURLOG_PRODUCER_GAP. */
   seq: number
 }
 

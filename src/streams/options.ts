@@ -55,6 +55,7 @@ const CURSOR_READ_NAMES: readonly string[] = ['follow', 'signal']
 const BATCH_MAX = 65_536
 /** Positions, seqs and epochs have 6 bytes in the files. */
 const SEQ_RANGE = { min: 0, max: 2 ** 48 - 1 }
+const PRODUCER_RANGE = { min: 0, max: Number.MAX_SAFE_INTEGER }
 /** A negative `from` counts from the end. */
 const FROM_RANGE = { min: 1 - 2 ** 48, max: 2 ** 48 - 1 }
 const PRODUCER_ID_MAX_BYTES = 128
@@ -215,8 +216,8 @@ function resolveProducer(producer: unknown): Producer {
     throw invalidArgument(`producer must have an epoch and a seq; got ${shown(epoch)} and ${shown(seq)}`)
   return {
     id: checkedId,
-    epoch: whole('producer.epoch', epoch, SEQ_RANGE, 0),
-    seq: whole('producer.seq', seq, SEQ_RANGE, 0),
+    epoch: whole('producer.epoch', epoch, PRODUCER_RANGE, 0),
+    seq: whole('producer.seq', seq, PRODUCER_RANGE, 0),
   }
 }
 

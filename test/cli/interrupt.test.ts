@@ -1,6 +1,10 @@
 /** Ctrl-C during a command that runs for a while. */
+import { spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { expect, test } from 'vitest'
+import { fileURLToPath } from 'node:url'
+import { expect, onTestFinished, test } from 'vitest'
 import { startDurlog } from '../fixtures/command.js'
 import { openUntilDone, scratchDir, texts } from '../fixtures/scratch.js'
 
@@ -41,3 +45,27 @@ test.skipIf(process.platform === 'win32')('export reports how many records it ha
   child.stdout?.destroy()
   expect(stderr).toMatch(/^durlog: interrupted; exported \d+ records?, /)
 })
+
+const withoutNamespaces = ((): string => {
+  if (process.platform !== 'linux') return 'needs Linux'
+  const { status, stderr } = spawnSync('unshare', ['-pf', '--kill-child', 'true'], { encoding: 'utf8' })
+  return status === 0 ? '' : `needs the right to make a PID namespace: ${stderr ?? 'no unshare'}`
+})()
+
+test.skipIf(withoutNamespaces !== '')(
+  `as the first process of a container, a command that waits ends at SIGTERM ${withoutNamespaces}`,
+  async () => {
+    const dir = join(scratchDir(), 'log')
+    const log = await openUntilDone(dir)
+    await log.append('a')
+    const node = [process.execPath, fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url))]
+    const command = ['-pf', '--kill-child', ...node, 'tail', '-f', dir]
+    const child = spawn('unshare', command, { stdio: ['ignore', 'pipe', 'ignore'] })
+    onTestFinished(() => void child.kill('SIGKILL'))
+    await once(child.stdout, 'data')
+    // The child of unshare is the first process of its namespace.
+    const own = readFileSync(`/proc/${child.pid}/task/${child.pid}/children`, 'utf8').trim()
+    process.kill(Number(own), 'SIGTERM')
+    expect(await once(child, 'exit')).toEqual([143, null])
+  },
+)

@@ -28,7 +28,8 @@ export function fileNameOf(stream) {
 
 /** A record of the main log. */
 function changeOf({ seq: position, data, continues }) {
-  const kind = KINDS[data[0]]
+  const kind = KINDS[data[0] & 0x7f]
+  const numberBytes = (data[0] & 0x80) === 0 ? 6 : 8
   const flags = data[1]
   const encoding = ENCODINGS[flags >> 6]
   if (kind === undefined || encoding === undefined) throw new Error(`record ${position} is no change of a stream`)
@@ -46,11 +47,13 @@ function changeOf({ seq: position, data, continues }) {
   }
   if (change.continues !== continues) throw new Error(`record ${position} and the log differ about its batch`)
   if ((flags & 1) !== 0) {
-    const end = at + 14 + data.readUInt16LE(at)
+    const idAt = at + 2 + 2 * numberBytes
+    const end = idAt + data.readUInt16LE(at)
+    const numberAt = (start) => (numberBytes === 6 ? data.readUIntLE(start, 6) : Number(data.readBigUInt64LE(start)))
     change.producer = {
-      id: data.toString('utf8', at + 14, end),
-      epoch: data.readUIntLE(at + 2, 6),
-      seq: data.readUIntLE(at + 8, 6),
+      id: data.toString('utf8', idAt, end),
+      epoch: numberAt(at + 2),
+      seq: numberAt(at + 2 + numberBytes),
     }
     at = end
   }

@@ -49,6 +49,9 @@ test('streams of every encoding have the same records in a reader that was writt
       const producer = { id: 'p', epoch: round >> 1, seq: round & 1 }
       await streams.stream(name).append('produced', { producer, writerSeq: `w${round}` })
     }
+    // Epochs above 2^48 - 1 have more bytes.
+    const producer = { id: 'wide', epoch: Number.MAX_SAFE_INTEGER - 1 + (round >> 1), seq: round & 1 }
+    await streams.stream('wide').append('produced', { producer })
     await streams.appendBatch(NAMES.slice(0, 5).map((stream) => ({ stream, value: [round] })))
     await streams.stream('text').create({ encoding: 'text', contentType: 'text/markdown', ttlMs: 3_600_000 })
     await streams.stream('text').append(`"line" ${round}\n\u2028`)

@@ -1,7 +1,8 @@
 /** Closes a handler while clients have not sent their whole requests. */
-import { connect } from 'node:net'
+import { once } from 'node:events'
+import { connect, type Socket } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
-import { streamsHandler } from '../../src/http/index.js'
+import { serveStreams as serveListening, streamsHandler } from '../../src/http/index.js'
 import { serveStreams } from '../fixtures/http.js'
 import { scratchStreams, values } from '../fixtures/streams.js'
 
@@ -51,4 +52,32 @@ test('close refuses a fetch request whose body does not end', async () => {
   const answer = handler.fetch(new Request('http://x/s', options))
   await Promise.all([handler.close(), handler.close()])
   expect((await answer).status).toBe(408)
+})
+
+/** Sends a request on an open connection. Returns the head of the answer. */
+async function ask(socket: Socket, path = '/s'): Promise<string> {
+  socket.write(`GET ${path} HTTP/1.1\r\nhost: localhost\r\n\r\n`)
+  const [data] = await once(socket, 'data')
+  return String(data).split('\r\n\r\n')[0] as string
+}
+
+test('after close a server answers the next request of each connection, with Connection: close', async () => {
+  const { streams } = await scratchStreams({ exclusive: true })
+  await streams.stream('s').append(1)
+  const server = await serveListening(streams, { port: 0 })
+  const port = Number(new URL(server.url).port)
+  const sockets = await Promise.all(
+    ['/s', '/healthz', '/__ds/streams'].map(async (path) => {
+      const socket = connect(port, '127.0.0.1')
+      expect(await ask(socket, path)).not.toMatch(/^connection: close$/im)
+      return { socket, path }
+    }),
+  )
+  const closed = server.close()
+  for (const { socket, path } of sockets) {
+    const ended = once(socket, 'end')
+    expect([path, await ask(socket, path)]).toEqual([path, expect.stringMatching(/^connection: close$/im)])
+    await ended
+  }
+  await closed
 })

@@ -12,6 +12,7 @@ import { MAX_PRODUCERS } from '../../src/streams/decide.js'
 import { type Served, serveStreams } from '../fixtures/http.js'
 import { scratchStreams, values } from '../fixtures/streams.js'
 
+const METHODS = 'GET, POST, PUT, DELETE, HEAD, OPTIONS'
 const JSON_TYPE = { 'content-type': 'application/json' }
 
 async function serveUntilDone(options?: HandlerOptions): Promise<Served> {
@@ -68,37 +69,175 @@ test('a handler with readOnly refuses every change', async () => {
   expect(await statuses(`${url}/s`, {})).toEqual({ GET: 200, HEAD: 200, POST: 403, PUT: 403, DELETE: 403 })
 })
 
-test('the response to an origin that is not listed has no CORS headers, and without origins OPTIONS lists the methods', async () => {
+test('OPTIONS lists methods and headers; only the answer to a listed origin allows the page to read it, with cookies', async () => {
   const { url } = await serveUntilDone({ cors: ['https://app.example'] })
-  const allowed = async (origin: string) =>
-    (await fetch(`${url}/s`, { method: 'OPTIONS', headers: { origin } })).headers.get('access-control-allow-origin')
-  expect([await allowed('https://app.example'), await allowed('https://other.example')]).toEqual([
-    'https://app.example',
-    null,
-  ])
   const { url: own } = await serveUntilDone()
-  const answer = await fetch(`${own}/s`, { method: 'OPTIONS' })
-  expect([answer.status, answer.headers.get('allow')]).toEqual([204, 'GET, POST, PUT, DELETE, HEAD, OPTIONS'])
+  const { url: open } = await serveUntilDone({ cors: '*' })
+  const { url: framed } = await serveUntilDone({ cors: 'null' })
+  const allowed = async (server: string, origin: string) => {
+    const { status, headers } = await fetch(`${server}/s`, { method: 'OPTIONS', headers: { origin } })
+    expect([status, headers.get('allow')]).toEqual([204, METHODS])
+    expect(headers.get('access-control-allow-methods')).toBe(METHODS)
+    expect(headers.get('access-control-allow-headers')).toContain('stream-seq')
+    return [headers.get('access-control-allow-origin'), headers.get('access-control-allow-credentials')]
+  }
+  expect(await allowed(url, 'https://app.example')).toEqual(['https://app.example', 'true'])
+  expect(await allowed(url, 'https://other.example')).toEqual([null, null])
+  expect(await allowed(own, 'https://app.example')).toEqual([null, null])
+  expect(await allowed(open, 'https://app.example')).toEqual(['*', null])
+  expect(await allowed(framed, 'null')).toEqual(['null', null])
 })
 
-test('a change that a page of another site requests is refused unless cors has its origin', async () => {
+test('a change that a page of another origin requests is refused unless cors has its origin', async () => {
   const origin = 'https://app.example'
-  for (const [cors, site, status] of [
-    [[], 'cross-site', 403],
-    [['https://other.example'], 'cross-site', 403],
-    [[origin], 'cross-site', 204],
-    ['*', 'cross-site', 204],
-    [[], 'same-site', 204],
+  for (const [cors, sent, status] of [
+    [[], { 'sec-fetch-site': 'cross-site' }, 403],
+    [['https://other.example'], { 'sec-fetch-site': 'cross-site' }, 403],
+    [[origin], { 'sec-fetch-site': 'cross-site' }, 204],
+    [[origin], { 'sec-fetch-site': 'cross-site', cookie: 'a=b' }, 204],
+    ['*', { 'sec-fetch-site': 'cross-site' }, 204],
+    ['*', { 'sec-fetch-site': 'cross-site', cookie: 'a=b' }, 403],
+    [[], { 'sec-fetch-site': 'same-site' }, 403],
+    [[origin], { 'sec-fetch-site': 'same-site' }, 204],
+    [[], { 'sec-fetch-site': 'same-origin' }, 204],
+    [[], { 'sec-fetch-site': 'none' }, 204],
+    // Over HTTP a browser sends no Sec-Fetch-Site.
+    [[], {}, 403],
+    [[], { origin: 'null' }, 403],
+    [[origin], {}, 204],
+    ['*', {}, 204],
+    [[], { origin: 'http://own' }, 204],
   ] as const) {
     const { url, streams } = await serveUntilDone({ cors })
     await streams.stream('s').append(1)
-    const headers = { origin, 'sec-fetch-site': site }
+    const headers = { origin, ...sent }
+    if (headers.origin === 'http://own') headers.origin = url
     const post = { method: 'POST', headers: { ...headers, ...JSON_TYPE }, body: '1' }
-    expect([cors, (await fetch(`${url}/s`, post)).status]).toEqual([cors, status])
+    expect([cors, sent, (await fetch(`${url}/s`, post)).status]).toEqual([cors, sent, status])
     expect((await fetch(`${url}/s`, { headers })).status).toBe(200)
     for (const method of ['PUT', 'DELETE'])
       expect((await fetch(`${url}/${method}`, { method, headers })).status === 403).toBe(status === 403)
   }
+})
+
+test('an answer to a request with credentials is never public, and at the end of an open stream a cache asks again', async () => {
+  const { url, streams } = await serveUntilDone({ chunkBytes: 1 })
+  await streams.stream('s').appendAll([1, 2])
+  const get = async (target: string, headers = {}) => fetch(`${url}/s${target}`, { headers })
+  const cacheOf = async (target: string, headers = {}) => (await get(target, headers)).headers.get('cache-control')
+  const first = await get('?offset=-1')
+  const next = `?offset=${first.headers.get('stream-next-offset')}`
+  expect(first.headers.get('cache-control')).toMatch(/^public, max-age=60/)
+  expect(await cacheOf(next)).toBe('public, no-cache')
+  const etag = (await get(next)).headers.get('etag') as string
+  expect((await get(next, { 'if-none-match': etag })).status).toBe(304)
+  for (const credentials of [{ cookie: 'a=b' }, { authorization: 'Bearer x' }]) {
+    expect(await cacheOf('?offset=-1', credentials)).toMatch(/^private, max-age=60/)
+    expect(await cacheOf(next, credentials)).toBe('private, no-cache')
+  }
+  await streams.stream('s').end()
+  expect(await cacheOf(next)).toMatch(/^public, max-age=60/)
+})
+
+test('an EventSource continues with the id of the last event, and does not connect again after the end', async () => {
+  const { url, streams } = await serveUntilDone()
+  const stream = streams.stream('s')
+  await stream.appendAll([1, 2])
+  const head = await fetch(`${url}/s`, { method: 'HEAD' })
+  const eventsFrom = (id: string) => fetch(`${url}/s?offset=-1&live=sse`, { headers: { 'last-event-id': id } })
+  const events = await fetch(`${url}/s?offset=-1&live=sse`)
+  expect(events.headers.get('cache-control')).toBe('no-cache, no-transform')
+  await stream.append(3)
+  await stream.end()
+  const ids = [...(await events.text()).matchAll(/^id: (\S+)\nevent: (\w+)$/gm)].map(([, id, type]) => [type, id])
+  const last = (await fetch(`${url}/s`, { method: 'HEAD' })).headers.get('stream-next-offset') as string
+  expect(ids.slice(0, 2)).toEqual(['data', 'control'].map((type) => [type, head.headers.get('stream-next-offset')]))
+  expect(ids.at(-1)).toEqual(['control', last])
+  expect(await (await eventsFrom(ids[0]?.[1] as string)).text()).toMatch(/data:\[3\]/)
+  expect((await eventsFrom(last)).status).toBe(204)
+})
+
+test('a cursor never goes back, and one that cannot be exceeded is refused', async () => {
+  const { url, streams } = await serveUntilDone({ longPollMs: 1 })
+  await streams.stream('s').create()
+  const poll = (cursor: string) => fetch(`${url}/s?offset=now&live=long-poll&cursor=${cursor}`)
+  let cursor = '999999999999999'
+  for (let i = 0; i < 3; i++) {
+    const next = (await poll(cursor)).headers.get('stream-cursor') as string
+    expect(Number(next)).toBeGreaterThan(Number(cursor))
+    cursor = next
+  }
+  expect((await poll(String(Number.MAX_SAFE_INTEGER))).status).toBe(400)
+  expect((await poll('9'.repeat(400))).status).toBe(400)
+})
+
+test('a closed stream refuses every append, also an earlier duplicate, except the request that has closed it', async () => {
+  const { url, streams } = await serveUntilDone()
+  await streams.stream('s').create()
+  const post = async (seq: number, epoch = 0, extra = {}, id = 'p') => {
+    const producer = { 'producer-id': id, 'producer-epoch': String(epoch), 'producer-seq': String(seq) }
+    const headers = { ...JSON_TYPE, ...producer, ...extra }
+    const answer = await fetch(`${url}/s`, { method: 'POST', headers, body: '1' })
+    return [answer.status, answer.headers.get('stream-closed')]
+  }
+  const closing = { 'stream-closed': 'true' }
+  expect(await post(0, 1)).toEqual([200, null])
+  expect(await post(1, 1, closing)).toEqual([200, 'true'])
+  expect(await post(1, 1, closing)).toEqual([204, 'true'])
+  const others = [post(0, 1), post(0, 1, closing), post(2, 1), post(5, 1), post(3, 2), post(0, 0), post(4, 0, {}, 'q')]
+  for (const other of others) expect(await other).toEqual([409, 'true'])
+})
+
+test('a close with a smaller Stream-Seq is refused, and one with a greater or without one is not', async () => {
+  const { url, streams } = await serveUntilDone()
+  for (const name of ['a', 'b']) await streams.stream(name).append(1, { writerSeq: '5' })
+  const close = async (name: string, seq?: string) => {
+    const headers = { 'stream-closed': 'true', ...(seq !== undefined && { 'stream-seq': seq }) }
+    return (await fetch(`${url}/${name}`, { method: 'POST', headers })).status
+  }
+  expect([await close('a', '3'), await close('a', '5'), await close('a', '6')]).toEqual([409, 409, 204])
+  expect([await close('b'), await close('b', '1')]).toEqual([204, 204])
+})
+
+test('a producer has epochs and seqs up to 2^53 - 1, also after a checkpoint', async () => {
+  const { url, streams } = await serveUntilDone()
+  await streams.stream('s').create()
+  const post = async (epoch: string, seq: string) => {
+    const headers = { ...JSON_TYPE, 'producer-id': 'p', 'producer-epoch': epoch, 'producer-seq': seq }
+    const answer = await fetch(`${url}/s`, { method: 'POST', headers, body: '1' })
+    return [answer.status, answer.headers.get('producer-epoch')]
+  }
+  expect(await post(String(2 ** 48), '0')).toEqual([200, String(2 ** 48)])
+  expect(await post('9007199254740991', '0')).toEqual([200, '9007199254740991'])
+  expect(await post('9007199254740991', '0')).toEqual([204, '9007199254740991'])
+  await streams.checkpoint()
+  expect(await post('9007199254740990', '0')).toEqual([403, '9007199254740991'])
+  expect(await post('9007199254740992', '0')).toEqual([400, null])
+})
+
+test('maxStreams counts neither refused creations nor deleted streams', async () => {
+  const { url } = await serveUntilDone({ maxStreams: 1 })
+  const put = async (name: string, body = '1') =>
+    (await fetch(`${url}/${name}`, { method: 'PUT', headers: JSON_TYPE, body })).status
+  expect([await put('a', '{'), await put('a', '{'), await put('a'), await put('b')]).toEqual([400, 400, 201, 429])
+  expect((await fetch(`${url}/a`, { method: 'DELETE' })).status).toBe(204)
+  expect([await put('b'), await put('a')]).toEqual([201, 429])
+})
+
+test('a search for a time needs the right to read the stream', async () => {
+  const { url, streams } = await serveUntilDone({
+    authorize: ({ stream, header }) => ({ list: true, read: header('x') === 'r' && stream !== 'other' }),
+  })
+  for (const name of ['s', 'other']) await streams.stream(name).append(1)
+  const seek = async (name: string, headers = {}) =>
+    (await fetch(`${url}/__ds/streams?at=1&name=${name}`, { headers })).status
+  expect([await seek('s'), await seek('s', { x: 'r' }), await seek('other', { x: 'r' })]).toEqual([403, 200, 403])
+})
+
+test('HEAD gives a time to live in whole seconds', async () => {
+  const { url, streams } = await serveUntilDone()
+  await streams.stream('s').create({ ttlMs: 1500 })
+  expect((await fetch(`${url}/s`, { method: 'HEAD' })).headers.get('stream-ttl')).toBe('2')
 })
 
 test('a body above maxBodyBytes is refused with 413, and a stream above maxStreams with 429', async () => {
@@ -426,7 +565,8 @@ test('the event of a text keeps its lines and their spaces', async () => {
   await streams.stream('s').append(Buffer.from(text), { end: true })
   const events = await (await fetch(`${url}/s?offset=-1&live=sse`)).text()
   const [data = ''] = events.split('\n\n')
-  const lines = data.split('\n').slice(1)
+  const [id, type, ...lines] = data.split('\n')
+  expect([id, type]).toEqual([expect.stringMatching(/^id: /), 'event: data'])
   expect(lines.map((line) => /^data: ?([^\n]*)$/.exec(line)?.[1])).toEqual(text.split(/\r\n|\r|\n/))
 })
 

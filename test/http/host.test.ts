@@ -175,3 +175,12 @@ test('durlog serve allows the names of --allow-host, and with a token file all',
   expect(await statusOf(`${checked.url}/healthz`, 'evil.example')).toBe(200)
   expect(await statusOf(`${checked.url}/s`, 'evil.example')).toBe(401)
 })
+
+test('a request with several Host headers gets 400 at every path', async () => {
+  const url = await serve({ hosts: ['a.example'], ui: true })
+  for (const path of ['/', '/s', '/healthz', '/metrics', '/__ds/streams']) {
+    const socket = connect(Number(new URL(url).port), '127.0.0.1')
+    socket.end(`GET ${path} HTTP/1.1\r\nHost: a.example\r\nConnection: close\r\nhost: a.example\r\n\r\n`)
+    expect([path, (await text(socket)).slice(0, 12)]).toEqual([path, 'HTTP/1.1 400'])
+  }
+})

@@ -1,7 +1,8 @@
 /** The server of `durlog serve`: its paths that are not streams, its tokens and its shutdown. */
 import { createHash } from 'node:crypto'
+import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
-import { connect } from 'node:net'
+import { connect, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { type ServerOptions, serveStreams } from '../../src/http/index.js'
@@ -186,3 +187,31 @@ test.each([
     else expect(await codeOf(append())).toBe(outcome)
   },
 )
+
+test('a client that expects 100 Continue sends no body that is refused', async () => {
+  const { streams } = await scratchStreams()
+  await streams.stream('s').create({ encoding: 'bytes' })
+  const authorize = ({ header }: { header(name: string): string | undefined }) => ({ write: header('x') === 'w' })
+  const server = await serveStreams(streams, { port: 0, maxBodyBytes: 10, authorize })
+  onTestFinished(() => server.close())
+  const send = async (path: string, headers: string): Promise<[Socket, string]> => {
+    const socket = connect(Number(new URL(server.url).port), '127.0.0.1')
+    onTestFinished(() => void socket.destroy())
+    const head = `POST ${path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/octet-stream\r\n${headers}`
+    socket.write(`${head}Expect: 100-continue\r\n\r\n`)
+    const [data] = await once(socket, 'data')
+    return [socket, String(data)]
+  }
+  for (const [path, headers, status] of [
+    ['/s', 'X: w\r\nContent-Length: 11\r\n', 413],
+    ['/none', 'X: w\r\nContent-Length: 5\r\n', 404],
+    ['/s', 'Content-Length: 5\r\n', 403],
+  ] as const) {
+    const [, answer] = await send(path, headers)
+    expect(answer).toMatch(new RegExp(`^HTTP/1.1 ${status} [^]*^connection: close\r$`, 'im'))
+  }
+  const [socket, first] = await send('/s', 'X: w\r\nContent-Length: 5\r\n')
+  expect(first).toBe('HTTP/1.1 100 Continue\r\n\r\n')
+  socket.write('hello')
+  expect(String((await once(socket, 'data'))[0])).toMatch(/^HTTP\/1.1 204 /)
+})

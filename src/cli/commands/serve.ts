@@ -3,7 +3,7 @@ import { createServer } from 'node:net'
 import { resolve } from 'node:path'
 import { type Command, Option } from 'commander'
 import { type ServerOptions, type StreamsServer, serveLog, serveStreams } from '../../http/index.js'
-import { BODY_SIZES, CONNECTION_COUNTS, namesOf, originsOf, PORTS, STREAM_COUNTS } from '../../http/options.js'
+import { BODY_SIZES, CONNECTION_COUNTS, namesOf, originsOf, PORTS, STREAM_COUNTS, WAITS } from '../../http/options.js'
 import { checkContentType } from '../../http/served-log.js'
 import { type Range, whole } from '../../options/checks.js'
 import { openStreams } from '../../streams/index.js'
@@ -13,7 +13,7 @@ import { InputError } from '../../terminal/input-error.js'
 import { visible } from '../../terminal/visible.js'
 import { Access, type AccessFlags } from '../access.js'
 import { AccessLog } from '../access-log.js'
-import { toBytes } from '../arguments.js'
+import { toAgeMs, toBytes } from '../arguments.js'
 
 interface Flags extends AccessFlags {
   log?: string
@@ -27,6 +27,7 @@ interface Flags extends AccessFlags {
   maxBody?: number
   maxStreams?: number
   maxConnections?: number
+  longPoll?: number
   ui?: boolean
   accessLog?: boolean
 }
@@ -70,6 +71,11 @@ export function register(command: Command): void {
       '--max-connections <count>',
       'the largest number of open connections (default: 25000)',
       within('--max-connections', CONNECTION_COUNTS),
+    )
+    .option(
+      '--long-poll <duration>',
+      'how long a long-poll waits for data (default: 30s)',
+      within('--long-poll', WAITS, toAgeMs),
     )
     .option('--ui', 'serve a page at / that shows the streams')
     .option('--access-log', 'write a line of JSON for each request to stdout; needs the package pino')
@@ -142,7 +148,7 @@ function say(line: string): void {
 }
 
 function toOptions(flags: Flags, access: Access, log: AccessLog | undefined): ServerOptions {
-  const { host, port, allowHost, cors, maxBody, maxStreams, maxConnections } = flags
+  const { host, port, allowHost, cors, maxBody, maxStreams, maxConnections, longPoll } = flags
   return {
     host,
     port,
@@ -151,6 +157,7 @@ function toOptions(flags: Flags, access: Access, log: AccessLog | undefined): Se
     maxBodyBytes: maxBody,
     maxStreams,
     maxConnections,
+    longPollMs: longPoll,
     readOnly: flags.readOnly === true,
     ui: flags.ui === true,
     onError: (error) => say(`a request failed: ${error instanceof Error ? error.stack : error}`),
