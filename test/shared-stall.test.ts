@@ -15,8 +15,8 @@ import { stopProcess } from './fixtures/stop-process.mjs'
 
 const IDLE_WRITER = fileURLToPath(new URL('fixtures/shared-idle.mjs', import.meta.url))
 const SHARED: OpenOptions = { shared: true, segmentBytes: 65_536 }
-/** After the header and the marker of the first segment. */
-const FIRST_FRAME = 4096 + 24
+/** After the header of the first segment. */
+const FIRST_FRAME = 4096
 
 /** Another member, which is stopped; it has slot 2. */
 async function stopMember(dir: string): Promise<ChildProcess> {

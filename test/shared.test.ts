@@ -224,9 +224,9 @@ describe.skipIf(platform() !== 'linux')('a log with several writers', () => {
     for (const call of ['append', 'appendSync'] as const) {
       const log = await open(join(scratchDir(), 'log'), SHARED)
       onTestFinished(() => log.close().catch(() => {}))
-      // The first record's frame ends here, after the header and the marker of the first segment.
+      // The first record's frame ends here, after the header.
       const file = openSync(join(log.dir, '00000000000000000000.seg'), 'r+')
-      writeSync(file, Buffer.alloc(8, 0xff), 0, 8, 4096 + 24 + 32)
+      writeSync(file, Buffer.alloc(8, 0xff), 0, 8, 4096 + 32)
       closeSync(file)
       const failure = await (async () => log[call]('8 bytes.'))().catch((error: unknown) => error)
       expect(failure, call).toMatchObject({ code: 'ERR_DURLOG_SYNC_FAILED', outcome: 'unknown' })

@@ -76,13 +76,6 @@ class AppendPoint {
     fields.time_ms = frame_time_ms_;
     return fields;
   }
-  // The fields of a frame without a record, which marks that every earlier record is on the device.
-  FrameFields MarkerFields(uint64_t synced_end) {
-    FrameFields fields = NextFields(0, synced_end);
-    fields.state = FrameState::kMarker;
-    fields.time_ms = last_time_ms_;
-    return fields;
-  }
   // Stores or stages a frame. Requires Prepare(). After a failure nothing was stored, or broken()
   // is true: see MappedFrames.
   Status Store(const FrameFields& fields, Bytes payload) {

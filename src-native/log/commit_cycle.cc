@@ -28,45 +28,29 @@ void CommitCycle::Attach(Executor* executor, LogListener* listener) {
   listener_ = listener;
 }
 
-void CommitCycle::Reset(bool end_marked) {
+void CommitCycle::Reset(bool end_stated) {
   acks_.Reset(point_.next_seq());
-  end_ = end_marked ? End::kMarked : End::kUnmarked;
+  end_ = end_stated ? End::kStated : End::kUnstated;
 }
 
 bool CommitCycle::CommitWanted() const {
   if (state_.latched()) return false;
-  return end_ == End::kMarking || point_.has_staged() || acks_.DueLevel() ||
-         (state_.closing() && end_ == End::kUnmarked);
+  return end_ == End::kStating || point_.has_staged() || acks_.DueLevel() ||
+         (state_.closing() && end_ == End::kUnstated);
 }
 
 Level CommitCycle::WantedLevel() const {
-  return acks_.DueLevel().value_or(end_ == End::kMarking ? Level::kSync : Level::kMemory);
+  return acks_.DueLevel().value_or(end_ == End::kStating ? Level::kSync : Level::kMemory);
 }
 
 void CommitCycle::Pump() {
   if (commit_ || state_.latched() || state_.exclusive()) return;
-  // The marker comes last, because it may only mark records that are synced.
-  if (state_.closing() && end_ == End::kUnmarked && acks_.synced_end() == point_.next_seq()) {
-    MarkEnd();
+  // The statement comes last, because it may only be made about records that are synced.
+  if (state_.closing() && end_ == End::kUnstated && acks_.synced_end() == point_.next_seq()) {
+    end_ = End::kStating;
   }
   if (!CommitWanted()) return;
   executor_->Execute(Begin());
-}
-
-void CommitCycle::MarkEnd() {
-  end_ = End::kMarking;
-  const Status stored = StoreMarker();
-  if (stored.ok()) return;
-  // Without the marker the next open reads a little more. Nothing is lost.
-  end_ = End::kMarked;
-  static_cast<void>(FailStore(stored));
-}
-
-// Appends a frame without a record, which marks that every earlier record is on the device.
-Status CommitCycle::StoreMarker() {
-  if (point_.offset() + kFrameHeaderBytes > point_.segment()->bytes()) return Status::Ok();
-  DURLOG_RETURN_IF_ERROR(point_.Prepare(kFrameHeaderBytes));
-  return point_.Store(point_.MarkerFields(acks_.synced_end()), Bytes{});
 }
 
 void CommitCycle::Harvest() {
@@ -78,8 +62,9 @@ void CommitCycle::AwaitJob() {
 }
 
 std::shared_ptr<CommitJob> CommitCycle::Begin() {
-  commit_ = std::make_shared<CommitJob>(file_system_, directory_,
-                                        point_.PlanCommit(WantedLevel(), state_.closing()));
+  CommitPlan plan = point_.PlanCommit(WantedLevel(), state_.closing());
+  if (end_ == End::kStating) plan.ending = point_.segment();
+  commit_ = std::make_shared<CommitJob>(file_system_, directory_, std::move(plan));
   return commit_;
 }
 
@@ -122,7 +107,7 @@ void CommitCycle::FinishDone(CommitJob& job) {
     live_.NoteCommit(job.micros());
     meter_.Measure(plan.group, job.micros(), job.ended_micros());
   }
-  if (end_ == End::kMarking) end_ = End::kMarked;
+  if (end_ == End::kStating) end_ = End::kStated;
   if (plan.level >= Level::kSync) point_.NoteSynced(plan.targets);
 }
 
@@ -134,8 +119,6 @@ void CommitCycle::FinishRolledBack(CommitJob& job) {
   live_.Cut(next_seq);
   acks_.Withdraw(next_seq);
   point_.RollBack(group);
-  // A log that is closing gives up its marker, because the failed commit may have contained it.
-  if (state_.closing()) end_ = End::kMarked;
   failure_ = job.status();
   failed_from_ = next_seq;
   ++rollbacks_;

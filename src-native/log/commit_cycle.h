@@ -33,10 +33,10 @@ class CommitCycle {
   CommitCycle& operator=(const CommitCycle&) = delete;
   void Attach(Executor* executor, LogListener* listener);
 
-  // Notes that every record of the log is on the device. `end_marked`: a marker shows this.
-  void Reset(bool end_marked);
-  // Notes that a record was appended, so a marker is no longer the end of the log.
-  void NoteAppended() { end_ = End::kUnmarked; }
+  // Notes that every record of the log is on the device. `end_stated`: the log states this.
+  void Reset(bool end_stated);
+  // Notes that a record was appended, so nothing states that the last record is synced.
+  void NoteAppended() { end_ = End::kUnstated; }
   // Notes that every record below `end` is stored in a map.
   void NoteStored(uint64_t end) { acks_.Reach(Level::kMemory, end); }
   // Requests `level` for every record below `end`.
@@ -84,17 +84,16 @@ class CommitCycle {
   void Report(LogStats* stats) const { meter_.Report(file_system_, stats); }
 
  private:
-  // The marker at the end of a closed log, which shows that every record is synced.
+  // Whether the log states that every record is synced: in its newest segment's slot, when it is
+  // closed.
   enum class End : uint8_t {
-    kUnmarked,
-    kMarking,  // staged or being committed
-    kMarked,   // the marker is durable, or not needed because the log holds no record
+    kUnstated,
+    kStating,  // the next commit states it, or is doing so
+    kStated,   // durably, or not needed because the log holds no record
   };
 
   bool CommitWanted() const;
   Level WantedLevel() const;
-  void MarkEnd();
-  Status StoreMarker();
   std::shared_ptr<CommitJob> Begin();
   void FinishRunning();
   void Finish(CommitJob& job);
@@ -117,7 +116,7 @@ class CommitCycle {
   std::shared_ptr<CommitJob> commit_;  // the running commit; null if there is none
   EagerSize eager_size_;
   CommitMeter meter_;
-  End end_ = End::kUnmarked;
+  End end_ = End::kUnstated;
   uint64_t rollbacks_ = 0;
   Status failure_;                     // of the last commit that failed
   uint64_t failed_from_ = UINT64_MAX;  // the first seq that the last rollback lost

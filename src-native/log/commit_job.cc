@@ -5,6 +5,7 @@
 
 #include "base/bytes.h"
 #include "segment/cut.h"
+#include "segment/synced_slot.h"
 
 namespace durlog {
 namespace {
@@ -42,6 +43,7 @@ void CommitJob::Write() {
 
 void CommitJob::Sync() {
   status_ = SyncTargets();
+  if (status_.ok() && plan_.ending) status_ = StateEnd();
   // The maps are released before the job is done, because the file may be cut after that.
   plan_.retired_tail.reset();
   for (SyncTarget& target : plan_.targets) target.maps.clear();
@@ -181,6 +183,12 @@ Status CommitJob::SyncTargets() {
   for (SyncTarget& target : plan_.targets) target.segment->entry_synced = true;
   for (StagedPiece& piece : plan_.group.pieces) piece.segment->entry_synced = true;
   return Status::Ok();
+}
+
+Status CommitJob::StateEnd() {
+  Segment& segment = *plan_.ending;
+  if (!segment.active()) return Status::Ok();
+  return RaiseSyncedSlot(segment.file(), segment.crc_seed(), plan_.group.end_seq);
 }
 
 // Removes everything of the group that was written, so that none of it can follow a later frame.

@@ -26,6 +26,8 @@ struct CommitPlan {
   std::vector<SyncTarget> targets;
   // A tail that the log gives up with this commit. The worker unmaps it after the sync.
   std::unique_ptr<MappedTail> retired_tail;
+  // If set, the log's last commit: states in the slot of this segment that every record is synced.
+  std::shared_ptr<Segment> ending;
 };
 
 enum class CommitOutcome : uint8_t {
@@ -89,6 +91,7 @@ class CommitJob final : public Job {
   uint64_t ZerosUntil(const StagedPiece& piece, uint64_t end) const;
   Status WriteUntil(StagedPiece& piece, uint64_t until);
   Status SyncTargets();
+  Status StateEnd();
   Status SyncOne(SyncTarget& target);
   void DropMappedPages(SyncTarget& target);
   Status UndoWrites();

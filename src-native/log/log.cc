@@ -102,7 +102,7 @@ Status Log::FinishTruncate(TruncateJob& job) {
     return job.status();
   }
   point_.ResumeAfterCut({job.next_seq(), job.TakeSegment(), job.offset(), job.last_time_ms()});
-  commits_.Reset(job.end_marked());
+  commits_.Reset(/*end_stated=*/true);
   // The cut is announced again, because a reader may have opened a segment before its removal.
   live_.Cut(next_seq());
   commits_.PublishEnds();

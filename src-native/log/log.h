@@ -101,8 +101,8 @@ class Log final : public LogWriter {
   // record.
   Result<std::shared_ptr<RotateJob>> BeginRotate();
   Status FinishRotate(RotateJob& job);
-  // Refuses appends from now on, and marks the end of the log, so that the next open knows that
-  // everything is synced. idle() is true once that is done.
+  // Refuses appends from now on, and states in the log that everything is synced, for the next
+  // open. idle() is true once that is done.
   void PrepareClose() override;
 
   bool idle() const override { return commits_.idle(); }

@@ -63,7 +63,7 @@ Status Log::Recover() {
   } else {
     DURLOG_RETURN_IF_ERROR(CreateFirstSegment(folder.next_seq));
   }
-  commits_.Reset(folder.end_marked);
+  commits_.Reset(folder.end_stated);
   return Status::Ok();
 }
 

@@ -140,8 +140,7 @@ Status Log::FinishRotate(RotateJob& job) {
   retention_.NoteSealed(point_.segment()->first_seq(), point_.newest_ms());
   point_.ForgetUnsynced(point_.segment().get());
   point_.Resume({next_seq(), next, kSegmentHeaderBytes, 0});
-  // A marker in the new segment saves the next open from reading the sealed one.
-  commits_.NoteAppended();
+  commits_.Reset(/*end_stated=*/true);
   commits_.PublishEnds();
   return point_.maps() ? point_.Map() : Status::Ok();
 }

@@ -1,5 +1,7 @@
 #include "log/rotate_job.h"
 
+#include "segment/synced_slot.h"
+
 namespace durlog {
 
 void RotateJob::Run() {
@@ -19,6 +21,8 @@ Status RotateJob::Rotate() {
   // The next job may be a truncation, which cannot cut a mapped file.
   changed_ = true;
   if (!maps_) DURLOG_RETURN_IF_ERROR(next_->DropFirstChunk());
+  // The frames of the sealed segment do not state that its last records are synced.
+  DURLOG_RETURN_IF_ERROR(RaiseSyncedSlot(next_->file(), next_->crc_seed(), next_->first_seq()));
   DURLOG_RETURN_IF_ERROR(directory_.Sync());
   next_->entry_synced = true;
   return Status::Ok();

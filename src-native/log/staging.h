@@ -50,7 +50,7 @@ class Staging {
     return NoMemory();
   }
 
-  // Frames a record, or a marker, at `offset` of `segment`. Requires a Reserve() of at least its
+  // Frames a record or void at `offset` of `segment`. Requires a Reserve() of at least its
   // size. `direct` is true if the commits write past the page cache.
   Status Stage(const std::shared_ptr<Segment>& segment, uint64_t offset, bool direct,
                const FrameFields& fields, Bytes payload) {

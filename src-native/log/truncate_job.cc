@@ -8,6 +8,7 @@
 #include "segment/cut.h"
 #include "segment/open_segment.h"
 #include "segment/scanner.h"
+#include "segment/synced_slot.h"
 
 namespace durlog {
 
@@ -28,21 +29,21 @@ Status TruncateJob::Cut() {
   }
   changed_ = true;
   live_.Cut(next_seq_);
+  // All that is kept is synced. The segments and frames that are removed may be the only ones that
+  // state this.
+  DURLOG_RETURN_IF_ERROR(WriteSyncedSlot(*opened.file, opened.header.crc_seed(), next_seq_));
   while (segments_.size() > holder + 1) {
     DURLOG_RETURN_IF_ERROR(directory_.Remove(SegmentName(segments_.back())));
     segments_.pop_back();
   }
   DURLOG_RETURN_IF_ERROR(directory_.Sync());
-  const uint64_t cut_offset = offset_;
   if (void_seq_) {
     DURLOG_ASSIGN_OR_RETURN(
-        offset_, CutInsideVoid(*opened.file, opened.header, cut_offset, *void_seq_, next_seq_));
+        offset_, CutInsideVoid(*opened.file, opened.header, offset_, *void_seq_, next_seq_));
   } else {
-    DURLOG_ASSIGN_OR_RETURN(offset_,
-                            CutAfterMarker(*opened.file, opened.header, cut_offset, next_seq_));
+    DURLOG_RETURN_IF_ERROR(CutSyncedRecords(*opened.file, offset_, opened.header.segment_bytes));
   }
   if (cuts) DURLOG_RETURN_IF_ERROR(FinishCuts(*cuts));
-  end_marked_ = offset_ > cut_offset;
   segment_ = std::make_shared<Segment>(first_seq, opened.header, std::move(opened.file));
   return Status::Ok();
 }

@@ -38,8 +38,6 @@ class TruncateJob final : public Job {
   uint64_t next_seq() const { return next_seq_; }
   // The time of the last record before the cut; 0 if that record is in another segment.
   uint32_t last_time_ms() const { return last_time_ms_; }
-  // Whether a marker before offset() shows that the remaining records are synced.
-  bool end_marked() const { return end_marked_; }
   // The first seqs of the remaining segments, ascending; also correct after a failure.
   const std::vector<uint64_t>& segments() const { return segments_; }
 
@@ -59,7 +57,6 @@ class TruncateJob final : public Job {
   uint64_t offset_ = 0;
   std::optional<uint64_t> void_seq_;  // if the cut is inside a void: that void's seq
   uint32_t last_time_ms_ = 0;
-  bool end_marked_ = false;
   bool changed_ = false;
   Status status_;
 };

@@ -72,7 +72,7 @@ class LogHandle final : public Executor,
   // A promise that settles when the log is drained, marked and unlocked. Rejects if the last sync
   // fails; the log is then closed too.
   napi_value Close(napi_env env);
-  // Closes the log without a marker and without a promise, for teardown.
+  // Closes the log without stating its synced end, and without a promise, for teardown.
   void Drop();
 
   void Execute(std::shared_ptr<Job> job) override;

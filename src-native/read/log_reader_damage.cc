@@ -7,6 +7,7 @@
 #include "recovery/log_files.h"
 #include "segment/open_segment.h"
 #include "segment/scanner.h"
+#include "segment/synced_slot.h"
 
 namespace durlog {
 
@@ -17,7 +18,8 @@ Status LogReader::CheckDamage(const Stop& stop, uint64_t limit) {
     return Status::Error(Code::kOutOfRange, "seq " + std::to_string(next_seq_) +
                                                 " was trimmed away while it was being read");
   }
-  const bool known_to_exist = limit != kNoLimit && next_seq_ < limit;
+  DURLOG_ASSIGN_OR_RETURN(const uint64_t stated, ReadSyncedSlot(*file_, crc_seed_));
+  const bool known_to_exist = next_seq_ < stated || (limit != kNoLimit && next_seq_ < limit);
   const bool gap = files.segments.back() > next_seq_;
   if (stop.status == DecodeStatus::kFree && !gap && !known_to_exist) {
     seen_end_.Keep(stop.header);
@@ -32,8 +34,9 @@ Status LogReader::CheckDamage(const Stop& stop, uint64_t limit) {
 }
 
 // The rule of recovery: the bytes are damage, and not an end that is torn or still being written,
-// if a whole record after them states that the missing record was synced.
+// if a slot or a whole frame after them states that the missing record was synced.
 Result<bool> LogReader::DamageIsSynced(uint64_t* next_whole) {
+  uint64_t synced_end = 0;
   *next_whole = 0;
   DURLOG_ASSIGN_OR_RETURN(const LogFiles files, ListLogFiles(*directory_));
   for (const uint64_t first_seq : files.segments) {
@@ -41,21 +44,23 @@ Result<bool> LogReader::DamageIsSynced(uint64_t* next_whole) {
     Result<OpenedSegment> opened = OpenSegment(*directory_, first_seq, OpenMode::kRead);
     if (opened.status().code() == Code::kNotFound) continue;  // removed since it was listed
     if (!opened.ok()) return opened.TakeStatus();
+    DURLOG_ASSIGN_OR_RETURN(const uint64_t stated,
+                            ReadSyncedSlot(*opened->file, opened->header.crc_seed()));
+    synced_end = std::max(synced_end, stated);
     DURLOG_ASSIGN_OR_RETURN(const uint64_t bytes, opened->file->Size());
     FrameScanner scanner(*opened->file, ContextOf(opened->header, first_seq), bytes);
     if (first_seq == segment_first_seq_) scanner.Seek(offset_, next_seq_);
     for (;;) {
       DURLOG_ASSIGN_OR_RETURN(const std::optional<ScannedFrame> found, scanner.Resync());
       if (!found) break;
+      synced_end = std::max(synced_end, found->fields.synced_end());
       const bool record = found->fields.state == FrameState::kCommitted;
       if (*next_whole == 0 && record) *next_whole = found->fields.seq;
-      if (found->fields.synced_end() > next_seq_) {
-        if (*next_whole == 0) *next_whole = found->fields.seq;
-        return true;
-      }
+      if (*next_whole != 0 && synced_end > next_seq_) return true;
     }
   }
-  return false;
+  if (*next_whole == 0) *next_whole = synced_end;
+  return synced_end > next_seq_;
 }
 
 Status LogReader::LostError(uint64_t next_whole) const {

@@ -4,10 +4,10 @@
 #include <utility>
 
 #include "base/aligned_buffer.h"
-#include "record/record_codec.h"
 #include "record/segment_name.h"
 #include "segment/cut.h"
 #include "segment/open_segment.h"
+#include "segment/synced_slot.h"
 
 namespace durlog {
 namespace {
@@ -88,24 +88,6 @@ Status SyncKept(Directory& directory, const Capabilities& capabilities,
   return RewriteRange(directory, capabilities, segment, begin, segment.scan.end_offset);
 }
 
-// Writes a marker where the log is going to end, and moves the end after it. The bytes that are cut
-// may be the only ones that state how far the log was synced, and later damage before the cut must
-// not be classified as another torn tail. False if there is no room for the marker: then the next
-// open knows a lower synced end, and no record is lost.
-Result<bool> MarkSynced(ScannedSegment* segment) {
-  const uint64_t at = segment->scan.end_offset;
-  if (at + kFrameHeaderBytes > segment->header.segment_bytes) return false;
-  uint8_t marker[kFrameHeaderBytes];
-  EncodeMarker(segment->scan.next_seq, segment->header.crc_seed(), marker);
-  Status written = segment->file->WriteAt(at, marker, sizeof marker);
-  // The cut makes room.
-  if (written.code() == Code::kNoSpace) return false;
-  DURLOG_RETURN_IF_ERROR(std::move(written));
-  DURLOG_RETURN_IF_ERROR(segment->file->SyncData());
-  segment->scan.end_offset = at + sizeof marker;
-  return true;
-}
-
 }  // namespace
 
 Status ApplyRecovery(Directory& directory, const Capabilities& capabilities, RecoveryPlan* plan) {
@@ -117,8 +99,11 @@ Status ApplyRecovery(Directory& directory, const Capabilities& capabilities, Rec
   }
   if (!plan->cuts.empty()) {
     DURLOG_RETURN_IF_ERROR(directory.Sync());
-    DURLOG_ASSIGN_OR_RETURN(const bool marked, MarkSynced(&plan->scanned[kept - 1]));
-    if (marked) plan->synced_end = plan->next_seq;
+    // The bytes that are cut may be the only ones that state how far the log was synced, and later
+    // damage before the cut must not be classified as another torn tail.
+    const ScannedSegment& holder = plan->scanned[kept - 1];
+    DURLOG_RETURN_IF_ERROR(RaiseSyncedSlot(*holder.file, holder.header.crc_seed(), plan->next_seq));
+    plan->synced_end = plan->next_seq;
   }
   for (const Cut& cut : plan->cuts) {
     ScannedSegment& segment = plan->scanned.back();

@@ -1,7 +1,6 @@
 #include "segment/cut.h"
 
 #include <algorithm>
-#include <vector>
 
 #include "base/bytes.h"
 #include "record/record_codec.h"
@@ -30,30 +29,6 @@ Status CutAndAllocate(File& file, uint64_t offset, uint64_t allocated_bytes) {
   return file.SyncFull();
 }
 
-// Makes `last`, at `offset`, the end of the file.
-//
-// Truncating within a block is two writes, zeros for the rest of the block and the new size. A
-// power cut may keep only the zeros, which would be a gap before records that are known to be
-// synced. So the blocks after `offset` are removed first, then the sectors of this block from last
-// to first.
-Status CutSectors(File& file, uint64_t offset, Bytes last, uint64_t segment_bytes) {
-  DURLOG_ASSIGN_OR_RETURN(const uint64_t file_bytes, file.Size());
-  const uint64_t last_end = offset + last.size;
-  const uint64_t end = std::max(std::min(AlignUp(last_end, kBlockBytes), file_bytes), last_end);
-  DURLOG_RETURN_IF_ERROR(file.Truncate(end));
-  DURLOG_RETURN_IF_ERROR(file.SyncFull());
-  std::vector<uint8_t> image(static_cast<size_t>(end - offset));
-  std::copy(last.data, last.data + last.size, image.begin());
-  for (uint64_t at = end; at > offset;) {
-    const uint64_t begin = std::max(AlignDown(at - 1, kSectorBytes), offset);
-    const uint8_t* const from = image.data() + (begin - offset);
-    DURLOG_RETURN_IF_ERROR(file.WriteAt(begin, from, static_cast<size_t>(at - begin)));
-    DURLOG_RETURN_IF_ERROR(file.SyncData());
-    at = begin;
-  }
-  return CutAndAllocate(file, last_end, file_bytes >= segment_bytes ? segment_bytes : 0);
-}
-
 }  // namespace
 
 Status CutSegment(File& file, uint64_t offset, uint64_t segment_bytes) {
@@ -61,26 +36,28 @@ Status CutSegment(File& file, uint64_t offset, uint64_t segment_bytes) {
   return CutAndAllocate(file, offset, file_bytes >= segment_bytes ? segment_bytes : 0);
 }
 
+// Truncating within a block is two writes, zeros for the rest of the block and the new size. A
+// power cut may keep only the zeros, which would be a gap before records that are known to be
+// synced. So the blocks after `offset` are removed first, then the sectors of this block from last
+// to first.
 Status CutSyncedRecords(File& file, uint64_t offset, uint64_t segment_bytes) {
-  return CutSectors(file, offset, Bytes{}, segment_bytes);
+  DURLOG_ASSIGN_OR_RETURN(const uint64_t file_bytes, file.Size());
+  const uint64_t end = std::max(std::min(AlignUp(offset, kBlockBytes), file_bytes), offset);
+  DURLOG_RETURN_IF_ERROR(file.Truncate(end));
+  DURLOG_RETURN_IF_ERROR(file.SyncFull());
+  static constexpr uint8_t kZeros[kSectorBytes] = {};
+  for (uint64_t at = end; at > offset;) {
+    const uint64_t begin = std::max(AlignDown(at - 1, kSectorBytes), offset);
+    DURLOG_RETURN_IF_ERROR(file.WriteAt(begin, kZeros, static_cast<size_t>(at - begin)));
+    DURLOG_RETURN_IF_ERROR(file.SyncData());
+    at = begin;
+  }
+  return CutAndAllocate(file, offset, file_bytes >= segment_bytes ? segment_bytes : 0);
 }
 
-Result<uint64_t> CutAfterMarker(File& file, const SegmentHeader& header, uint64_t offset,
-                                uint64_t next_seq) {
-  uint8_t marker[kFrameHeaderBytes];
-  EncodeMarker(next_seq, header.crc_seed(), marker);
-  const bool fits = offset + sizeof marker <= header.segment_bytes;
-  const Bytes last = fits ? Bytes{marker, sizeof marker} : Bytes{};
-  DURLOG_RETURN_IF_ERROR(CutSectors(file, offset, last, header.segment_bytes));
-  return offset + last.size;
-}
-
-// The shorter void and its marker take no more room than the longer void did, because a void has at
-// least the size of a marker for each of its seqs. Together with the first marker, they may exceed
-// the room at the end of a segment. Then the last marker is left out.
 Result<uint64_t> CutInsideVoid(File& file, const SegmentHeader& header, uint64_t offset,
                                uint64_t void_seq, uint64_t next_seq) {
-  DURLOG_ASSIGN_OR_RETURN(offset, CutAfterMarker(file, header, offset, void_seq));
+  DURLOG_RETURN_IF_ERROR(CutSyncedRecords(file, offset, header.segment_bytes));
   const uint64_t seqs = next_seq - void_seq;
   const uint64_t void_bytes = seqs * kMinRecordFrameBytes;
   uint8_t frame[kFrameHeaderBytes];
@@ -88,7 +65,9 @@ Result<uint64_t> CutInsideVoid(File& file, const SegmentHeader& header, uint64_t
              static_cast<uint32_t>(void_bytes - kFrameHeaderBytes), header.crc_seed(), frame);
   DURLOG_RETURN_IF_ERROR(file.WriteAt(offset, frame, sizeof frame));
   DURLOG_RETURN_IF_ERROR(file.SyncData());
-  return CutAfterMarker(file, header, offset + void_bytes, next_seq);
+  // The void reaches further than the bytes that were written.
+  DURLOG_RETURN_IF_ERROR(CutSyncedRecords(file, offset + void_bytes, header.segment_bytes));
+  return offset + void_bytes;
 }
 
 }  // namespace durlog

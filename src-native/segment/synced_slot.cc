@@ -19,4 +19,9 @@ Status WriteSyncedSlot(File& file, uint32_t crc_seed, uint64_t synced_end) {
   return file.SyncData();
 }
 
+Status RaiseSyncedSlot(File& file, uint32_t crc_seed, uint64_t synced_end) {
+  Status written = WriteSyncedSlot(file, crc_seed, synced_end);
+  return written.code() == Code::kNoSpace ? Status::Ok() : written;
+}
+
 }  // namespace durlog

@@ -28,7 +28,6 @@ StepKind WalkBatch(SharedSegment& segment, uint64_t offset, FrameStep* step) {
 }  // namespace
 
 void StepAt(SharedSegment& segment, uint64_t offset, FrameStep* step) {
-  step->marker = false;
   step->bytes = 0;
   step->seqs = 0;
   step->word = 0;
@@ -57,7 +56,7 @@ void StepAt(SharedSegment& segment, uint64_t offset, FrameStep* step) {
       step->seqs = static_cast<uint32_t>(
           segment.WordAt(offset + kFrameUnsyncedOffset).load(std::memory_order_relaxed));
       break;
-    case FrameState::kMarker: step->marker = true; break;
+    case FrameState::kMarker:
     case FrameState::kPadding: break;
     default: step->kind = StepKind::kBad;
   }

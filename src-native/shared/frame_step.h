@@ -39,7 +39,6 @@ enum class StepKind : uint8_t {
 
 struct FrameStep {
   StepKind kind = StepKind::kFree;
-  bool marker = false;
   uint64_t bytes = 0;
   uint64_t seqs = 0;
   uint64_t word = 0;  // as it was loaded

@@ -32,7 +32,6 @@ Status FaultedPoint(Member& member, const LogPoint& point) {
 void LogWalk::Begin(std::shared_ptr<SharedSegment> segment) {
   point_.seq = segment->first_seq();
   point_.offset = kSegmentHeaderBytes;
-  point_.after_marker = false;
   point_.segment = std::move(segment);
 }
 

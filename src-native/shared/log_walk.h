@@ -17,13 +17,11 @@ struct LogPoint {
   std::shared_ptr<SharedSegment> segment;
   uint64_t offset = kSegmentHeaderBytes;
   uint64_t seq = 0;
-  bool after_marker = false;  // the previous frame is a marker
 };
 
 inline void MovePast(const FrameStep& step, LogPoint* point) {
   point->offset += step.bytes;
   point->seq += step.seqs;
-  point->after_marker = step.marker;
 }
 
 // How a walk treats a frame that is reserved and not whole.

@@ -107,7 +107,7 @@ Result<SharedLog::Place> SharedLog::Reserve(uint64_t frame_bytes, uint64_t seqs,
       Latch(FaultedPoint(*member_, point));
       return LatchedError();
     }
-    Place place{point.offset, point.seq, {StepKind::kWhole, false, frame_bytes, seqs, 0}};
+    Place place{point.offset, point.seq, {StepKind::kWhole, frame_bytes, seqs, 0}};
     append_->Pass(place.step);
     return place;
   }

@@ -2,6 +2,7 @@
 #include <memory>
 #include <utility>
 
+#include "segment/synced_slot.h"
 #include "shared/shared_log.h"
 #include "shared/steps.h"
 
@@ -27,9 +28,9 @@ SharedLog::~SharedLog() {
   }
 }
 
-// The last member marks the end, so that the next open knows that everything is synced. If this
-// fails, the next open reads a little more, and nothing is lost. If another member is stopped while
-// it joins or leaves, this member leaves without a marker, as if it had died.
+// The last member states that everything is synced, for the next open. If this fails, the next open
+// reads a little more, and nothing is lost. If another member is stopped while it joins or leaves,
+// this member leaves without doing so, as if it had died.
 void SharedLog::Leave() {
   JoinLock leaving(member_->file_system(), member_->page());
   if (!leaving.Take(options_.stall_ms, member_->directory().path()).ok()) {
@@ -41,7 +42,7 @@ void SharedLog::Leave() {
     member_->page().EndSession();
     LogPoint end = committed_->point();
     if (VoidReservations(AtReserved::kVoidAll, &end).ok()) {
-      static_cast<void>(MarkEnd(std::move(end)).ok());
+      static_cast<void>(StateEnd(std::move(end)).ok());
       member_->lock().ForgetOwner();
     }
   }
@@ -49,26 +50,20 @@ void SharedLog::Leave() {
   member_->LeaveLog();
 }
 
-Status SharedLog::MarkEnd(LogPoint end) {
+Status SharedLog::StateEnd(LogPoint end) {
   MembersPage& page = member_->page();
   static_cast<void>(member_->directory().Remove(page.NextSpareName()).ok());
   if (page.Load(PageWord::kLatched) != 0) return LatchedError();
-  if (!end.after_marker) {
-    // Everything must be synced before the marker states it.
+  SharedSegment& segment = *end.segment;
+  DURLOG_ASSIGN_OR_RETURN(const uint64_t stated,
+                          ReadSyncedSlot(segment.file(), segment.crc_seed()));
+  if (stated < end.seq) {
     ReachJob sync(member_, committed_->point(), end.seq, Level::kSync, options_.stall_ms);
     sync.RunOnce();
     DURLOG_RETURN_IF_ERROR(sync.status());
     if (page.Load(PageWord::kSyncedEnd) < end.seq) return LatchedError();
-    if (end.offset + kFrameHeaderBytes <= end.segment->bytes()) {
-      uint8_t marker[kFrameHeaderBytes];
-      EncodeMarker(end.seq, end.segment->crc_seed(), marker);
-      for (const uint64_t at : {8u, 16u, 0u}) {
-        end.segment->WordAt(end.offset + at).store(Load64(marker + at), std::memory_order_release);
-      }
-      AtStep(Step::kMarked);
-      DURLOG_RETURN_IF_ERROR(
-          end.segment->mapping().Sync(0, static_cast<size_t>(end.offset) + kFrameHeaderBytes));
-    }
+    AtStep(Step::kEndSynced);
+    DURLOG_RETURN_IF_ERROR(RaiseSyncedSlot(segment.file(), segment.crc_seed(), end.seq));
   }
   member_->live().RaiseMemoryEnd(end.seq);
   return Status::Ok();

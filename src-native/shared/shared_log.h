@@ -112,7 +112,7 @@ class SharedLog final : public LogWriter {
 
   // shared_leave.cc
   void Leave();
-  Status MarkEnd(LogPoint end);
+  Status StateEnd(LogPoint end);
 
   // shared_append.cc
   Status CheckOpen() const;

@@ -107,21 +107,18 @@ Result<std::unique_ptr<SharedLog>> SharedLog::Open(FileSystem& file_system, cons
   return log;
 }
 
-// Makes a segment for several writers. It begins with a marker, as it may take the name of another
-// segment, whose frames may be the only evidence that the earlier records are synced.
+// Makes a segment for several writers. It may take the name of another segment, which may be the
+// only one that states that the earlier records are synced, so it states the same.
 Status SharedLog::MakeFirstSegment(uint64_t first_seq) {
   FileSystem& file_system = member_->file_system();
   Directory& directory = member_->directory();
   SpareRequest request;
   request.preallocation = Preallocation::kFallocate;
-  const SegmentHeader header =
+  SegmentHeader header =
       SharedHeader(file_system, uuid_, file_system.NowMs(), options_.segment_bytes);
-  DURLOG_ASSIGN_OR_RETURN(
-      Spare spare, MakeSharedSpare(directory, header, request, SpareName(file_system.Random64())));
-  uint8_t marker[kFrameHeaderBytes];
-  EncodeMarker(first_seq, header.crc_seed(), marker);
-  DURLOG_RETURN_IF_ERROR(spare.file->WriteAt(kSegmentHeaderBytes, marker, sizeof marker));
-  DURLOG_RETURN_IF_ERROR(spare.file->SyncFull());
+  header.synced_end = first_seq;
+  DURLOG_ASSIGN_OR_RETURN(const Spare spare, MakeSharedSpare(directory, header, request,
+                                                             SpareName(file_system.Random64())));
   DURLOG_RETURN_IF_ERROR(directory.Rename(spare.name, SegmentName(first_seq)));
   return directory.Sync();
 }
@@ -136,7 +133,7 @@ Status SharedLog::Recover() {
   uuid_ = folder.uuid;
   recovery_ = folder.report;
   uint64_t segment = folder.next_seq;
-  uint64_t offset = kSegmentHeaderBytes + kFrameHeaderBytes;
+  uint64_t offset = kSegmentHeaderBytes;
   const bool continues = folder.last && CanContinue(*folder.last, folder.next_seq, options_);
   if (continues) {
     segment = folder.last->first_seq;
@@ -170,7 +167,6 @@ Status SharedLog::Recover() {
   DURLOG_ASSIGN_OR_RETURN(end.segment, member_->SegmentAt(segment));
   end.offset = offset;
   end.seq = folder.next_seq;
-  end.after_marker = !continues || folder.end_marked;
   DURLOG_RETURN_IF_ERROR(StartAt(end));
   return member_->lock().BecomeMember(session);
 }

@@ -26,7 +26,7 @@ enum class Step : uint8_t {
   kJoining,
   kRecovered,
   kLeaving,
-  kMarked,
+  kEndSynced,
   kTrimming,
   kSteps,  // the number of steps
 };

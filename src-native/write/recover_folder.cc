@@ -58,7 +58,7 @@ Status RecoverFolder(FileSystem& file_system, Directory& directory,
     const RestoredIdentity& restored = options.restored;
     folder->uuid = restored.uuid == LogUuid{} ? MakeUuid(file_system) : restored.uuid;
     folder->next_seq = restored.first_seq;
-    folder->end_marked = true;
+    folder->end_stated = true;
     if (restored.generation != 0) {
       DURLOG_RETURN_IF_ERROR(StartGeneration(directory, folder->uuid, restored.generation));
     }
@@ -95,7 +95,7 @@ Status RecoverFolder(FileSystem& file_system, Directory& directory,
   // empty one that an earlier salvage made.
   ScannedSegment& last = plan.scanned.back();
   if (corrupt && !(last.empty() && last.first_seq == plan.next_seq)) return Status::Ok();
-  folder->end_marked = plan.synced_end >= plan.next_seq;
+  folder->end_stated = plan.synced_end >= plan.next_seq;
   folder->last = std::move(last);
   return Status::Ok();
 }

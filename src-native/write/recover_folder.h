@@ -18,7 +18,7 @@ struct RecoveredFolder {
   RecoveryReport report;
   std::vector<uint64_t> segments;  // first seqs after recovery, ascending; empty if the log is new
   uint64_t next_seq = 0;
-  bool end_marked = false;  // a marker shows that everything is synced
+  bool end_stated = false;  // the log states that everything is synced
   // The segment to append to. Null if there is none, or if none may be changed.
   std::optional<ScannedSegment> last;
 };

@@ -5,7 +5,7 @@ import http, { type IncomingHttpHeaders } from 'node:http'
 import https from 'node:https'
 import type { Transform } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
-import { HEADER_BYTES } from './piece.js'
+import { eraseSlot, HEADER_BYTES } from './piece.js'
 import { loadZstd } from './zstd.js'
 
 /** The longest response that is not read into given memory, such as a list. */
@@ -83,6 +83,7 @@ function lengthOf({ begin, end }: PieceBytes): number {
 async function readWhole(file: FileHandle, from: PieceBytes): Promise<Buffer> {
   const bytes = Buffer.allocUnsafeSlow(lengthOf(from))
   await readFully(file, bytes.subarray(0, HEADER_BYTES), 0)
+  eraseSlot(bytes)
   await readFully(file, bytes.subarray(HEADER_BYTES), from.begin)
   return bytes
 }
@@ -99,6 +100,7 @@ async function readCompressed(file: FileHandle, from: PieceBytes, compressor: Tr
       for (let at = begin; at < end; at += READ_BYTES) {
         const part = Buffer.allocUnsafeSlow(Math.min(READ_BYTES, end - at))
         await readFully(file, part, at)
+        if (at === 0) eraseSlot(part)
         hashes.piece.update(part)
         yield part
       }

@@ -11,6 +11,14 @@ import { loadZstd } from './zstd.js'
 
 /** The length of a segment's header. */
 export const HEADER_BYTES = 4096
+/** The two copies of the slot in a header: docs/FORMAT.md. */
+const SLOTS = [1024, 3072]
+const SLOT_BYTES = 12
+
+/** Erases the slot in a segment's header. The slot changes, and may be about records that are not in the piece. */
+export function eraseSlot(header: Buffer): void {
+  for (const at of SLOTS) header.fill(0, at, at + SLOT_BYTES)
+}
 
 export interface PieceFacts extends ArchivedPoint {
   /** Whether the body of the object is the piece compressed with zstd. */

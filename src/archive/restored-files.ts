@@ -7,7 +7,7 @@ import { findExtent } from '../extent.js'
 import { rename } from '../rename.js'
 import { segmentFile, segmentSeqs } from '../segment-name.js'
 import { PAGE_BYTES } from '../streams/aligned-memory.js'
-import { HEADER_BYTES } from './piece.js'
+import { eraseSlot, HEADER_BYTES } from './piece.js'
 
 /** The name of a segment before its header is written. */
 const MAKING = 'segment.new'
@@ -70,6 +70,7 @@ export class RestoredFiles {
     await this.#open(path)
     this.#header = Buffer.alloc(HEADER_BYTES)
     await (this.#file as FileHandle).read(this.#header, 0, HEADER_BYTES, 0)
+    eraseSlot(this.#header)
     await (this.#file as FileHandle).truncate(extent.endOffset)
     this.#end = this.#pieceAt = extent.endOffset
     this.#firstSeq = firstSeq

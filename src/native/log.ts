@@ -173,7 +173,7 @@ export interface NativeWriter {
   stats(): NativeStats
   /** Removes the segments whose records are all below `seq`. Resolves to the new first seq once the removal is durable. */
   trimBefore(seq: number): Promise<number>
-  /** Syncs every record, writes the end marker and releases the lock. */
+  /** Syncs every record, states in the log that they are synced and releases the lock. */
   close(): Promise<void>
 }
 

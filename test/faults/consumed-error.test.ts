@@ -24,8 +24,6 @@ const SEGMENT_BYTES = 256 * KIB
 const PAGE_BYTES = 4 * KIB
 const FRAME_BYTES = 24
 const RECORD_BYTES = PAGE_BYTES - FRAME_BYTES
-/** A log with several writers begins with a marker. */
-const FIRST_BYTES = RECORD_BYTES - FRAME_BYTES
 const BEFORE = 15
 const LOST = 30
 const AFTER = 20
@@ -151,7 +149,7 @@ describe('a log with several writers never acknowledges records lost by a failed
           const disk = diskOf(type)
           const dir = join(disk.dir, 'log')
           const idle = await Writer.open(dir, SHARED)
-          await idle.append(1, 'sync', FIRST_BYTES)
+          await idle.append(1, 'sync', RECORD_BYTES)
           const before = await idle.append(BEFORE - 1, 'sync')
           if (unsynced > 0) await loseRecordsOf(disk, dir, idle)
           else failAfterRecords(disk, dir, BEFORE)
@@ -172,7 +170,7 @@ describe('a log with several writers never acknowledges records lost by a failed
       const disk = diskOf(type)
       const dir = join(disk.dir, 'log')
       const early = await Writer.open(dir, SHARED)
-      await early.append(1, 'sync', FIRST_BYTES)
+      await early.append(1, 'sync', RECORD_BYTES)
       const joined = await Writer.open(dir, SHARED)
       await early.append(1, 'sync')
       const before = await joined.append(BEFORE - 2, 'sync')
@@ -194,7 +192,7 @@ describe('a log with several writers never acknowledges records lost by a failed
         const disk = diskOf(type)
         const dir = join(disk.dir, 'log')
         const idle = await Writer.open(dir, SHARED)
-        await idle.append(1, 'sync', FIRST_BYTES)
+        await idle.append(1, 'sync', RECORD_BYTES)
         const busy = await Writer.open(dir, SHARED)
         let before: Outcome | undefined
         while (segmentsOf(dir).length === 1) before = await busy.append(1, 'sync')
@@ -287,7 +285,7 @@ describe('the report of a failed write is left to the writer', () => {
         const disk = diskOf('ext4')
         const dir = join(disk.dir, 'log')
         const writer = await Writer.open(dir, shared ? SHARED : { strategy: 'mmap' })
-        await writer.append(1, 'sync', shared ? FIRST_BYTES : RECORD_BYTES)
+        await writer.append(1, 'sync', shared ? RECORD_BYTES : RECORD_BYTES)
         await writer.append(BEFORE - 1, 'sync')
         await loseRecordsOf(disk, dir, writer)
         runTool('sync')

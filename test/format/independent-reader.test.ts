@@ -79,11 +79,10 @@ describe('a reader written from docs/FORMAT.md alone', () => {
     await expectTheSame(dir, readLog(dir))
   })
 
-  test('finds the end marker of a close, and concludes from it that everything is synced', async () => {
+  test('concludes from the slot that everything in a closed log is synced', async () => {
     const dir = join(scratchDir(), 'log')
     await writeTwice(dir, {})
     const found = readLog(dir)
-    expect(found.segments.reduce((sum, { markers }) => sum + markers, 0)).toBeGreaterThan(0)
     expect(found.syncedEnd).toBe(found.nextSeq)
   })
 

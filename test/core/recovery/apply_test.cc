@@ -134,7 +134,7 @@ TEST_F(ApplyRecoveryTest, ACutLogIsCleanAndSynced) {
   }
 }
 
-TEST_F(ApplyRecoveryTest, TheMarkerIsSyncedBeforeRemovals) {
+TEST_F(ApplyRecoveryTest, TheSyncedEndIsStatedBeforeRemovals) {
   Build(0, 5);
   Build(10, 5);
   Build(20, 5);
@@ -142,7 +142,7 @@ TEST_F(ApplyRecoveryTest, TheMarkerIsSyncedBeforeRemovals) {
   const RecoveryPlan applied = Apply();
   EXPECT_EQ(Made({"remove", "truncate"}).front(), "remove " + SegmentName(20));
   EXPECT_EQ(Made({"remove", "truncate"})[1], "remove " + SegmentName(10));
-  // The marker goes to the cache, and the sync is its own.
+  // The slot is written through the cache, and the sync is its own.
   EXPECT_LT(First("write-direct"), First("write"));
   EXPECT_LT(First("write"), First("sync-data"));
   EXPECT_LT(First("sync-data"), First("remove"));

@@ -37,9 +37,9 @@ void Stage::SetUp() {
   if (scenario_.without_spare) TakeSpareAway();
 }
 
-// A marker begins the first segment; two records fill it.
+// Two records fill the first segment.
 void Stage::FillUpTo(uint64_t room_bytes) {
-  const uint64_t taken = kSegmentHeaderBytes + kFrameHeaderBytes + kFillerFrameBytes;
+  const uint64_t taken = kSegmentHeaderBytes + kFillerFrameBytes;
   for (const uint64_t frame_bytes : {kFillerFrameBytes, kSegmentBytes - taken - room_bytes}) {
     const std::string filler(static_cast<size_t>(frame_bytes - kFrameHeaderBytes), 'f');
     const Result<uint64_t> seq = logs_[0]->Write(AsBytes(filler));

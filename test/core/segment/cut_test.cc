@@ -92,38 +92,6 @@ TEST_F(CutTest, EachStepIsSyncedBeforeTheNext) {
   EXPECT_EQ(changed, "");
 }
 
-TEST_F(CutTest, WhatWasSyncedIsKnownThroughout) {
-  Build(0, 0);
-  // Of the records that go, the first alone says that those before it were synced.
-  FrameFields fields;
-  fields.state = FrameState::kCommitted;
-  fields.length = kPayloadBytes;
-  fields.seq = kCut;
-  const std::string payload(kPayloadBytes, 'x');
-  EncodeFrame(fields, Bytes{reinterpret_cast<const uint8_t*>(payload.data()), payload.size()},
-              HeaderOf(0).crc_seed(), Image(0).data() + OffsetOf(kCut));
-  const std::unique_ptr<File> file = Watched();
-  const Result<uint64_t> end = CutAfterMarker(*file, HeaderOf(0), OffsetOf(kCut), kCut);
-  ASSERT_TRUE(end.ok());
-  EXPECT_EQ(*end, OffsetOf(kCut) + kFrameHeaderBytes);
-  images_.push_back(Image(0));
-  for (const MemoryBytes& image : images_) {
-    EXPECT_EQ(Scan(image).synced_end, kCut);
-    EXPECT_EQ(Scan(image).records_after, 0u);
-  }
-}
-
-TEST_F(CutTest, AMarkerWithoutRoomIsLeftOut) {
-  Build(0, 0);
-  SegmentHeader header = HeaderOf(0);
-  header.segment_bytes = OffsetOf(kCut) + kFrameHeaderBytes - kFrameAlignment;
-  const std::unique_ptr<File> file = Watched();
-  const Result<uint64_t> end = CutAfterMarker(*file, header, OffsetOf(kCut), kCut);
-  ASSERT_TRUE(end.ok());
-  EXPECT_EQ(*end, OffsetOf(kCut));
-  EXPECT_EQ(Scan(Image(0)).end_offset, OffsetOf(kCut));
-}
-
 TEST_F(CutTest, ACutNeedsNoNewBlocks) {
   struct Row {
     Code refusal;

@@ -65,7 +65,7 @@ TEST_F(LogWalkTest, AReservationIsMadeVoidOnceItsWriterIsDead) {
   LogPoint begin;
   begin.segment = *member->SegmentAt(0);
   uint64_t free = 0;
-  const uint64_t offset = kSegmentHeaderBytes + kFrameHeaderBytes;
+  const uint64_t offset = kSegmentHeaderBytes;
   ASSERT_TRUE(begin.segment->WordAt(offset).compare_exchange_strong(
       free, ReservedWord(32, 1, owner->slot()), std::memory_order_acq_rel,
       std::memory_order_relaxed));

@@ -137,7 +137,7 @@ TEST_P(SharedDeathTest, CostsTheOthersNothing) {
     ExpectClean();
   }
   // The first member alone recovers.
-  const bool of_the_first = step == Step::kRecovered || step == Step::kMarked;
+  const bool of_the_first = step == Step::kRecovered || step == Step::kEndSynced;
   EXPECT_TRUE(of_the_first || died > 0);
   std::unique_ptr<Log> alone = Open(Small());
   ASSERT_NE(alone, nullptr);
