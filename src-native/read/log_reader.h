@@ -67,6 +67,8 @@ class LogReader {
     size_t need_bytes = 0;
     bool at_limit = false;
     bool inside_batch = false;  // in a batch whose end the buffer does not contain
+    uint64_t skip_bytes = 0;    // of a frame without a record that begins in the buffer
+    uint64_t skip_seqs = 0;
     // The bytes that were decoded at the reader's position.
     uint8_t header[kFrameHeaderBytes] = {};
   };

@@ -45,6 +45,14 @@ Result<LogReader::Stop> LogReader::Fill(uint8_t* buffer, size_t capacity, ReadEn
     DURLOG_ASSIGN_OR_RETURN(read, file_->ReadAt(begin, buffer, most));
     stop = Decode(buffer, read, read < capacity, entries, max_entries, limit, batch);
   }
+  // Such a frame may be longer than any buffer, so its payload is not read.
+  if (batch->count == 0 && stop.skip_bytes > 0) {
+    DURLOG_ASSIGN_OR_RETURN(const uint64_t file_bytes, file_->Size());
+    if (stop.skip_bytes > file_bytes - std::min(file_bytes, offset_)) return stop;
+    offset_ += stop.skip_bytes;
+    next_seq_ += stop.skip_seqs;
+    batch->next_seq = seq();
+  }
   if (batch->count == 0 && stop.need_bytes > capacity) {
     DURLOG_ASSIGN_OR_RETURN(const uint64_t file_bytes, file_->Size());
     if (stop.need_bytes > file_bytes - std::min(file_bytes, stop.offset)) stop.need_bytes = 0;
@@ -86,6 +94,12 @@ LogReader::Stop LogReader::Decode(const uint8_t* buffer, size_t read, bool whole
     }
     // Records that are delivered together have consecutive seqs.
     if (fields.state == FrameState::kVoid && fields.seqs() > 0 && count > 0) break;
+    if (fields.frame_bytes() > read - at) {
+      stop.status = DecodeStatus::kShort;
+      stop.skip_bytes = fields.frame_bytes();
+      stop.skip_seqs = fields.seqs();
+      break;
+    }
     if (fields.state == FrameState::kCommitted) {
       if (seq >= from_seq_) {
         if (batch->count == 0 && count == 0) batch->first_seq = seq;
@@ -119,7 +133,8 @@ LogReader::Stop LogReader::Decode(const uint8_t* buffer, size_t read, bool whole
   std::memcpy(stop.header, buffer + decoded, std::min(read - decoded, sizeof stop.header));
   stop.at_limit = seq >= limit;
   // The records before the truncated frame are delivered first.
-  const bool cut_off = stop.status == DecodeStatus::kShort && !whole_file_read;
+  const bool cut_off =
+      stop.status == DecodeStatus::kShort && !whole_file_read && stop.skip_bytes == 0;
   stop.inside_batch = inside_batch && !stop.at_limit && begin + at > whole_until &&
                       (cut_off || count == max_entries);
   if (cut_off && !stop.inside_batch) {

@@ -62,6 +62,7 @@ Result<DecodeStatus> RecordLookup::Decode(uint64_t offset, uint64_t seq, Decoded
   if (from == nullptr) return DecodeStatus::kShort;
   // Seq and length are checked before memory is allocated for the length.
   const FrameFields fields = PeekFrame(from);
+  if (fields.state != FrameState::kCommitted) return DecodeStatus::kBadState;
   if (fields.seq != seq) return DecodeStatus::kBadCrc;
   const uint64_t frame_bytes = fields.frame_bytes();
   if (frame_bytes > room) return DecodeStatus::kOverrun;
@@ -77,7 +78,6 @@ Result<bool> RecordLookup::BatchIsWhole(uint64_t seq) {
   for (bool more = true; more;) {
     DURLOG_ASSIGN_OR_RETURN(const DecodeStatus status, Decode(at.offset, at.seq, &frame));
     if (status != DecodeStatus::kWhole) return false;
-    if (frame.fields.state != FrameState::kCommitted) return false;
     more = frame.fields.batch_continues;
     at = Boundary{at.seq + 1, at.offset + frame.fields.frame_bytes()};
   }

@@ -5,14 +5,6 @@
 namespace durlog {
 namespace {
 
-// The checksum covers the header with its own field zero, then the payload.
-uint32_t FrameCrc(uint32_t crc_seed, const uint8_t header[kFrameHeaderBytes], Bytes payload) {
-  uint8_t zeroed[kFrameHeaderBytes];
-  std::memcpy(zeroed, header, sizeof zeroed);
-  Store32(zeroed + kFrameCrcOffset, 0);
-  return Crc32c(Crc32c(crc_seed, zeroed, sizeof zeroed), payload.data, payload.size);
-}
-
 bool HasPlausibleLength(const FrameFields& fields) {
   switch (fields.state) {
     case FrameState::kMarker: return fields.length == 0;
@@ -25,6 +17,14 @@ bool HasPlausibleLength(const FrameFields& fields) {
 }
 
 }  // namespace
+
+// The checksum covers the header with its own field zero.
+uint32_t HeaderCrc(uint32_t crc_seed, const uint8_t header[kFrameHeaderBytes]) {
+  uint8_t zeroed[kFrameHeaderBytes];
+  std::memcpy(zeroed, header, sizeof zeroed);
+  Store32(zeroed + kFrameCrcOffset, 0);
+  return Crc32c(crc_seed, zeroed, sizeof zeroed);
+}
 
 FrameFields PeekFrame(const uint8_t header[kFrameHeaderBytes]) {
   const uint32_t word = Load32(header);
@@ -51,13 +51,13 @@ DecodeStatus DecodeFrame(const uint8_t* from, size_t available, uint64_t room, u
   if (!IsWholeState(fields.state)) return DecodeStatus::kBadState;
   if (!HasPlausibleLength(fields)) return DecodeStatus::kBadLength;
   if (fields.frame_bytes() > room) return DecodeStatus::kOverrun;
-  if (fields.frame_bytes() > available) return DecodeStatus::kShort;
-  frame->payload = from + kFrameHeaderBytes;
   // The payload of a frame that holds no record is skipped, so the checksum covers only the header.
-  const size_t covered = fields.state == FrameState::kCommitted ? fields.length : 0;
-  if (FrameCrc(crc_seed, from, Bytes{frame->payload, covered}) != Load32(from + kFrameCrcOffset)) {
-    return DecodeStatus::kBadCrc;
-  }
+  const bool record = fields.state == FrameState::kCommitted;
+  if (record && fields.frame_bytes() > available) return DecodeStatus::kShort;
+  frame->payload = from + kFrameHeaderBytes;
+  const size_t covered = record ? fields.length : 0;
+  const uint32_t crc = Crc32c(HeaderCrc(crc_seed, from), frame->payload, covered);
+  if (crc != Load32(from + kFrameCrcOffset)) return DecodeStatus::kBadCrc;
   if (fields.state != FrameState::kVoid && fields.unsynced > fields.seq) {
     return DecodeStatus::kBadCrc;
   }

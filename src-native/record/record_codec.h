@@ -121,9 +121,13 @@ struct DecodedFrame {
 // Decodes the frame at `from`. `available` bytes may be read; `room` bytes remain in the segment
 // (room >= available). On kShort, fields.frame_bytes() is the number of bytes needed, if the given
 // bytes contained at least the word. The length is checked against `room` before any later field
-// is read.
+// is read. Of a frame without a record only the header is read: it may be longer than `available`.
 DecodeStatus DecodeFrame(const uint8_t* from, size_t available, uint64_t room, uint32_t crc_seed,
                          DecodedFrame* frame);
+
+// The checksum of the header alone, of which the frame's is the continuation over a record's
+// payload.
+uint32_t HeaderCrc(uint32_t crc_seed, const uint8_t header[kFrameHeaderBytes]);
 
 // Splits the header's fields without any check, for dumps and for resynchronisation.
 FrameFields PeekFrame(const uint8_t header[kFrameHeaderBytes]);

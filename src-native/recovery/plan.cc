@@ -127,9 +127,8 @@ bool IsNoCrash(const RecoveryPlan& plan, size_t damaged) {
   if (!plan.identity.undisputed || !scanned[damaged].unreadable.ok()) return true;
   const bool overlaps = damaged + 1 < scanned.size() &&
                         scanned[damaged].scan.next_seq > scanned[damaged + 1].first_seq;
-  return overlaps || std::any_of(scanned.begin(), scanned.end(), [](const ScannedSegment& s) {
-           return s.scan.gave_up || s.scan.misplaced;
-         });
+  return overlaps || std::any_of(scanned.begin(), scanned.end(),
+                                 [](const ScannedSegment& s) { return s.scan.misplaced; });
 }
 
 std::string Describe(const ScannedSegment& segment) {

@@ -5,26 +5,18 @@
 #include "segment/synced_slot.h"
 
 namespace durlog {
-namespace {
-
-uint64_t SaturatingMultiply(uint64_t value, uint64_t factor) {
-  return value > UINT64_MAX / factor ? UINT64_MAX : value * factor;
-}
-
-}  // namespace
 
 FrameScanner::FrameScanner(File& file, const ScanContext& context, uint64_t file_bytes,
                            uint32_t alignment)
-    : context_(context),
+    : file_(file),
+      context_(context),
       end_(std::min(context.segment_bytes, file_bytes)),
       window_(file, end_, alignment),
-      next_seq_(context.first_seq),
-      sought_seq_(next_seq_),
-      evidence_budget_(SaturatingMultiply(end_, kResyncBudgetFactor)),
-      other_budget_(evidence_budget_) {}
+      next_seq_(context.first_seq) {}
 
 // First decodes the frame from the bytes in the window, then with the length in its header, which
-// has been checked against the segment by then.
+// has been checked against the segment by then. The payload of a frame without a record is not
+// read.
 Result<DecodeStatus> FrameScanner::Decode(uint64_t offset, DecodedFrame* frame) {
   if (offset >= end_) return DecodeStatus::kFree;
   const uint64_t room = context_.segment_bytes - offset;
@@ -32,9 +24,10 @@ Result<DecodeStatus> FrameScanner::Decode(uint64_t offset, DecodedFrame* frame) 
   // The file ends within a header: free, and damage only if a byte of it is not zero.
   if (view.size < kFrameHeaderBytes) return DecodeStatus::kFree;
   DecodeStatus status = DecodeFrame(view.data, view.size, room, context_.crc_seed, frame);
-  if (status != DecodeStatus::kShort) return status;
+  if (status != DecodeStatus::kShort && status != DecodeStatus::kWhole) return status;
   const uint64_t frame_bytes = frame->fields.frame_bytes();
   if (frame_bytes > end_ - offset) return DecodeStatus::kShort;
+  if (status == DecodeStatus::kWhole) return status;
   DURLOG_ASSIGN_OR_RETURN(view, window_.At(offset, static_cast<size_t>(frame_bytes)));
   return DecodeFrame(view.data, view.size, room, context_.crc_seed, frame);
 }
@@ -75,19 +68,20 @@ bool FrameScanner::IsPlausible(const FrameFields& fields, uint64_t offset) const
   return fields.frame_bytes() <= context_.segment_bytes - offset && fields.unsynced <= fields.seq;
 }
 
-// A payload may hold numbers that look like a header: if seq 0 is sought, nearly any word before
-// zeros does. If too many of them are no evidence of a loss, they are skipped. The scan gives up
-// only if too many would be evidence of one.
-bool FrameScanner::IsAffordable(const FrameFields& fields, uint64_t offset) {
-  const uint64_t cost = std::min(fields.frame_bytes(), end_ - offset);
-  const bool evidence = fields.synced_end() > sought_seq_;
-  uint64_t& budget = evidence ? evidence_budget_ : other_budget_;
-  if (cost > budget) {
-    gave_up_ = gave_up_ || evidence;
-    return false;
-  }
-  budget -= cost;
-  return true;
+// A payload may hold numbers that look like headers: if seq 0 is sought, nearly any word before
+// zeros does. The first of them are checked by decoding them.
+Result<bool> FrameScanner::MayBeWhole(const uint8_t* header, const FrameFields& fields,
+                                      uint64_t offset) {
+  if (fields.frame_bytes() > end_ - offset) return false;
+  checked_bytes_ += fields.length;
+  if (checked_bytes_ <= kCheckedDirectly) return true;
+  if (!ranges_) ranges_.emplace(file_, kSegmentHeaderBytes, end_);
+  const uint32_t stored = Load32(header + kFrameCrcOffset);
+  const uint64_t payload = offset + kFrameHeaderBytes;
+  DURLOG_ASSIGN_OR_RETURN(
+      const uint32_t crc,
+      ranges_->Continue(HeaderCrc(context_.crc_seed, header), payload, payload + fields.length));
+  return crc == stored;
 }
 
 Result<std::optional<ScannedFrame>> FrameScanner::Resync() {
@@ -97,10 +91,8 @@ Result<std::optional<ScannedFrame>> FrameScanner::Resync() {
     if (Load32(view.data) == 0) continue;
     const FrameFields fields = PeekFrame(view.data);
     if (!IsPlausible(fields, offset)) continue;
-    if (!IsAffordable(fields, offset)) {
-      if (gave_up_) break;
-      continue;
-    }
+    DURLOG_ASSIGN_OR_RETURN(const bool may_be, MayBeWhole(view.data, fields, offset));
+    if (!may_be) continue;
     DecodedFrame decoded;
     DURLOG_ASSIGN_OR_RETURN(DecodeStatus status, Decode(offset, &decoded));
     if (status != DecodeStatus::kWhole) continue;
@@ -233,13 +225,14 @@ Result<SegmentScan> ScanSegment(File& file, const ScanContext& context) {
         SkipMisplaced(FrameScanner(file, context, file_bytes), stop.offset, &scan));
   }
   DURLOG_ASSIGN_OR_RETURN(scan.damaged, IsDamage(scanner, data, context, stop, scan));
+  // The slot states that there were more records, even if only zeros are left of them.
+  scan.damaged = scan.damaged || scan.next_seq < scan.synced_end;
   // In a recycled file a hole may read as stale bytes, so the bytes after the end are always
   // searched.
   if (scan.damaged || context.recycled) {
     scanner.Seek(stop.offset, scan.next_seq);
     DURLOG_RETURN_IF_ERROR(ScanAfterDamage(scanner, &scan));
   }
-  scan.gave_up = scanner.gave_up();
   scan.bytes_read = scanner.bytes_read();
   return scan;
 }

@@ -6,6 +6,7 @@
 
 #include "record/record_codec.h"
 #include "segment/data_map.h"
+#include "segment/range_checksums.h"
 #include "segment/read_window.h"
 
 namespace durlog {
@@ -38,7 +39,8 @@ class FrameScanner {
   // Decodes the frame at position(); moves past it only if it is valid.
   Result<ScannedFrame> Next();
   // Searches from position() for the next valid frame, a record or marker whose seq is at least
-  // next_seq(), and moves past it. nullopt if there is none. Bounded: see kResyncBudgetFactor.
+  // next_seq(), and moves past it. nullopt if there is none. The time grows with the length of the
+  // file, whatever it holds.
   Result<std::optional<ScannedFrame>> Resync();
   // Whether any byte from `offset` to the end of the file is not zero. `data` is the file's map.
   Result<bool> AnyNonZero(uint64_t offset, const DataMap& data);
@@ -50,35 +52,29 @@ class FrameScanner {
   void Seek(uint64_t offset, uint64_t next_seq) {
     inside_batch_ = false;
     position_ = offset;
-    next_seq_ = sought_seq_ = next_seq;
+    next_seq_ = next_seq;
   }
   // Accepts the seq of each whole frame, for a dump that begins in the middle.
   void AcceptAnySeq() { any_seq_ = true; }
-  // Whether Resync() stopped because too many byte sequences in the file look like frames which
-  // show that the sought record had been synced.
-  bool gave_up() const { return gave_up_; }
 
  private:
-  // The most bytes that a resync computes checksums of, as a multiple of the segment's size. In a
-  // hostile file, every eighth byte could otherwise begin a frame that claims the whole rest of the
-  // segment.
-  static constexpr uint64_t kResyncBudgetFactor = 4;
+  // The most bytes that a search checks directly. Beyond it, RangeChecksums are faster.
+  static constexpr uint64_t kCheckedDirectly = 1u << 20;
 
   Result<DecodeStatus> Decode(uint64_t offset, DecodedFrame* frame);
-  bool IsAffordable(const FrameFields& fields, uint64_t offset);
   bool IsPlausible(const FrameFields& fields, uint64_t offset) const;
+  Result<bool> MayBeWhole(const uint8_t* header, const FrameFields& fields, uint64_t offset);
 
+  File& file_;
   const ScanContext context_;
   const uint64_t end_;  // of the readable bytes
   ReadWindow window_;
   uint64_t position_ = kSegmentHeaderBytes;
   uint64_t next_seq_;
-  uint64_t sought_seq_;
-  uint64_t evidence_budget_;
-  uint64_t other_budget_;
-  bool gave_up_ = false;
   bool any_seq_ = false;
   bool inside_batch_ = false;
+  uint64_t checked_bytes_ = 0;  // of the search, directly
+  std::optional<RangeChecksums> ranges_;
 };
 
 // The result of scanning one segment for recovery.
@@ -104,7 +100,6 @@ struct SegmentScan {
   uint64_t records_after = 0;
   uint64_t first_after = 0;
   uint64_t next_after = 0;  // the seq after the last of them, or after a torn batch's whole records
-  bool gave_up = false;
 };
 
 Result<SegmentScan> ScanSegment(File& file, const ScanContext& context);

@@ -176,7 +176,7 @@ TEST(RecordTest, ForbiddenLengthIsRefused) {
 
 TEST(RecordTest, LongestPaddingDoesNotOverflow) {
   const Frame frame = Forge(Word(FrameState::kPadding, kLengthMask), 0, 0, 0, kFrameHeaderBytes);
-  EXPECT_EQ(Decode(frame, UINT64_MAX), DecodeStatus::kShort);
+  EXPECT_EQ(Decode(frame, UINT64_MAX), DecodeStatus::kWhole);
   EXPECT_EQ(Decode(frame, kLengthMask), DecodeStatus::kOverrun);
 }
 

@@ -8,6 +8,7 @@
 
 #include "base/bytes.h"
 #include "memory_file_system.h"
+#include "record/segment_header.h"
 
 namespace durlog {
 namespace {
@@ -314,10 +315,72 @@ TEST_F(ScannerTest, ManyLookAlikesAreScannedQuickly) {
   const SegmentScan scan = Scan(first_seq, false, kWrittenBytes);
   const auto took = std::chrono::steady_clock::now() - began;
   EXPECT_TRUE(scan.damaged);
-  // None of them claims that what is missing had been synced: no reason to call it a loss.
-  EXPECT_FALSE(scan.gave_up);
   EXPECT_EQ(scan.records_after, 0u);
   EXPECT_LT(took, std::chrono::seconds(20));
+}
+
+// All of them state that the missing record was synced, and only the last one is a frame.
+TEST_F(ScannerTest, LookAlikesInATornRecordNeitherHideAFrameNorCountAsOne) {
+  constexpr uint64_t kLookAlikes = 2000;
+  bytes_->resize(bytes_->size() + kFrameHeaderBytes, 0);  // of the torn record
+  FrameFields claim;
+  claim.state = FrameState::kCommitted;
+  claim.length = kMaxPayloadBytes / 1024;
+  for (uint64_t i = 0; i < kLookAlikes; ++i) {
+    claim.seq = 1 + i % 100;
+    uint8_t header[kFrameHeaderBytes];
+    BeginFrameHeader(claim, kSeed + 1, header);
+    SealFrameHeader(header, 0x12345678);
+    bytes_->insert(bytes_->end(), header, header + sizeof header);
+  }
+  const size_t torn_end = bytes_->size();
+  PutZeros(claim.length);
+  EXPECT_EQ(Scan().synced_end, 0u);
+  EXPECT_EQ(Scan().records_after, 0u);
+  bytes_->resize(torn_end);
+  PutRecord(7);
+  PutZeros(claim.length);
+  EXPECT_EQ(Scan().first_after, 7u);
+  EXPECT_EQ(Scan().synced_end, 7u);
+}
+
+TEST_F(ScannerTest, OnlyTheHeaderOfAVoidIsRead) {
+  constexpr uint64_t kVoidBytes = 8u << 20;
+  PutRecord(0);
+  const size_t at = bytes_->size();
+  PutZeros(kVoidBytes);
+  EncodeVoid(1, 3, kVoidBytes - kFrameHeaderBytes, kSeed, bytes_->data() + at);
+  PutRecord(4);
+  const SegmentScan scan = Scan(0, false, 2 * kVoidBytes);
+  EXPECT_EQ(scan.next_seq, 5u);
+  EXPECT_EQ(scan.records, 2u);
+  EXPECT_LT(scan.bytes_read, kVoidBytes / 2);
+}
+
+TEST_F(ScannerTest, ZerosAfterTheEndAreDamageIfTheSlotStatesMoreRecords) {
+  PutRecord(0);
+  EncodeSyncedSlot(1, kSeed, bytes_->data() + kSyncedSlotOffset);
+  EXPECT_FALSE(Scan().damaged);
+  EncodeSyncedSlot(2, kSeed, bytes_->data() + kSyncedSlotOffset);
+  EXPECT_TRUE(Scan().damaged);
+  EXPECT_EQ(Scan().synced_end, 2u);
+}
+
+TEST_F(ScannerTest, TheSlotsSecondCopyReplacesADamagedFirst) {
+  PutRecord(0);
+  for (const size_t at : {kSyncedSlotOffset, kSyncedSlotCopyOffset}) {
+    EncodeSyncedSlot(1, kSeed, bytes_->data() + at);
+  }
+  for (size_t byte = 0; byte < kSyncedSlotBytes; ++byte) {
+    (*bytes_)[kSyncedSlotOffset + byte] ^= 0xff;
+    EXPECT_EQ(Scan().synced_end, 1u) << "byte " << byte;
+    (*bytes_)[kSyncedSlotOffset + byte] ^= 0xff;
+  }
+  // A slot of another use of the file.
+  for (const size_t at : {kSyncedSlotOffset, kSyncedSlotCopyOffset}) {
+    EncodeSyncedSlot(1, kSeed + 1, bytes_->data() + at);
+  }
+  EXPECT_EQ(Scan().synced_end, 0u);
 }
 
 TEST_F(ScannerTest, TruncationAnywhereYieldsNoWrongRecord) {
