@@ -200,6 +200,26 @@ const RECIPES: Record<string, Recipe> = {
       expect(work.sh('npx durlog cat ./backup | tail -1')).toBe('102\n')
     },
   },
+  'Monitor a log': {
+    run: async (work, commands) => {
+      const serve = (commands.pop() as string).replace('9464', '0')
+      for (const records of [3, 6]) {
+        runAll(work, commands)
+        const running = work.start(serve)
+        const port = /\d+/.exec(await running.line())?.[0]
+        const answer = await fetch(`http://127.0.0.1:${port}/metrics`)
+        expect(await answer.text()).toContain(`durlog_next_seq ${records}\n`)
+        await running.kill()
+      }
+    },
+  },
+  'Erase the data of one person': {
+    run: (work, commands) => {
+      expect(runAll(work, commands)).toEqual(['', '0 met Grace\n', '0 met Grace\n1 met Ada\n', '0 erased\n1 met Ada\n'])
+      // A person who returns gets another key.
+      expect(runAll(work, commands.slice(0, 2)).at(-1)).toBe('0 erased\n1 met Ada\n2 met Grace\n')
+    },
+  },
   'Survive the loss of the machine': {
     skip: missingServer,
     run: async (work, [, ...commands]) => {

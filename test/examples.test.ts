@@ -257,6 +257,40 @@ describe.skipIf(platform() !== 'linux')('shared logs (Linux only)', () => {
   })
 })
 
+test('the metrics of a log have the lag of each cursor in records and in seconds', async () => {
+  const dir = newLog()
+  const log = await open(dir)
+  onTestFinished(() => log.close())
+  const [old, waiting] = [Date.now() - 60_000, Date.now() - 30_000]
+  await log.append('read', { timestamp: old })
+  await log.append('waits', { timestamp: waiting })
+  const slow = await log.cursor('slow', { from: 0 })
+  await slow.commit(0, { durability: 'sync' })
+  await log.cursor('done', { from: 2 })
+  const serving = start('prometheus.mjs', dir, '0')
+  const port = Number((await serving.line()).split(' ').at(-1))
+  const metrics = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text()
+  expect(metrics).toContain('durlog_next_seq 2\n')
+  expect(metrics).toContain('durlog_cursor_lag_records{cursor="slow"} 1\n')
+  expect(metrics).toContain('durlog_cursor_lag_records{cursor="done"} 0\ndurlog_cursor_lag_seconds{cursor="done"} 0\n')
+  const age = Number(/lag_seconds\{cursor="slow"\} (.*)/.exec(metrics)?.[1])
+  expect(age).toBeGreaterThanOrEqual(30)
+  expect(age).toBeLessThan((Date.now() - old) / 1000)
+  await serving.kill('SIGTERM')
+  expect(serving.child.exitCode).toBe(0)
+})
+
+test('after a person is erased, no record of that person can be read, and the others can', async () => {
+  const dir = newLog()
+  const run = async (...args: string[]): Promise<string[]> =>
+    (await start('erase-person.mjs', dir, ...args).end()).lines
+  await run('add', 'ada', 'private')
+  await run('add', 'grace', 'public')
+  expect(await run('list')).toEqual(['0 private', '1 public'])
+  expect(await run('erase', 'ada')).toEqual(['0 erased', '1 public'])
+  for (const name of readdirSync(dir)) expect(readFileSync(join(dir, name)).includes('private')).toBe(false)
+})
+
 test.skipIf(missingServer !== '')(`an order is in the stream after it was shipped ${missingServer}`, async () => {
   const nats = await server()
   expect((await start('ship-to-jetstream.mjs', newLog(), nats.url).end()).lines).toEqual(['shipped 0'])
@@ -270,11 +304,13 @@ test('every example is run by a test, except those that need Electron, Docker or
     'agent-session.mjs',
     'ai-chat.mjs', // by test/http/examples.test.ts
     'cluster-outbox.mjs',
+    'erase-person.mjs',
     'event-sourcing.mjs',
     'import-json-lines.mjs',
     'outbox-consumer.mjs',
     'outbox-producer.mjs',
     'pino-service.mjs',
+    'prometheus.mjs',
     'python-producer.py', // by test/http/kill.test.ts
     'server-sent-events.mjs',
     'ship-to-jetstream.mjs',
