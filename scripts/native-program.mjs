@@ -107,6 +107,7 @@ export function coreSources(system = HOST_SYSTEM, processor = arch) {
   return [
     ...common,
     'src-native/checksum/crc32c.cc',
+    'src-native/checksum/crc32c_splice.cc',
     'src-native/checksum/crc32c_table.cc',
     ...chosen.trim().split('\n'),
   ]
