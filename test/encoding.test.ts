@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
-import { pipeline } from 'node:stream/promises'
-import { expect, test } from 'vitest'
+import { finished, pipeline } from 'node:stream/promises'
+import { describe, expect, test } from 'vitest'
 import { type DecodedRecord, type Encoding, type Log, type OpenOptions, open } from '../src/index.js'
 import { codeOf, openUntilDone, scratchDir, scratchLog } from './fixtures/scratch.js'
 
@@ -133,4 +133,49 @@ test('an encoding that throws something that has no text form fails with a code'
   expect(await codeOf(() => log.append('x'))).toBe('ERR_DURLOG_INVALID_ARGUMENT')
   const record = (await log.get(0)) as DecodedRecord<unknown>
   expect(await codeOf(() => record.value)).toBe('ERR_DURLOG_DECODE')
+})
+
+describe.each([undefined, 'utf8'] as const)('half of a surrogate pair in a log with the encoding %s', (encoding) => {
+  const HALF = 'key \ud83d\udd11'.slice(0, 5)
+  const open = (): Promise<Log> => scratchLog(encoding === undefined ? {} : ({ encoding } as object))
+
+  test.each<[string, (log: Log, text: string) => unknown]>([
+    ['append', (log, text) => log.append(text)],
+    ['append of a long text', (log, text) => log.append('ä'.repeat(100_000) + text)],
+    ['appendBatch', (log, text) => log.appendBatch(['whole', text])],
+    ['write', (log, text) => log.write(text)],
+    ['writeBatch', (log, text) => log.writeBatch(['whole', text])],
+    ['appendSync', (log, text) => log.appendSync(text)],
+    ['writable', (log, text) => finished(log.writable().end(text))],
+    ['writable of lines', (log, text) => finished(log.writable({ split: 'lines' }).end(`${text}\n`))],
+  ])('is refused by %s, which stores nothing', async (_name, call) => {
+    const log = await open()
+    for (const text of [HALF, '\udd11', '\udd11\ud83d', `\ufffd${HALF}`])
+      expect(await codeOf(async () => call(log, text))).toBe('ERR_DURLOG_INVALID_ARGUMENT')
+    expect(log.nextSeq).toBe(0)
+    await call(log, 'key \ud83d\udd11 \ufffd')
+    await log.sync()
+    expect((await log.get(log.nextSeq - 1)).data.toString()).toContain('key \ud83d\udd11 \ufffd')
+    await log.close()
+  })
+
+  test('is refused while appends wait for room', async () => {
+    const log = await scratchLog({ maxPendingBytes: 65_536, ...(encoding && { encoding }) } as object)
+    const appends = Array.from({ length: 100 }, () => log.append('x'.repeat(4000)))
+    expect(log.stats().waitingForRoom).toBeGreaterThan(0)
+    expect(await codeOf(() => log.append(HALF))).toBe('ERR_DURLOG_INVALID_ARGUMENT')
+    expect(await codeOf(() => log.appendBatch([HALF]))).toBe('ERR_DURLOG_INVALID_ARGUMENT')
+    await Promise.all(appends)
+    await log.close()
+  })
+})
+
+test('a writable stores strings of other encodings than UTF-8', async () => {
+  const log = await scratchLog()
+  const writable = log.writable()
+  writable.write('ff00', 'hex')
+  await finished(writable.end('/w==', 'base64'))
+  expect((await log.get(0)).data).toEqual(Buffer.from([0xff, 0]))
+  expect((await log.get(1)).data).toEqual(Buffer.from([0xff]))
+  await log.close()
 })

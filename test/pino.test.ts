@@ -223,3 +223,11 @@ test('durlog cat pipes its lines to pino-pretty', async () => {
   })
   expect(pretty.toString()).toMatch(/INFO \(\d+\): paid\n +order: 17/)
 })
+
+test('a line with half of a surrogate pair is stored with U+FFFD in its place', async () => {
+  const dir = join(scratchDir(), 'log')
+  const lines = await destination({ dir })
+  lines.write('half \ud83d\n')
+  await lines.close()
+  expect(await linesIn(dir)).toEqual(['half \ufffd'])
+})

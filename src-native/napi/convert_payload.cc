@@ -1,3 +1,6 @@
+#include <cstring>
+#include <vector>
+
 #include "napi/convert.h"
 #include "record/record_format.h"
 
@@ -6,6 +9,9 @@ namespace {
 
 constexpr char kNotAPayload[] =
     "a record must be a Uint8Array or a string; open the log with encoding: 'json' to store values";
+constexpr char kLoneSurrogate[] =
+    "a record's text has half of a surrogate pair, which UTF-8 cannot express: cut text between "
+    "characters, or repair it with toWellFormed()";
 constexpr size_t kMaxUtf8BytesOfUnit = 3;
 // If a string may need more bytes than this, its size is computed before memory is allocated.
 constexpr size_t kMaxUnmeasuredBytes = 64 << 10;
@@ -29,11 +35,44 @@ bool BorrowBytes(napi_env env, napi_value value, Bytes* payload) {
   return true;
 }
 
-// Returns the string's length, which is below `room`, because a terminating zero is written too.
-size_t CopyString(napi_env env, napi_value value, uint8_t* to, size_t room) {
-  size_t length = 0;
-  napi_get_value_string_utf8(env, value, reinterpret_cast<char*>(to), room, &length);
-  return length;
+bool IsSurrogate(char16_t unit) { return unit >= 0xD800 && unit < 0xE000; }
+bool IsHighSurrogate(char16_t unit) { return unit >= 0xD800 && unit < 0xDC00; }
+
+bool HasLoneSurrogate(const std::vector<char16_t>& units) {
+  for (size_t i = 0; i < units.size(); ++i) {
+    if (!IsSurrogate(units[i])) continue;
+    const bool is_pair = IsHighSurrogate(units[i]) && i + 1 < units.size() &&
+                         IsSurrogate(units[i + 1]) && !IsHighSurrogate(units[i + 1]);
+    if (!is_pair) return true;
+    ++i;
+  }
+  return false;
+}
+
+// The engine stores U+FFFD for half of a surrogate pair.
+bool HasReplacement(Bytes text) {
+  constexpr uint8_t kReplacement[] = {0xEF, 0xBF, 0xBD};
+  const uint8_t* const end = text.data + text.size;
+  for (const uint8_t* at = text.data;
+       (at = static_cast<const uint8_t*>(
+            std::memchr(at, kReplacement[0], static_cast<size_t>(end - at)))) != nullptr;
+       ++at) {
+    if (end - at >= 3 && std::memcmp(at, kReplacement, 3) == 0) return true;
+  }
+  return false;
+}
+
+// Stores the string in UTF-8, with a terminating zero: its length must be below `room`. False with
+// a pending error if UTF-8 cannot express it.
+bool CopyString(napi_env env, napi_value value, uint8_t* to, size_t room, Bytes* text) {
+  *text = Bytes{to, 0};
+  napi_get_value_string_utf8(env, value, reinterpret_cast<char*>(to), room, &text->size);
+  if (!HasReplacement(*text)) return true;
+  std::vector<char16_t> units(room);
+  size_t count = 0;
+  napi_get_value_string_utf16(env, value, units.data(), units.size(), &count);
+  units.resize(count);
+  return !HasLoneSurrogate(units) || Refuse(env, kLoneSurrogate);
 }
 
 }  // namespace
@@ -55,8 +94,7 @@ bool ToPayload(napi_env env, napi_value value, size_t max_bytes, AlignedBuffer* 
     room = length + 1;
   }
   if (!scratch->Reserve(room, 0)) return NoMemory(env);
-  *payload = Bytes{scratch->data(), CopyString(env, value, scratch->data(), room)};
-  return true;
+  return CopyString(env, value, scratch->data(), room, payload);
 }
 
 bool CollectElements(napi_env env, napi_value array, size_t max_count,
@@ -99,7 +137,7 @@ bool ToPayloads(napi_env env, const std::vector<napi_value>& elements, uint64_t 
     Bytes& payload = (*payloads)[i];
     if (payload.size == 0 || payload.data != nullptr) continue;
     // The next string overwrites the terminating zero.
-    payload = Bytes{next, CopyString(env, elements[i], next, payload.size + 1)};
+    if (!CopyString(env, elements[i], next, payload.size + 1, &payload)) return false;
     next += payload.size;
   }
   return true;

@@ -1,6 +1,6 @@
 /** The checks and defaults of `BucketAccess`. */
 import { invalidArgument } from '../errors.js'
-import { shown, whole } from '../options/checks.js'
+import { isUnicode, shown, whole } from '../options/checks.js'
 import type { BucketAccess, S3Credentials } from './types.js'
 
 export const BUCKET_OPTION_NAMES: readonly string[] = [
@@ -30,7 +30,7 @@ export function resolveBucket(given: BucketAccess): ResolvedBucket {
     throw invalidArgument(`bucket must be s3://bucket or s3://bucket/prefix; got ${shown(given.bucket)}`)
   const name = match[1] as string
   // A URL with such a part names another object or bucket, and a URL cannot hold half of a surrogate pair.
-  if (given.bucket.split('/').some((part) => part === '.' || part === '..') || /\p{Surrogate}/u.test(given.bucket))
+  if (given.bucket.split('/').some((part) => part === '.' || part === '..') || !isUnicode(given.bucket))
     throw invalidArgument(`bucket must not have the part "." or "..", or a lone surrogate; got ${shown(given.bucket)}`)
   const folder = (match[2] ?? '').replace(/\/+$/, '')
   const region = text('region', given.region) ?? env['AWS_REGION'] ?? env['AWS_DEFAULT_REGION'] ?? 'us-east-1'

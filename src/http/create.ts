@@ -1,7 +1,7 @@
 /** PUT: creates a stream, with or without a first body, open or closed, or as a fork. */
 import { isCode } from '../errors.js'
 import type { EncodedCreation, StreamView } from '../streams/access.js'
-import { contentTypeOf, defaultMeta, mediaType, type StreamMeta } from '../streams/meta.js'
+import { contentTypeOf, defaultMeta, isContentType, mediaType, type StreamMeta } from '../streams/meta.js'
 import type { StreamForkPoint } from '../streams/types.js'
 import { valuesOf } from './append.js'
 import type { HeaderList } from './exchange.js'
@@ -10,8 +10,6 @@ import { offsetOf, parseOffset } from './offset.js'
 import { sourceOf } from './rights.js'
 import { type Call, isTrue, refuseCoding, reply, type Service, seqOf } from './service.js'
 
-const TYPE = /^[!#$%&'*+.^_`|~0-9a-z-]+\/[!#$%&'*+.^_`|~0-9a-z-]+\s*(;[\t\x20-\x7e]*)?$/i
-const TYPE_MAX_LENGTH = 256
 const WHOLE = /^(0|[1-9][0-9]{0,11})$/
 const TIME = /^(\d{4}-\d\d-\d\d)[Tt ]([01]\d|2[0-3]):[0-5]\d:[0-5]\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)$/
 
@@ -63,10 +61,6 @@ async function createOnce(
     if (isNew && !created) live.forgetStream(scope)
   }
   return created
-}
-
-export function isContentType(text: string): boolean {
-  return text.length <= TYPE_MAX_LENGTH && TYPE.test(text)
 }
 
 /** The state of a stream after its creation. The stream is gone, so its offsets belong to no stream. */

@@ -2,14 +2,13 @@
 import { basename } from 'node:path'
 import { DurlogError, invalidArgument } from '../errors.js'
 import { open } from '../index.js'
-import { shown } from '../options/checks.js'
 import type { Body, BodyRead } from '../streams/body.js'
 import { noSuchStream } from '../streams/decide.js'
 import { codecOf } from '../streams/encoding.js'
 import { EntryKind } from '../streams/entry.js'
 import { checkStreamName } from '../streams/file-name.js'
 import { FolderFiles } from '../streams/folder-files.js'
-import { defaultMeta, mediaType, type StreamMeta } from '../streams/meta.js'
+import { checkContentType, defaultMeta, mediaType, type StreamMeta } from '../streams/meta.js'
 import { OwnedAccess } from '../streams/owned-access.js'
 import { NO_DISK, NO_FILES, StreamState } from '../streams/state.js'
 import { StreamIdentities } from '../streams/stream-identities.js'
@@ -17,7 +16,6 @@ import { StreamTable } from '../streams/table.js'
 import type { StreamEncoding } from '../streams/types.js'
 import { wait } from '../timers.js'
 import type { LogRecord, ReadOnlyLog } from '../types.js'
-import { isContentType } from './create.js'
 import { isOperation } from './operations.js'
 import { serve } from './server.js'
 import type { LogServerOptions, StreamsServer } from './types.js'
@@ -46,12 +44,6 @@ export async function serveLog(dir: string | URL, options: LogServerOptions = {}
     await log.close()
     throw error
   }
-}
-
-/** Checks the option or flag `name`. Throws ERR_DURLOG_INVALID_ARGUMENT. */
-export function checkContentType(name: string, value: unknown): void {
-  if (typeof value !== 'string' || !isContentType(value))
-    throw invalidArgument(`${name} must be a media type such as application/json; got ${shown(value)}`)
 }
 
 class ServedLog {

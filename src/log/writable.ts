@@ -1,7 +1,7 @@
 /** A Node stream that appends its chunks, or their lines, to a log. */
 import { Writable } from 'node:stream'
 import { DurlogError } from '../errors.js'
-import { ownBytes, resolveWritableOptions } from '../options/call-options.js'
+import { checkText, ownBytes, resolveWritableOptions } from '../options/call-options.js'
 import type { Codec } from '../options/encoding.js'
 import type { ResolvedOptions } from '../options/open-options.js'
 import { clock, setImmediate } from '../timers.js'
@@ -13,6 +13,12 @@ import { LineSplitter } from './line-splitter.js'
 /** Appends records in order, and stops at the first record that fails. */
 type AppendInOrder = (list: readonly Payload[]) => Promise<Reached>
 type WriteCallback = (error?: Error | null) => void
+
+/** A chunk as Node passes it: the encoding is that of a string. */
+interface Chunk {
+  chunk: unknown
+  encoding: BufferEncoding
+}
 
 interface ResolvedWritable {
   highWaterMark: number
@@ -88,7 +94,7 @@ class RecordWritable extends Writable implements LogWritable {
   #reached = 0
 
   constructor(append: AppendInOrder, options: ResolvedWritable) {
-    super({ highWaterMark: options.highWaterMark, objectMode: options.codec !== undefined })
+    super({ highWaterMark: options.highWaterMark, objectMode: options.codec !== undefined, decodeStrings: false })
     this.#append = append
     this.#options = options
     this.#splitter = options.lines ? new LineSplitter(options.maxRecordBytes) : undefined
@@ -117,16 +123,13 @@ class RecordWritable extends Writable implements LogWritable {
     return super.end(own, encoding as BufferEncoding, callback)
   }
 
-  override _write(chunk: unknown, _encoding: BufferEncoding, callback: WriteCallback): void {
-    this.#store([chunk], callback)
+  override _write(chunk: unknown, encoding: BufferEncoding, callback: WriteCallback): void {
+    this.#store([{ chunk, encoding }], callback)
   }
 
   /** Node calls this with the chunks that were written while earlier chunks were pending. They are appended together. */
-  override _writev(chunks: { chunk: unknown }[], callback: WriteCallback): void {
-    this.#store(
-      chunks.map(({ chunk }) => chunk),
-      callback,
-    )
+  override _writev(chunks: Chunk[], callback: WriteCallback): void {
+    this.#store(chunks, callback)
   }
 
   /** Appends the last line if it has no newline. */
@@ -143,7 +146,7 @@ class RecordWritable extends Writable implements LogWritable {
     return codec === undefined || chunk === null ? ownBytes(chunk) : encodedChunk(codec, chunk)
   }
 
-  #store(chunks: unknown[], callback: WriteCallback): void {
+  #store(chunks: readonly Chunk[], callback: WriteCallback): void {
     report(this.#appendChunks(chunks), callback)
   }
 
@@ -151,7 +154,7 @@ class RecordWritable extends Writable implements LogWritable {
    * Appends the chunks in groups, with a turn of the event loop between two groups. Returns the first failure. Appends no further
    * group once the stream is destroyed.
    */
-  async #appendChunks(chunks: unknown[]): Promise<Failure | undefined> {
+  async #appendChunks(chunks: readonly Chunk[]): Promise<Failure | undefined> {
     let group = new Group()
     for (const chunk of chunks) {
       try {
@@ -174,13 +177,14 @@ class RecordWritable extends Writable implements LogWritable {
   }
 
   /** Yields records one at a time, because a chunk may hold more lines than one turn of the event loop should process. */
-  #recordsOf(chunk: unknown): Iterable<Payload> {
+  #recordsOf({ chunk, encoding }: Chunk): Iterable<Payload> {
     if (this.#options.codec !== undefined) {
       const encoded = chunk as EncodedChunk
       if ('error' in encoded) throw encoded.error
       return [encoded.record]
     }
-    return this.#splitter?.split(chunk as Buffer) ?? [chunk as Buffer]
+    const bytes = typeof chunk === 'string' ? bytesOf(chunk, encoding) : (chunk as Buffer)
+    return this.#splitter?.split(bytes) ?? [bytes]
   }
 
   /** Returns the error of the first record that was not stored. */
@@ -200,6 +204,12 @@ function encodedChunk(codec: Codec, value: unknown): EncodedChunk {
   } catch (error) {
     return { error }
   }
+}
+
+/** Throws ERR_DURLOG_INVALID_ARGUMENT for half of a surrogate pair, which Node would replace. */
+function bytesOf(text: string, encoding: BufferEncoding): Buffer {
+  if (/^utf-?8$/i.test(encoding)) checkText(text)
+  return Buffer.from(text, encoding)
 }
 
 function destroyedError(): DurlogError {

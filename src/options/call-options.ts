@@ -16,7 +16,7 @@ import type {
   WritableOptions,
 } from '../types.js'
 import { checkSignal } from './abort-signal.js'
-import { bag, choice, flag, isUrl, shown, whole } from './checks.js'
+import { bag, choice, flag, isUnicode, isUrl, shown, whole } from './checks.js'
 
 /** The core's number for a level's name. Throws ERR_DURLOG_INVALID_ARGUMENT. */
 export function levelCode(durability: Durability): number {
@@ -203,6 +203,14 @@ export function resolveReadOptions(options: unknown): ReadOptions {
   return given
 }
 
+/** Checks the text of a record. Throws the error that the core would throw. */
+export function checkText(text: string): void {
+  if (isUnicode(text)) return
+  throw invalidArgument(
+    "a record's text has half of a surrogate pair, which UTF-8 cannot express: cut text between characters, or repair it with toWellFormed()",
+  )
+}
+
 /**
  * Checks a record before it waits for room, and returns its number of bytes. Throws the error that the core would throw when it
  * frames the record.
@@ -212,6 +220,7 @@ export function checkPayload(data: unknown, maxRecordBytes: number): number {
     throw invalidArgument(
       `a record must be a Uint8Array or a string; got ${shown(data)}; open the log with encoding: 'json' to store values`,
     )
+  if (typeof data === 'string') checkText(data)
   const bytes = typeof data === 'string' ? Buffer.byteLength(data) : data.byteLength
   if (bytes === 0) throw new DurlogError('ERR_DURLOG_RECORD_EMPTY', 'a record has at least one byte; got none')
   if (bytes > maxRecordBytes)

@@ -12,6 +12,11 @@ export function shown(value: unknown): string {
   return String(value)
 }
 
+/** Whether `text` has no unpaired surrogate, which UTF-8 cannot express. */
+export function isUnicode(text: string): boolean {
+  return !/\p{Surrogate}/u.test(text)
+}
+
 export function choice<T extends string>(name: string, value: unknown, allowed: readonly T[], preset: T): T {
   if (value === undefined) return preset
   if (typeof value === 'string' && (allowed as readonly string[]).includes(value)) return value as T

@@ -36,13 +36,23 @@ export class LineLog {
   put(line: string): boolean {
     if (line === '') return true
     try {
-      this.log.write(line)
+      this.#write(line)
     } catch (error) {
       if (isLackOfRoom(error)) return false
       throw error
     }
     if (this.#kept !== 'memory' && !this.#syncing) void this.#keepSyncing()
     return true
+  }
+
+  /** Half of a surrogate pair becomes U+FFFD: a changed line is better than a lost one. */
+  #write(line: string): void {
+    try {
+      this.log.write(line)
+    } catch (error) {
+      if (!isCode(error, 'ERR_DURLOG_INVALID_ARGUMENT')) throw error
+      this.log.write(Buffer.from(line))
+    }
   }
 
   /** Syncs until every line is synced, one sync at a time. */

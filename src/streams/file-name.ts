@@ -1,7 +1,7 @@
 /** The name of a stream's file. See docs/FORMAT.md, "Names of files". */
 import { createHash } from 'node:crypto'
 import { invalidArgument } from '../errors.js'
-import { shown } from '../options/checks.js'
+import { isUnicode, shown } from '../options/checks.js'
 
 export const NAME_MAX_BYTES = 1024
 /**
@@ -61,9 +61,4 @@ export function fileNameFrom(fileName: string, first: number): string {
 
 function escapeOf(byte: number): string {
   return `%${byte.toString(16).padStart(2, '0')}`
-}
-
-/** Whether `text` has no unpaired surrogate, which UTF-8 cannot express. */
-export function isUnicode(text: string): boolean {
-  return !/\p{Surrogate}/u.test(text)
 }

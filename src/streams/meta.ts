@@ -1,4 +1,6 @@
 /** The options of a stream, which are fixed when it is created. */
+import { invalidArgument } from '../errors.js'
+import { shown } from '../options/checks.js'
 import { clock } from '../timers.js'
 import { isStreamName } from './file-name.js'
 import type { StreamEncoding, StreamForkPoint, StreamLimits } from './types.js'
@@ -45,6 +47,21 @@ export function defaultMeta(encoding: StreamEncoding): StreamMeta {
 
 export function contentTypeOf({ contentType, encoding }: StreamMeta): string {
   return contentType ?? CONTENT_TYPES[encoding]
+}
+
+const CONTENT_TYPE = /^[!#$%&'*+.^_`|~0-9a-z-]+\/[!#$%&'*+.^_`|~0-9a-z-]+[\t ]*(;[\t\x20-\x7e]*)?$/i
+const CONTENT_TYPE_MAX_BYTES = 256
+
+/** Checks the content type of a stream, which HTTP sends as a header. Throws ERR_DURLOG_INVALID_ARGUMENT. */
+export function checkContentType(name: string, value: unknown): asserts value is string {
+  if (!isContentType(value))
+    throw invalidArgument(
+      `${name} must be a media type such as application/json, of at most ${CONTENT_TYPE_MAX_BYTES} characters; got ${shown(value)}`,
+    )
+}
+
+export function isContentType(value: unknown): value is string {
+  return typeof value === 'string' && value.length <= CONTENT_TYPE_MAX_BYTES && CONTENT_TYPE.test(value)
 }
 
 /** The media type without its parameters, in lower case. */

@@ -7,9 +7,9 @@ import type { Durability } from '../index.js'
 import { LEVEL_NAMES } from '../native/levels.js'
 import { checkSignal } from '../options/abort-signal.js'
 import { toTimeMs } from '../options/call-options.js'
-import { bag, choice, flag, shown, whole } from '../options/checks.js'
-import { checkStreamName, isUnicode, NAME_MAX_BYTES } from './file-name.js'
-import type { StreamMeta } from './meta.js'
+import { bag, choice, flag, isUnicode, shown, whole } from '../options/checks.js'
+import { checkStreamName, NAME_MAX_BYTES } from './file-name.js'
+import { checkContentType, type StreamMeta } from './meta.js'
 import type {
   Producer,
   StreamAppendOptions,
@@ -60,7 +60,6 @@ const PRODUCER_RANGE = { min: 0, max: Number.MAX_SAFE_INTEGER }
 const FROM_RANGE = { min: 1 - 2 ** 48, max: 2 ** 48 - 1 }
 const PRODUCER_ID_MAX_BYTES = 128
 const WRITER_SEQ_MAX_BYTES = 1024
-const CONTENT_TYPE_MAX_BYTES = 256
 const FORK_NAMES: readonly string[] = ['stream', 'seq', 'bytes'] satisfies (keyof StreamFork)[]
 const RETENTION_NAMES: readonly string[] = ['maxRecords', 'maxBytes', 'maxAgeMs'] satisfies (keyof StreamRetention)[]
 const RECORDS_RANGE = { min: 1, max: 2 ** 48 - 1, unit: 'records' }
@@ -166,9 +165,10 @@ export function resolveCreateOptions(options: unknown, encoding: StreamEncoding)
   if (!Array.isArray(values) || values.length >= BATCH_MAX)
     throw invalidArgument(`values must be an array of fewer than ${BATCH_MAX} values; got ${shown(values)}`)
   if (fork !== undefined) checkStreamName(fork.stream)
+  if (contentType !== undefined) checkContentType('contentType', contentType)
   const meta: StreamMeta = {
     encoding: choice('encoding', given.encoding, ENCODINGS, encoding),
-    contentType: contentType === undefined ? undefined : text('contentType', contentType, CONTENT_TYPE_MAX_BYTES),
+    contentType,
     ttlMs: ttlMs === undefined ? undefined : whole('ttlMs', ttlMs, TIME_RANGE, 0),
     expiresAtMs: expiresAt === undefined ? undefined : toTimeMs('expiresAt', expiresAt),
     fork: fork && {

@@ -274,3 +274,20 @@ test('members of Object.prototype are not used as options of an append', async (
   await streams.stream('s').append(1, { expectedSeq: 0 })
   expect(await streams.stream('s').append(2, { expectedSeq: 1 })).toEqual({ seq: 1, duplicate: false })
 })
+
+test.each([
+  'text/plain\n',
+  'text/pl\u0000ain',
+  'text/plain; title=ä',
+  'text/plain; a="\u007f"',
+  'plain',
+  '',
+  ' text/plain',
+  `text/${'x'.repeat(300)}`,
+  5,
+])('create refuses the content type %j, which no header can carry', async (contentType) => {
+  const { streams } = await scratchStreams()
+  const created = streams.stream('s').create({ contentType: contentType as string })
+  expect(await codeOf(created)).toBe('ERR_DURLOG_INVALID_ARGUMENT')
+  expect(await streams.stream('s').info()).toBeUndefined()
+})
