@@ -12,6 +12,8 @@ export interface ReadAllContext {
   codecOf(encoding: StreamEncoding): StreamCodec
   /** Whether the entry at `position` does not count. */
   isVoid(position: number): boolean
+  /** Throws ERR_DURLOG_CLOSED if the folder is closed. */
+  checkOpen(): void
   /** Deliver only records that are synced. */
   durableOnly: boolean
 }
@@ -47,7 +49,8 @@ export class ReadAllCursor<V> implements StreamsCursor<V> {
     return committed(this.#context, () => this.#cursor.read({ follow, signal, durableOnly }))
   }
 
-  commit(position: number, options?: CommitOptions): Promise<void> {
+  async commit(position: number, options?: CommitOptions): Promise<void> {
+    this.#context.checkOpen()
     return this.#cursor.commit(position, options)
   }
 
@@ -65,6 +68,7 @@ async function* committed<V>(
   read: () => LogReader,
 ): AsyncGenerator<CommittedRecord<V>, void, undefined> {
   const slice = new TimeSlice()
+  context.checkOpen()
   for await (const { seq: position, data } of read()) {
     if (slice.isOver()) await slice.nextTurn()
     const { kind, stream, seq, timeMs, encoding, bytes, valueAt } = decodeEntry(data, position)

@@ -115,6 +115,7 @@ export class StreamStore<V> extends EventEmitter<StreamsEvents> implements Strea
       log,
       codecOf,
       isVoid: (at) => sequencer.table.voids.has(at),
+      checkOpen: () => this.#checkOpen(),
       durableOnly: options.durability === 'sync' || options.durability === 'full',
     }
   }
@@ -181,10 +182,12 @@ export class StreamStore<V> extends EventEmitter<StreamsEvents> implements Strea
   }
 
   async cursor(name: string, options?: CursorOptions): Promise<StreamsCursor<V>> {
+    this.#checkOpen()
     return new ReadAllCursor<V>(this.#all, await this.#folder.log.cursor(name, options))
   }
 
-  removeCursor(name: string): Promise<void> {
+  async removeCursor(name: string): Promise<void> {
+    this.#checkOpen()
     return this.#folder.log.removeCursor(name)
   }
 

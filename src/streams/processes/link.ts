@@ -69,7 +69,9 @@ export class Link {
   identities: StreamIdentities | undefined
   /** Whether an owner has accepted this client. */
   #welcomed = false
-  /** Set when the link is closed. */
+  /** Set by `close`: further calls fail with it. */
+  #refusal: DurlogError | undefined
+  /** Set when the link is closed, after the requests before `close` were answered. */
   #failure: DurlogError | undefined
   #onIdle: (() => void) | undefined
   /** Gives the errors of answers, whose stack is that of the socket's event, the stacks of the calls. */
@@ -112,7 +114,11 @@ export class Link {
 
   /** Settles with the value of the answer, or with the payload if the answer is a body. */
   call(call: Call): Promise<unknown> {
-    if (this.#failure !== undefined) return this.#rejections.rejection(this.#failure)
+    if (this.#refusal !== undefined) return this.#rejections.rejection(this.#refusal)
+    return this.#call(call)
+  }
+
+  #call(call: Call): Promise<unknown> {
     // As in `submit`, the number comes last.
     const json = JSON.stringify(call)
     const { bytes, start, end } = this.#maker.text(FrameType.call, this.#calls.next, json)
@@ -131,7 +137,7 @@ export class Link {
 
   /** Throws if the link is closed. */
   checkOpen(): void {
-    if (this.#failure !== undefined) throw this.#failure
+    if (this.#refusal !== undefined) throw this.#refusal
   }
 
   /** Begins to read. Without a connection, the reading begins with the next owner. */
@@ -146,20 +152,24 @@ export class Link {
       },
     })
     this.#reads.set(id, read)
-    if (this.#failure !== undefined) read.fail(this.#failure)
-    else this.#connection?.json(FrameType.read, id, read.resumed())
-    this.#reconnect()
+    if (this.#refusal !== undefined) read.fail(this.#refusal)
+    else {
+      this.#connection?.json(FrameType.read, id, read.resumed())
+      this.#reconnect()
+    }
     return read
   }
 
-  /** Waits for the answers of all requests, then leaves the folder. */
+  /** Refuses further calls, ends the readers, waits for the answers of all requests, then leaves the folder. */
   async close(): Promise<void> {
+    this.#refusal = closedStreamsError(this.#context.dir)
+    for (const read of this.#reads.values()) read.fail(this.#refusal)
     if (this.#submits.size + this.#calls.size > 0)
       await new Promise<void>((resolve) => {
         this.#onIdle = resolve
       })
     this.#confirm()
-    this.#failure = closedStreamsError(this.#context.dir)
+    this.#failure = this.#refusal
     this.#rejectAll(this.#failure)
     this.#watch.close()
     clearTimeout(this.#confirmTimer)

@@ -1,5 +1,5 @@
 /** The cursors of a process that shares the folder. The owner has opened them for it. */
-import { DurlogError } from '../../errors.js'
+import { DurlogError, isCode } from '../../errors.js'
 import type { CommitOptions, CursorOptions } from '../../index.js'
 import { checkSeq } from '../../options/call-options.js'
 import { checkCursorName, resolveCommitOptions, resolveCursorOptions } from '../../options/cursor-options.js'
@@ -51,6 +51,9 @@ export class RemoteCursors<V> {
     this.#names.set(name, false)
     try {
       await this.#link.call({ op: 'closeCursor', name })
+    } catch (error) {
+      // Closing the folder closes its cursors.
+      if (!isCode(error, 'ERR_DURLOG_CLOSED')) throw error
     } finally {
       this.#names.delete(name)
     }
