@@ -8,7 +8,7 @@ import type { FolderFiles } from './folder-files.js'
 import type { MemTable } from './mem-table.js'
 import { checkKept, placeOf } from './record-source.js'
 import type { FileDisk, StreamState } from './state.js'
-import { changedFile } from './stream-file.js'
+import { changedFile, StreamFile } from './stream-file.js'
 import { TimeSlice } from './time-slice.js'
 import type { StreamEncoding } from './types.js'
 
@@ -65,16 +65,42 @@ export async function readBody(
 /** Stores records of `file`, which must have them, into the room of `body`. The caller adds them with `Body.stored`. */
 export async function readFileBody(
   { files, storage }: BodyFolder,
-  { name, encoding, fileName, disk }: BodyFile,
-  { from, to }: SeqRange,
+  file: BodyFile,
+  range: SeqRange,
   body: Body,
 ): Promise<FileRead> {
+  const { name, encoding, fileName, disk } = file
+  const { from } = range
+  let { to } = range
   for (;;) {
     const read = await storage.readBody(fileName, ENCODING_NUMBERS[encoding], disk, from, to, body.room)
     const { next, size, timeMs, needed, problem } = read
-    if (problem !== '') throw changedFile(name, files.records(fileName, codecOf(encoding)), next, problem)
+    if (problem !== '') {
+      const damaged = next > from ? next : ((await damagedFrom(files, file, from)) ?? from)
+      if (damaged === from || damaged >= to)
+        throw changedFile(name, files.records(fileName, codecOf(encoding)), damaged, problem)
+      // The intact records before the damaged one are delivered first.
+      to = damaged
+      continue
+    }
     if (needed === 0 || !body.isEmpty) return { next, timeMs: next > from ? timeMs : undefined, size }
     body.grow(needed)
+  }
+}
+
+/** As `StreamFile.damagedFrom`. Returns `from` if the record `from` cannot be read. */
+async function damagedFrom(
+  files: FolderFiles,
+  { name, encoding, fileName, disk }: BodyFile,
+  from: number,
+): Promise<number | undefined> {
+  const file = new StreamFile(files, { name, fileName: () => fileName }, codecOf(encoding))
+  try {
+    return await file.damagedFrom(disk, from)
+  } catch {
+    return from
+  } finally {
+    await file.close()
   }
 }
 

@@ -57,6 +57,17 @@ export class IndexPart {
     return this.#number(seq, 6)
   }
 
+  /** The seq of the first record from `from` to `to` - 1 whose place is not after that of the record before it; or `to`. */
+  orderedUntil(from: number, to: number, fileBytes: number): number {
+    let before = this.end(from - 1)
+    for (let seq = from; seq < to; seq++) {
+      const end = this.end(seq)
+      if (!(end > before && end <= fileBytes)) return seq
+      before = end
+    }
+    return to
+  }
+
   /** The seq after the last record from `first` to `last` that ends at or before `maxEnd`; `first` + 1 if none does. */
   nextAfter(maxEnd: number, first: number, last: number): number {
     let [low, high] = [first, last]

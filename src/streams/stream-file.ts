@@ -4,7 +4,7 @@
  */
 import { DurlogError } from '../errors.js'
 import { native } from '../native/native.js'
-import { decodeLines, type StreamCodec } from './encoding.js'
+import { codecOf, decodeLines, type StreamCodec } from './encoding.js'
 import { EMPTY } from './entry.js'
 import { frameData } from './file-format.js'
 import { problemOf, ReadFile, readRange } from './file-io.js'
@@ -43,7 +43,7 @@ const NO_CHUNK: Chunk = { from: 0, to: 0, index: NO_PART, start: 0, bytes: EMPTY
 
 export class StreamFile {
   readonly #files: FolderFiles
-  readonly #owner: StreamState
+  readonly #owner: Pick<StreamState, 'name' | 'fileName'>
   readonly #codec: StreamCodec
   #file: ReadFile | undefined
   #index: ReadFile | undefined
@@ -59,20 +59,23 @@ export class StreamFile {
   #checked = 0
   #crc = 0
 
-  constructor(files: FolderFiles, owner: StreamState, codec: StreamCodec) {
+  constructor(files: FolderFiles, owner: Pick<StreamState, 'name' | 'fileName'>, codec: StreamCodec) {
     this.#files = files
     this.#owner = owner
     this.#codec = codec
   }
 
-  /** Returns at least one record from seq `from` on, which must be in the file that `disk` describes. */
+  /**
+   * Returns at least one record from seq `from` on, which must be in the file that `disk` describes. Throws
+   * ERR_DURLOG_STREAM_CHANGED if that record is damaged: the records before a damaged one are returned first.
+   */
   async read<V>(disk: FileDisk, from: number): Promise<StreamRecord<V>[]> {
     if (disk.first !== this.#first || from < this.#chunk.from || from >= this.#chunk.to)
       this.#chunk = await this.#nextChunk(disk, from)
     const chunk = this.#chunk
     const { index, to } = chunk
-    const next = index.nextAfter(index.end(from - 1) + PIECE_BYTES, from, to - 1)
-    const values = this.#values(chunk, from, next)
+    const values = this.#values(chunk, from, index.nextAfter(index.end(from - 1) + PIECE_BYTES, from, to - 1))
+    const next = from + values.length
     if (next === to) this.#chunk = NO_CHUNK
     const records: StreamRecord<V>[] = []
     for (let seq = from; seq < next; seq++)
@@ -91,7 +94,16 @@ export class StreamFile {
     const isNext = ahead?.first === disk.first && ahead.from === from
     if (!isNext) await ahead?.chunk.catch(() => {})
     const chunk = await (isNext ? ahead.chunk : this.#readChunk(disk, from))
-    this.#check(disk, chunk)
+    if (!this.#checksumMatches(disk, chunk)) {
+      const damaged = this.#firstDamaged(chunk)
+      if (damaged === undefined)
+        throw this.#changed(
+          from,
+          'the checksum of the file is wrong, so this record or another one of the file was replaced',
+        )
+      // `read` reports the damage when it reaches the record.
+      if (damaged > from) return { ...chunk, to: damaged }
+    }
     if (chunk.to < disk.next) this.#readAhead(disk, chunk.to)
     return chunk
   }
@@ -105,24 +117,39 @@ export class StreamFile {
     this.#ahead = { first, from, chunk }
   }
 
+  /** The seq of the first record from `from` on that is damaged; undefined if the next records are intact. */
+  async damagedFrom(disk: FileDisk, from: number): Promise<number | undefined> {
+    return this.#firstDamaged(await this.#readChunk(disk, from))
+  }
+
+  #firstDamaged({ index, start, bytes, from, to }: Chunk): number | undefined {
+    const codec = codecOf(this.#codec.name)
+    for (let seq = from; seq < to; seq++)
+      if (storedValue(codec, bytes.subarray(index.end(seq - 1) - start, index.end(seq) - start)) === DAMAGED) return seq
+    return undefined
+  }
+
+  /** Reads at least the record `from`; fewer records if the index or the file ends or is damaged after it. */
   async #readChunk(disk: FileDisk, from: number): Promise<Chunk> {
     if (disk.first !== this.#first) await this.#closeFiles()
     this.#first = disk.first
     const index = await this.#entries(disk, from)
     const start = index.end(from - 1)
     const most = this.#codec.lines ? CHUNK_BYTES_OF_LINES : CHUNK_BYTES_OF_FRAMES
-    const to = index.nextAfter(start + most, from, Math.min(from + CHUNK_RECORDS, index.to) - 1)
-    const end = index.end(to - 1)
-    if (!(end > start && end <= disk.bytes)) throw this.#changed(from, 'its index is damaged')
+    let to = index.orderedUntil(from, Math.min(from + CHUNK_RECORDS, index.to), disk.bytes)
+    if (to === from) throw this.#changed(from, 'its index is damaged')
+    to = index.nextAfter(start + most, from, to - 1)
     this.#file ??= await this.#open(this.#path, from)
     // The rest of a line may look like a record, so the byte before the first line is checked.
     const before = this.#codec.lines && start > 0 ? 1 : 0
-    const bytes = await this.#range(this.#file, start - before, end, from)
+    const bytes = await this.#read(this.#file, start - before, index.end(to - 1), from)
     if (before === 1 && bytes[0] !== NEWLINE) throw this.#changed(from, 'its index is damaged')
+    while (to > from && index.end(to - 1) - start > bytes.length - before) to--
+    if (to === from) throw this.#changed(from, 'the file is too short')
     return { from, to, index, start, bytes: bytes.subarray(before) }
   }
 
-  /** The values of the records from seq `from` to seq `next` - 1, which are in `chunk`. */
+  /** The values of the records from seq `from` to seq `next` - 1, which are in `chunk`, or fewer if one of them is damaged. */
   #values({ index, start, bytes }: Chunk, from: number, next: number): unknown[] {
     let at = index.end(from - 1)
     const piece = bytes.subarray(at - start, index.end(next - 1) - start)
@@ -131,20 +158,22 @@ export class StreamFile {
     const each: unknown[] = []
     for (let seq = from; seq < next; seq++) {
       const end = index.end(seq)
-      each.push(this.#value(bytes.subarray(at - start, end - start), seq))
+      const value = storedValue(this.#codec, bytes.subarray(at - start, end - start))
+      if (value === DAMAGED) break
+      each.push(value)
       at = end
     }
+    if (each.length === 0) throw this.#changed(from, 'the record is damaged')
     return each
   }
 
-  /** Checks the file's CRC-32C when the whole file has been read from its beginning. */
-  #check(disk: FileDisk, { bytes, start, from }: Chunk): void {
+  /** False if the whole file has been read from its beginning and its CRC-32C is wrong. */
+  #checksumMatches(disk: FileDisk, { bytes, start }: Chunk): boolean {
     if (start === 0) [this.#checked, this.#crc] = [0, 0]
-    if (start !== this.#checked) return
+    if (start !== this.#checked) return true
     this.#crc = native.crc32c(this.#crc, bytes)
     this.#checked += bytes.length
-    if (this.#checked === disk.bytes && this.#crc !== disk.crc)
-      throw this.#changed(from, 'the checksum of the file is wrong, so this record or an earlier one was replaced')
+    return this.#checked !== disk.bytes || this.#crc === disk.crc
   }
 
   async close(): Promise<void> {
@@ -181,25 +210,18 @@ export class StreamFile {
     return this.#files.records(this.#owner.fileName(this.#first), this.#codec)
   }
 
-  #value(bytes: Buffer, seq: number): unknown {
-    try {
-      if (this.#codec.lines && bytes.at(-1) === NEWLINE) return this.#codec.decode(bytes)
-      const data = this.#codec.lines ? undefined : frameData(bytes)
-      if (data !== undefined) return this.#codec.decode(data)
-    } catch {
-      // The damage is reported below.
-    }
-    throw this.#changed(seq, 'the record is damaged')
-  }
-
   async #open(path: string, seq: number): Promise<ReadFile> {
     return ReadFile.open(path).catch((error) => this.#fail(error, path, seq))
   }
 
   async #range(file: ReadFile, start: number, end: number, seq: number): Promise<Buffer> {
-    const bytes = await readRange(file, start, end).catch((error) => this.#fail(error, file.path, seq))
+    const bytes = await this.#read(file, start, end, seq)
     if (bytes.length < end - start) throw this.#changed(seq, 'the file is too short')
     return bytes
+  }
+
+  #read(file: ReadFile, start: number, end: number, seq: number): Promise<Buffer> {
+    return readRange(file, start, end).catch((error) => this.#fail(error, file.path, seq))
   }
 
   #fail(error: unknown, path: string, seq: number): never {
@@ -210,6 +232,20 @@ export class StreamFile {
   #changed(seq: number, reason: string): DurlogError {
     return changedFile(this.#owner.name, this.#path, seq, reason)
   }
+}
+
+const DAMAGED = Symbol('damaged')
+
+/** The value of a stored record. */
+function storedValue(codec: StreamCodec, bytes: Buffer): unknown {
+  try {
+    if (codec.lines && bytes.at(-1) === NEWLINE) return codec.decode(bytes)
+    const data = codec.lines ? undefined : frameData(bytes)
+    if (data !== undefined) return codec.decode(data)
+  } catch {
+    // It is no JSON.
+  }
+  return DAMAGED
 }
 
 export function changedFile(name: string, path: string, seq: number, reason: string): DurlogError {

@@ -11,9 +11,10 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { join } from 'node:path'
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
+import type { DurlogError } from '../../src/errors.js'
 import { fileNameOf } from '../../src/streams/file-name.js'
-import { openStreams, type StreamsCheckpoint } from '../../src/streams/index.js'
+import { openStreams, type StreamRecord, type StreamsCheckpoint } from '../../src/streams/index.js'
 import { codeOf, scratchDir, scratchLog } from '../fixtures/scratch.js'
 import { all, linesOf, scratchStreams, values } from '../fixtures/streams.js'
 
@@ -269,4 +270,56 @@ test.each(['log', 'catalog'])('a folder whose %s comes from another copy is refu
   rmSync(join(one.dir, part), { recursive: true })
   cpSync(join(two.dir, part), join(one.dir, part), { recursive: true })
   expect(await codeOf(openStreams(one.dir))).toBe('ERR_DURLOG_CORRUPT')
+})
+
+/** The seqs of the records that are delivered, and the error that ends the read. */
+async function deliveredUntilDamage(reads: AsyncIterable<StreamRecord<unknown>>): Promise<[number[], unknown]> {
+  const seqs: number[] = []
+  try {
+    for await (const { seq } of reads) seqs.push(seq)
+  } catch (error) {
+    return [seqs, (error as DurlogError).lostFirst]
+  }
+  return [seqs, undefined]
+}
+
+const upTo = (end: number, from = 0): number[] => Array.from({ length: end - from }, (_, i) => from + i)
+
+describe.each([true, false])('intact records before damage are delivered (exclusive: %s)', (exclusive) => {
+  test.each([
+    ['json', (file: Buffer, at: number) => file.fill(0, at + 1, at + 2)],
+    ['json', (file: Buffer, at: number) => file.fill('x', at - 1, at)],
+    ['text', (file: Buffer, at: number) => file.fill('"', at + 5, at + 6)],
+    ['bytes', (file: Buffer, at: number) => file.fill(1, at + 9, at + 10)],
+    ['json', (file: Buffer, at: number) => file.subarray(0, at + 3)],
+    ['bytes', (file: Buffer, at: number) => file.subarray(0, at + 3)],
+  ] as const)('%s, change %#', async (encoding, damage) => {
+    const { streams } = await scratchStreams({ encoding, exclusive })
+    const stream = streams.stream('s')
+    const text = (i: number): string => `${i}`.padStart(50, '0')
+    const values = { json: (i: number) => ({ i, t: text(i) }), text, bytes: (i: number) => Buffer.from(text(i)) }
+    for (let i = 0; i < 10; i++) await stream.append(values[encoding](i))
+    await streams.checkpoint()
+    const path = (await stream.info())?.path as string
+    const file = readFileSync(path)
+    const lineBytes = file.length / 10
+    writeFileSync(path, damage(file, 7 * lineBytes))
+    const [seqs, lostFirst] = await deliveredUntilDamage(stream.read())
+    expect(seqs).toEqual(upTo(lostFirst as number))
+    expect([6, 7]).toContain(lostFirst)
+    for (const from of [1, (lostFirst as number) - 1, lostFirst as number])
+      expect(await deliveredUntilDamage(stream.read({ from }))).toEqual([upTo(lostFirst as number, from), lostFirst])
+  })
+})
+
+test('intact records before a damaged entry of the index are delivered', async () => {
+  const { dir, streams } = await scratchStreams({ exclusive: true })
+  const stream = streams.stream('s')
+  for (let i = 0; i < 64; i++) await stream.append(`${i}`.padStart(50, '0'))
+  await streams.checkpoint()
+  const path = join(dir, 'index', 's')
+  const index = readFileSync(path)
+  index.fill(255, 20 * 18, 20 * 18 + 6)
+  writeFileSync(path, index)
+  expect(await deliveredUntilDamage(stream.read())).toEqual([upTo(20), 20])
 })
