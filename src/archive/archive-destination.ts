@@ -2,13 +2,14 @@
 import type { Log, ReadOnlyLog } from '../index.js'
 import { ShipConflict } from '../ship/conflict.js'
 import type { Destination, ReplicationSession } from '../ship/destination.js'
+import type { StreamEncoding } from '../streams/types.js'
 import { clearTimeout, clock, setTimeout } from '../timers.js'
 import { advanceBoundary, readBoundary } from './boundary.js'
 import type { Bucket } from './bucket.js'
 import { archiveCursors } from './cursors.js'
 import { inParallel } from './in-parallel.js'
-import { archiveRoot, digitsOf, seqOfKey } from './layout.js'
-import { addHistory } from './manifest.js'
+import { archiveRoot, digitsOf } from './layout.js'
+import { addHistory, listFolder } from './manifest.js'
 import { type PieceFacts, toMetadata } from './piece.js'
 import { type ArchivePosition, findPosition } from './position.js'
 import { checkStore } from './probe.js'
@@ -42,7 +43,7 @@ export class ArchiveDestination implements Destination {
   readonly #closing: AbortController
   #log: Log | ReadOnlyLog | undefined
   /** The encoding of the streams whose main log is archived; undefined for any other log. */
-  #streams: string | undefined
+  #streams: StreamEncoding | undefined
   /** The log's generation when the session began. */
   #generation = -1
   #inFlight = 0
@@ -280,12 +281,11 @@ export class ArchiveDestination implements Destination {
 
   /** Removes the parts of segments that are now archived whole. */
   async #removeParts({ history: { names }, segmentsEnd }: ArchivePosition): Promise<void> {
-    const parts = (await this.#bucket.list(names.tail)).filter(
-      ({ key }) => (seqOfKey(key) ?? segmentsEnd) < segmentsEnd,
-    )
+    const { tail, boundary } = names
+    const parts = await listFolder(this.#bucket, tail, segmentsEnd)
     const last = parts.at(-1)
     if (last === undefined) return
-    await advanceBoundary(this.#bucket, names.boundary, seqOfKey(last.key) as number)
+    await advanceBoundary(this.#bucket, boundary, last.firstSeq)
     await inParallel(parts, ({ key }) => this.#bucket.delete(key))
   }
 }

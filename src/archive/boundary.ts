@@ -6,14 +6,15 @@
 
 import type { Bucket } from './bucket.js'
 import { sha256Of } from './piece.js'
+import type { StoredFields } from './stored-fields.js'
 
-interface Boundary {
-  seq: number
+function seqOf(fields: StoredFields): number {
+  return fields.whole('seq')
 }
 
 /** Reads the boundary; -1 if nothing was deleted. */
 export async function readBoundary(bucket: Bucket, key: string): Promise<number> {
-  return (await bucket.getJson<Boundary>(key))?.value.seq ?? -1
+  return (await bucket.getJson(key, seqOf))?.value ?? -1
 }
 
 /**
@@ -21,9 +22,9 @@ export async function readBoundary(bucket: Bucket, key: string): Promise<number>
  * time.
  */
 export async function advanceBoundary(bucket: Bucket, key: string, seq: number): Promise<void> {
-  const found = await bucket.getJson<Boundary>(key)
-  if (found !== undefined && found.value.seq >= seq) return
-  const body = Buffer.from(JSON.stringify({ seq } satisfies Boundary))
+  const found = await bucket.getJson(key, seqOf)
+  if (found !== undefined && found.value >= seq) return
+  const body = Buffer.from(JSON.stringify({ seq }))
   const condition = found === undefined ? { ifAbsent: true as const } : { ifMatch: found.etag }
   await bucket.put(key, body, { sha256: await sha256Of(body), condition })
 }

@@ -1,12 +1,15 @@
 /** A bucket of an S3-compatible store. */
 import { Buffer } from 'node:buffer'
 import { DurlogError } from '../errors.js'
+import { parseWhole } from '../options/amounts.js'
 import { timeoutSignal } from '../timers.js'
 import type { ResolvedBucket } from './bucket-options.js'
 import { send, type WireAnswer } from './piece-io.js'
 import { PieceThread } from './piece-thread.js'
 import { Signer, type UnsignedRequest } from './signer.js'
-import { ConditionFailed, StoreFailure, textOf, toStoreError } from './store-errors.js'
+import { ConditionFailed, StoreFailure, toStoreError } from './store-errors.js'
+import { StoredFields } from './stored-fields.js'
+import { elementsOf, textOf } from './xml.js'
 
 /** A transfer that is slower than this times out. */
 const SLOWEST_BYTES_PER_SECOND = 256 * 1024
@@ -20,8 +23,8 @@ export type Metadata = Readonly<Record<string, string>>
 
 export interface StoredObject {
   body: Buffer
-  size: number
   etag: string
+  /** As the store has sent it: see StoredFields. */
   metadata: Metadata
 }
 
@@ -29,6 +32,11 @@ export interface ListedObject {
   key: string
   size: number
 }
+
+/** The longest list that is read: of an archive of 64 TiB, if segments have 64 MiB. Each entry takes memory. */
+const LISTED_OBJECTS = 2 ** 20
+/** After this many pages without a new entry, a list counts as endless. */
+const PAGES_WITHOUT_ENTRY = 100
 
 /** The condition under which a write takes effect. */
 export type Condition = { ifAbsent: true } | { ifMatch: string }
@@ -106,7 +114,7 @@ export class Bucket {
     const { length } = response.body
     if (range !== undefined && length !== range.length)
       throw new StoreFailure(`${this.urlOf(key)}: a read of ${range.length} bytes got ${length}`, response.status)
-    return toObject(response, length)
+    return toObject(response)
   }
 
   /** Reads an object of `bytes` bytes. */
@@ -115,23 +123,23 @@ export class Bucket {
     return this.get(key, { offset: 0, length: bytes, into })
   }
 
-  /** Reads an object whose body is JSON. Undefined if there is no such object. */
-  async getJson<Value>(key: string): Promise<{ value: Value; etag: string } | undefined> {
+  /** Reads an object whose body is JSON, and converts it. Undefined if there is no such object. */
+  async getJson<Value>(
+    key: string,
+    convert: (fields: StoredFields) => Value,
+  ): Promise<{ value: Value; etag: string } | undefined> {
     const object = await this.get(key)
     if (object === undefined) return undefined
-    try {
-      return { value: JSON.parse(object.body.toString('utf8')) as Value, etag: object.etag }
-    } catch (cause) {
-      throw new StoreFailure(`${this.urlOf(key)} is incomplete or damaged: ${(cause as Error).message}`, undefined, {
-        cause,
-      })
-    }
+    const { body, etag } = object
+    const url = this.urlOf(key)
+    if (etag === '') throw new StoreFailure(`${url}: the response has no ETag`)
+    return { value: convert(new StoredFields(url, parseJson(url, body))), etag }
   }
 
-  async head(key: string): Promise<StoredObject | undefined> {
+  /** Reads the metadata of an object. Undefined if there is no such object. */
+  async head(key: string): Promise<Metadata | undefined> {
     const response = await this.#call({ method: 'HEAD', key })
-    if (response.status === 404) return undefined
-    return toObject(response, Number(response.headers['content-length']))
+    return response.status === 404 ? undefined : toObject(response).metadata
   }
 
   async delete(key: string): Promise<void> {
@@ -145,10 +153,17 @@ export class Bucket {
   async list(prefix: string, from?: string): Promise<ListedObject[]> {
     const sizes = new Map<string, number>()
     // A list begins after a key. A key without its last digit is lower than the key.
-    for await (const xml of this.#pages(prefix, from === undefined ? {} : { 'start-after': from.slice(0, -1) })) {
-      for (const [, entry] of xml.matchAll(/<Contents>([\s\S]*?)<\/Contents>/g)) {
-        const key = textOf(entry as string, 'Key')
-        if (key !== undefined) sizes.set(key, Number(textOf(entry as string, 'Size')))
+    for await (const xml of this.#pages(
+      prefix,
+      from === undefined ? {} : { 'start-after': from.slice(0, -1) },
+      sizes,
+    )) {
+      for (const entry of elementsOf(xml, 'Contents')) {
+        const key = textOf(entry, 'Key')
+        const size = parseWhole(textOf(entry, 'Size') ?? '')
+        if (key?.startsWith(prefix) !== true || size === undefined)
+          throw new StoreFailure(`listing ${this.urlOf(prefix)}: the response has an entry without a key or a size`)
+        sizes.set(key, size)
       }
     }
     // Sorts by code unit, as S3 does: not every store sorts, and a key may be on two pages.
@@ -159,16 +174,18 @@ export class Bucket {
   /** Lists the names of the folders directly below `prefix`, which is empty or ends with a slash. */
   async folders(prefix: string): Promise<string[]> {
     const found = new Set<string>()
-    for await (const xml of this.#pages(prefix, { delimiter: '/' })) {
-      for (const [, entry] of xml.matchAll(/<CommonPrefixes>([\s\S]*?)<\/CommonPrefixes>/g)) {
-        const key = textOf(entry as string, 'Prefix')
+    for await (const xml of this.#pages(prefix, { delimiter: '/' }, found)) {
+      for (const entry of elementsOf(xml, 'CommonPrefixes')) {
+        const key = textOf(entry, 'Prefix')
         if (key !== undefined) found.add(key.slice(prefix.length, -1))
       }
     }
     return [...found].sort()
   }
 
-  async *#pages(prefix: string, more: Record<string, string> = {}): AsyncGenerator<string> {
+  /** Yields the pages of a list. The caller adds their entries to `found`, which bounds the number of pages. */
+  async *#pages(prefix: string, more: Record<string, string>, found: { size: number }): AsyncGenerator<string> {
+    let emptyPages = 0
     for (let token: string | undefined; ; ) {
       const query: Record<string, string> = { 'list-type': '2', prefix, ...more }
       if (token !== undefined) query['continuation-token'] = token
@@ -181,7 +198,14 @@ export class Bucket {
           `listing ${this.urlOf(prefix)}: the response is incomplete, or no list of objects`,
           status,
         )
+      const before = found.size
       yield xml
+      emptyPages = found.size === before ? emptyPages + 1 : 0
+      if (found.size > LISTED_OBJECTS || emptyPages > PAGES_WITHOUT_ENTRY)
+        throw new DurlogError(
+          'ERR_DURLOG_DESTINATION_REFUSED',
+          `listing ${this.urlOf(prefix)}: the list does not end, or has more than ${LISTED_OBJECTS} entries`,
+        )
       if (textOf(xml, 'IsTruncated') !== 'true') return
       const next = textOf(xml, 'NextContinuationToken')
       if (next === undefined || next === token)
@@ -228,6 +252,7 @@ export class Bucket {
         code,
         message: textOf(xml, 'Message') ?? '',
         request,
+        isConditional: Object.keys(call.headers ?? {}).some((name) => name.startsWith('if-')),
         region: headers['x-amz-bucket-region'] as string | undefined,
         location: headers.location,
         retryAfter: headers['retry-after'],
@@ -238,10 +263,19 @@ export class Bucket {
   }
 }
 
-function toObject({ headers, body }: WireAnswer, size: number): StoredObject {
+function parseJson(url: string, body: Buffer): unknown {
+  try {
+    return JSON.parse(body.toString('utf8'))
+  } catch (cause) {
+    const { message } = cause as Error
+    throw new StoreFailure(`${url} is incomplete or damaged: ${message}`, undefined, { cause })
+  }
+}
+
+function toObject({ headers, body }: WireAnswer): StoredObject {
   const metadata: Record<string, string> = {}
   for (const [name, value] of Object.entries(headers)) {
     if (name.startsWith(META)) metadata[name.slice(META.length)] = value as string
   }
-  return { body, size, etag: headers.etag ?? '', metadata }
+  return { body, etag: headers.etag ?? '', metadata }
 }

@@ -1,16 +1,28 @@
 /** The positions of a log's cursors, which are archived with its records. */
+import { isCursorName } from '../options/cursor-options.js'
 import type { ReplicationSession } from '../ship/destination.js'
 import type { Bucket } from './bucket.js'
 import { sha256Of } from './piece.js'
+import type { StoredFields } from './stored-fields.js'
 
 interface ArchivedCursors {
-  /** The last archived seq when the positions were read. */
+  /** The last archived seq when the positions were read; -1 if there was none. */
   seq: number
   positions: CursorPositions
 }
 
 /** The next seq of each cursor, by its name. */
 export type CursorPositions = Record<string, number>
+
+function toCursors(fields: StoredFields): ArchivedCursors {
+  const positions = fields.within('positions')
+  return {
+    seq: fields.whole('seq', { min: -1 }),
+    positions: Object.fromEntries(
+      positions.names(isCursorName).map((name) => [name, positions.whole(name, { min: -1 })]),
+    ),
+  }
+}
 
 /**
  * Stores the positions of all cursors except the archiver's in the object `key`, unless they are `known`. Returns the positions as
@@ -25,7 +37,7 @@ export async function archiveCursors(
   const positions: CursorPositions = Object.fromEntries(cursors.map(({ name, position }) => [name, position]))
   const found = JSON.stringify(positions)
   if (found === known) return found
-  const object = await bucket.getJson<ArchivedCursors>(key)
+  const object = await bucket.getJson(key, toCursors)
   if (found === JSON.stringify(object?.value.positions ?? {})) return found
   const body = Buffer.from(JSON.stringify({ seq, positions } satisfies ArchivedCursors))
   // The condition refuses an upload of another archiver that arrives late.
@@ -35,5 +47,5 @@ export async function archiveCursors(
 }
 
 export async function readCursors(bucket: Bucket, key: string): Promise<CursorPositions> {
-  return (await bucket.getJson<ArchivedCursors>(key))?.value.positions ?? {}
+  return (await bucket.getJson(key, toCursors))?.value.positions ?? {}
 }

@@ -1,13 +1,10 @@
 /** Decompresses the ranges of an object, so that a restore does not hold a whole segment in memory. */
 import type { Transform } from 'node:stream'
 import { DurlogError } from '../errors.js'
-import type { StoredObject } from './bucket.js'
-import { damaged, lengthOf, pieceIn } from './piece.js'
+import { damaged, pieceIn } from './piece.js'
 import type { StoredRange } from './ranges.js'
 import { StoreFailure } from './store-errors.js'
 import { loadZstd } from './zstd.js'
-
-type Found = StoredRange & { object: StoredObject }
 
 /**
  * Yields the piece that is compressed in the object at `url`: `first` is its first range, and `ranges` are the next ones. Throws
@@ -15,24 +12,24 @@ type Found = StoredRange & { object: StoredObject }
  */
 export async function* decompressed(
   url: string,
-  first: Found,
+  first: StoredRange,
   ranges: AsyncIterator<StoredRange>,
 ): AsyncGenerator<StoredRange> {
-  const { entry, object } = first
+  const { entry, facts } = first
   const { streams } = await loadZstd()
   if (streams === undefined) {
     const body = Buffer.allocUnsafeSlow(entry.bytes)
-    for await (const range of rangesOf(url, first, ranges)) range.object.body.copy(body, range.offset)
-    const piece = await pieceIn(url, { ...object, body })
-    return yield { entry, offset: 0, object: { ...object, body: piece }, isLast: true, bytes: entry.bytes }
+    for await (const range of rangesOf(first, ranges)) range.body.copy(body, range.offset)
+    const piece = await pieceIn(url, facts, body)
+    return yield { entry, facts, offset: 0, body: piece, isLast: true, bytes: entry.bytes }
   }
-  const length = lengthOf(url, object)
+  const length = facts.bytes
   const transform = streams.decompress()
-  void writeAll(transform, rangesOf(url, first, ranges))
+  void writeAll(transform, rangesOf(first, ranges))
   let before: Buffer | undefined
   let offset = 0
   const toRange = (body: Buffer, isLast: boolean): StoredRange => {
-    const range = { entry, offset, object: { ...object, body }, isLast, bytes: isLast ? entry.bytes : 0 }
+    const range = { entry, facts, offset, body, isLast, bytes: isLast ? entry.bytes : 0 }
     offset += body.length
     return range
   }
@@ -49,23 +46,20 @@ export async function* decompressed(
   yield toRange(before, true)
 }
 
-async function* rangesOf(url: string, first: Found, ranges: AsyncIterator<StoredRange>): AsyncGenerator<Found> {
-  for (let range: StoredRange = first; ; ) {
-    const { object, isLast } = range
-    if (object === undefined) throw new StoreFailure(`${url} was deleted: the archive has changed`)
-    yield { ...range, object }
-    if (isLast) return
-    range = (await ranges.next()).value as StoredRange
+async function* rangesOf(first: StoredRange, ranges: AsyncIterator<StoredRange>): AsyncGenerator<StoredRange> {
+  for (let range = first; ; range = (await ranges.next()).value as StoredRange) {
+    yield range
+    if (range.isLast) return
   }
 }
 
 /** Writes the ranges to `transform`, and ends it; destroys it after an error. */
-async function writeAll(transform: Transform, ranges: AsyncIterable<Found>): Promise<void> {
+async function writeAll(transform: Transform, ranges: AsyncIterable<StoredRange>): Promise<void> {
   try {
-    for await (const { object } of ranges) {
+    for await (const { body } of ranges) {
       // The next range may use the memory of this one.
       await new Promise<void>((resolve, reject) => {
-        transform.write(object.body, (error) => (error ? reject(error) : resolve()))
+        transform.write(body, (error) => (error ? reject(error) : resolve()))
       })
     }
     transform.end()

@@ -38,8 +38,9 @@ export function historyFolder(root: string): string {
   return `${root}history/`
 }
 
-/** The seq at the end of an object's key; undefined if the key has none. */
-export function seqOfKey(key: string): number | undefined {
-  const digits = /\/(\d{20})$/.exec(key)?.[1]
-  return digits === undefined ? undefined : Number(digits)
+/** The seq or generation in the key of an object in `folder`; undefined if the archive has no object with this key. */
+export function seqOfKey(folder: string, key: string): number | undefined {
+  const name = key.slice(folder.length)
+  const seq = /^0{4}\d{16}$/.test(name) ? Number(name) : Number.NaN
+  return key.startsWith(folder) && Number.isSafeInteger(seq) ? seq : undefined
 }

@@ -1,8 +1,8 @@
 /** The histories of an archive, and the pieces of one of them in order. */
 import { DurlogError } from '../errors.js'
-import type { Bucket, ListedObject } from './bucket.js'
+import type { Bucket } from './bucket.js'
 import { digitsOf, HistoryNames, historyFolder, seqOfKey } from './layout.js'
-import { factsOf, type PieceFacts, sha256Of } from './piece.js'
+import { damaged, factsOf, MAX_OBJECT_BYTES, type PieceFacts, sha256Of } from './piece.js'
 import { StoreFailure } from './store-errors.js'
 
 export interface History {
@@ -32,18 +32,21 @@ export interface PieceEntry {
 export async function listHistories(bucket: Bucket, root: string, known: readonly History[] = []): Promise<History[]> {
   const first = { generation: 0, from: 0, parent: undefined, names: new HistoryNames(root, 0) }
   const histories: History[] = [first]
-  for (const { key } of await bucket.list(historyFolder(root))) {
-    const generation = seqOfKey(key)
+  const folder = historyFolder(root)
+  for (const { key } of await bucket.list(folder)) {
+    const generation = seqOfKey(folder, key)
     if (generation === undefined) continue
     const before = known.find((history) => history.generation === generation)
     if (before !== undefined) {
       histories.push(before)
       continue
     }
-    const object = await bucket.getJson<{ from: number; parent: number }>(key)
-    if (object === undefined) continue
-    const { from, parent } = object.value
-    histories.push({ generation, from, parent, names: new HistoryNames(root, generation) })
+    const object = await bucket.getJson(key, (fields) => ({
+      from: fields.whole('from'),
+      // A parent is older than its history, so no history is its own ancestor.
+      parent: fields.whole('parent', { max: generation - 1 }),
+    }))
+    if (object !== undefined) histories.push({ generation, ...object.value, names: new HistoryNames(root, generation) })
   }
   return histories
 }
@@ -130,8 +133,7 @@ export class Manifest {
 
   /** Reads the facts of the piece at `index`. Undefined if the piece was deleted after it was listed. */
   async facts(index: number): Promise<PieceFacts | undefined> {
-    const { key, firstSeq } = this.entries[index] as PieceEntry
-    return factsOfKey(this.#bucket, key, firstSeq)
+    return readFacts(this.#bucket, this.entries[index] as PieceEntry)
   }
 
   /** Reads the facts of the last piece; undefined if there is none. Throws StoreFailure if it was deleted after it was listed. */
@@ -143,9 +145,9 @@ export class Manifest {
   }
 }
 
-async function factsOfKey(bucket: Bucket, key: string, firstSeq: number): Promise<PieceFacts | undefined> {
-  const object = await bucket.head(key)
-  return object === undefined ? undefined : factsOf(bucket.urlOf(key), firstSeq, object)
+async function readFacts(bucket: Bucket, entry: PieceEntry): Promise<PieceFacts | undefined> {
+  const metadata = await bucket.head(entry.key)
+  return metadata === undefined ? undefined : factsOf(bucket.urlOf(entry.key), entry, metadata)
 }
 
 /**
@@ -158,28 +160,39 @@ export async function listPieces(
   history: History,
   { before = Number.POSITIVE_INFINITY, known }: { before?: number; known?: Manifest | undefined } = {},
 ): Promise<Manifest> {
-  const { parent, from, names } = history
-  const isKnown = known?.history.generation === history.generation
-  const lastLog = isKnown ? known.lastOwnOf(names.log) : undefined
-  const lastTail = isKnown ? known.lastOwnOf(names.tail) : undefined
-  const shared = async (generation: number): Promise<readonly PieceEntry[]> => {
-    const options = { before: Math.min(from, before), known }
-    return (await listPieces(bucket, histories, chooseHistory(histories, generation), options)).entries
+  const lists: { folders: HistoryNames; before: number; log?: string | undefined; tail?: string | undefined }[] = []
+  // The history, then its parents. Each is older, so the loop ends.
+  for (let at = history, end = before; ; ) {
+    const isKnown = known?.history.generation === at.generation
+    const log = isKnown ? known.lastOwnOf(at.names.log)?.key : undefined
+    const tail = isKnown ? known.lastOwnOf(at.names.tail)?.key : undefined
+    lists.unshift({ folders: at.names, before: end, log, tail })
+    if (at.parent === undefined || log !== undefined || tail !== undefined) break
+    end = Math.min(end, at.from)
+    at = chooseHistory(histories, at.parent)
   }
-  const isContinued = lastLog !== undefined || lastTail !== undefined
-  const inherited = parent === undefined || isContinued ? [] : await shared(parent)
-  // Lists the parts first: an archiver stores a whole segment before it deletes its parts, so one of the two lists has its records.
-  const tail = toEntries(await bucket.list(names.tail, lastTail?.key), before)
-  const log = toEntries(await bucket.list(names.log, lastLog?.key), before)
-  const own = await merge(bucket, log, tail)
+  const inherited: PieceEntry[] = []
+  let own: PieceEntry[] = []
+  for (const { folders, before, log, tail } of lists) {
+    inherited.push(...own)
+    // Lists the parts first: an archiver stores a whole segment before it deletes its parts, so one of the two lists has its records.
+    const parts = await listFolder(bucket, folders.tail, before, tail)
+    own = await merge(bucket, await listFolder(bucket, folders.log, before, log), parts)
+  }
   return new Manifest(bucket, history, inherited, own)
 }
 
-function toEntries(listed: readonly ListedObject[], before: number): PieceEntry[] {
-  return listed.flatMap(({ key, size }) => {
-    const firstSeq = seqOfKey(key)
-    return firstSeq === undefined || firstSeq >= before ? [] : [{ key, firstSeq, bytes: size }]
-  })
+/** Lists the pieces in `folder` that begin before seq `before`, from the one with the key `from` on. */
+export async function listFolder(bucket: Bucket, folder: string, before: number, from?: string): Promise<PieceEntry[]> {
+  const entries: PieceEntry[] = []
+  for (const { key, size } of await bucket.list(folder, from)) {
+    const firstSeq = seqOfKey(folder, key)
+    if (firstSeq === undefined || firstSeq >= before) continue
+    // Memory is allocated for an object before it is read. An object without a byte has no range whose checksum is checked.
+    if (size < 1 || size > MAX_OBJECT_BYTES) throw damaged(bucket.urlOf(key))
+    entries.push({ key, firstSeq, bytes: size })
+  }
+  return entries
 }
 
 /** Merges whole segments (`log`) and parts (`tail`) in order, and leaves out the parts of segments that are archived whole. */
@@ -193,7 +206,7 @@ async function merge(bucket: Bucket, log: readonly PieceEntry[], tail: readonly 
     merged.push(segment)
     const next = log[index + 1]?.firstSeq ?? Number.POSITIVE_INFINITY
     if (at === tail.length || (tail[at] as PieceEntry).firstSeq >= next) continue
-    const facts = await factsOfKey(bucket, segment.key, segment.firstSeq)
+    const facts = await readFacts(bucket, segment)
     const covered = facts?.lastSeq ?? segment.firstSeq
     while (at < tail.length && (tail[at] as PieceEntry).firstSeq <= covered) at++
   }

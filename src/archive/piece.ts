@@ -4,13 +4,19 @@
  */
 import { webcrypto } from 'node:crypto'
 import { DurlogError, isCode } from '../errors.js'
+import { shown } from '../options/checks.js'
 import { SEGMENT_BYTES_RANGE } from '../options/open-options.js'
-import type { Metadata, StoredObject } from './bucket.js'
+import { ENCODING_NUMBERS } from '../streams/encoding.js'
+import type { StreamEncoding } from '../streams/types.js'
+import type { Metadata } from './bucket.js'
+import { StoredFields } from './stored-fields.js'
 import type { ArchivedPoint } from './types.js'
 import { loadZstd } from './zstd.js'
 
 /** The length of a segment's header. */
 export const HEADER_BYTES = 4096
+/** The longest object with a piece: zstd may add 3 bytes for each 128 KiB, and a header. */
+export const MAX_OBJECT_BYTES: number = SEGMENT_BYTES_RANGE.max + 2 ** 20
 /** The two copies of the slot in a header: docs/FORMAT.md. */
 const SLOTS = [1024, 3072]
 const SLOT_BYTES = 12
@@ -30,10 +36,11 @@ export interface PieceFacts extends ArchivedPoint {
   /** The SHA-256 of the previous piece; '' for the first piece. */
   previous: string
   /** If the log is the main log of a folder of streams: the encoding of the streams. Otherwise undefined. */
-  streams: string | undefined
+  streams: StreamEncoding | undefined
 }
 
 const VERSION = '1'
+const ENCODINGS = Object.keys(ENCODING_NUMBERS) as StreamEncoding[]
 
 export function toMetadata(facts: PieceFacts): Metadata {
   return {
@@ -51,59 +58,51 @@ export function toMetadata(facts: PieceFacts): Metadata {
 }
 
 /**
- * Reads the facts of a piece from its metadata. Throws ERR_DURLOG_DESTINATION_OTHER if durlog did not store the object, and
- * ERR_DURLOG_VERSION if a newer durlog did.
+ * Reads the facts of the piece in an object of `bytes` bytes from the object's metadata. Throws ERR_DURLOG_DESTINATION_OTHER if durlog
+ * did not store the object, ERR_DURLOG_VERSION if a newer durlog did, and ERR_DURLOG_CORRUPT if a value is not possible.
  */
-export function factsOf(url: string, firstSeq: number, { size, metadata }: StoredObject): PieceFacts {
-  const { version, last, records, oldest, newest, generation, sha256, previous = '', zstd, streams } = metadata
-  if (version !== undefined && version !== VERSION)
+export function factsOf(
+  url: string,
+  { firstSeq, bytes: size }: { firstSeq: number; bytes: number },
+  metadata: Metadata,
+): PieceFacts {
+  const { version } = metadata
+  if (version === undefined)
+    throw new DurlogError('ERR_DURLOG_DESTINATION_OTHER', `${url} was not stored by durlog: use another prefix`)
+  if (version !== VERSION)
     throw new DurlogError(
       'ERR_DURLOG_VERSION',
-      `${url} has version ${version}; this durlog reads ${VERSION}: update it`,
+      `${url} has version ${shown(version)}; this durlog reads ${VERSION}: update it`,
     )
-  const numbers = [last, records, oldest, newest, generation, zstd ?? size].map(Number)
-  if (version === undefined || sha256 === undefined || numbers.some((value) => !Number.isSafeInteger(value)))
-    throw new DurlogError('ERR_DURLOG_DESTINATION_OTHER', `${url} was not stored by durlog: use another prefix`)
-  const [lastSeq, recordCount, oldestMs, newestMs, cuts, bytes] = numbers as [
-    number,
-    number,
-    number,
-    number,
-    number,
-    number,
-  ]
+  const fields = new StoredFields(url, metadata)
+  const isCompressed = fields.has('zstd')
+  const bytes = isCompressed ? fields.whole('zstd') : size
+  if (bytes < HEADER_BYTES || bytes > SEGMENT_BYTES_RANGE.max) throw damaged(url)
+  const lastSeq = fields.whole('last', { min: firstSeq })
   return {
     firstSeq,
     lastSeq,
-    records: recordCount,
+    records: fields.whole('records', { max: lastSeq + 1 - firstSeq }),
     bytes,
-    oldestMs,
-    newestMs,
-    generation: cuts,
-    sha256,
-    previous,
-    isCompressed: zstd !== undefined,
-    streams,
+    oldestMs: fields.whole('oldest'),
+    newestMs: fields.whole('newest'),
+    generation: fields.whole('generation'),
+    sha256: fields.sha256('sha256'),
+    previous: fields.has('previous') ? fields.sha256('previous') : '',
+    isCompressed,
+    streams: fields.has('streams') ? fields.choice('streams', ENCODINGS) : undefined,
   }
 }
 
-/** Returns the piece that is the body of `object`, or is compressed in it. Throws ERR_DURLOG_CORRUPT if it cannot be decompressed. */
-export async function pieceIn(url: string, object: StoredObject): Promise<Buffer> {
-  if (object.metadata['zstd'] === undefined) return object.body
-  const length = lengthOf(url, object)
+/** Returns the piece that is `body`, or is compressed in it. Throws ERR_DURLOG_CORRUPT if it cannot be decompressed. */
+export async function pieceIn(url: string, { isCompressed, bytes }: PieceFacts, body: Buffer): Promise<Buffer> {
+  if (!isCompressed) return body
   const { decompress } = await loadZstd()
-  const piece = await decompress(object.body, length).catch((cause: unknown) => {
+  const piece = await decompress(body, bytes).catch((cause: unknown) => {
     throw isCode(cause, 'ERR_DURLOG_UNSUPPORTED') ? cause : damaged(url, cause)
   })
-  if (piece.length !== length) throw damaged(url)
+  if (piece.length !== bytes) throw damaged(url)
   return Buffer.from(piece.buffer, piece.byteOffset, piece.length)
-}
-
-/** Returns the length of the piece that is compressed in an object. Throws ERR_DURLOG_CORRUPT if no segment has that length. */
-export function lengthOf(url: string, { metadata: { zstd } }: StoredObject): number {
-  const length = Number(zstd)
-  if (length <= SEGMENT_BYTES_RANGE.max) return length
-  throw damaged(url)
 }
 
 export function damaged(url: string, cause?: unknown): DurlogError {

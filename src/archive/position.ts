@@ -162,7 +162,7 @@ async function isSame(
   const entry = manifest.entries[index] as PieceEntry
   const object = await bucket.getWhole(entry)
   if (object === undefined) throw new SegmentRemoved('the archive has changed')
-  const stored = await pieceIn(bucket.urlOf(entry.key), object)
+  const stored = await pieceIn(bucket.urlOf(entry.key), facts, object.body)
   const begins = offsetOfSeq(stored, firstSeq, seq)
   const ends = offsetOfSeq(stored, firstSeq, end)
   if (begins === undefined || ends === undefined) return false

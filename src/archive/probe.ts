@@ -119,7 +119,7 @@ class Probe {
     const object = await this.#bucket.get(key)
     this.#add(
       'a new object can be read at once, with its metadata',
-      object?.size === BODY_BYTES && object.metadata['probe'] === 'read',
+      object?.body.length === BODY_BYTES && object.metadata['probe'] === 'read',
       object === undefined ? 'it is not found' : 'its content or its metadata differs',
     )
     const part = await this.#bucket.get(key, { offset: 1, length: 4 }).catch((error: unknown) => {

@@ -5,6 +5,7 @@ import { clock, wait } from '../timers.js'
 import type { Bucket, StoredObject } from './bucket.js'
 import { decompressed } from './decompressed.js'
 import type { PieceEntry } from './manifest.js'
+import { factsOf, type PieceFacts } from './piece.js'
 import { StoreFailure } from './store-errors.js'
 
 const RANGE_BYTES = 8 * 2 ** 20
@@ -16,9 +17,10 @@ const REPEAT_MS = 5000
 
 export interface StoredRange {
   entry: PieceEntry
+  /** Those that the first range of the object came with: no other answer of the store decides about the piece. */
+  facts: PieceFacts
   offset: number
-  /** Undefined if the object was deleted after it was listed. */
-  object: StoredObject | undefined
+  body: Buffer
   isLast: boolean
   /** The length of the objects' bytes that were read for this range. */
   bytes: number
@@ -91,12 +93,16 @@ async function* readRanges(
       waiting.push({ request: next.value, into, answer })
     }
   }
+  let facts: PieceFacts | undefined
   try {
     fill()
     for (let first = waiting.shift(); first !== undefined; first = waiting.shift()) {
       fill()
       const { entry, offset, length } = first.request
-      yield { entry, offset, object: await first.answer, isLast: offset + length === entry.bytes, bytes: length }
+      const object = await first.answer
+      if (object === undefined) throw new StoreFailure(`${entry.key} was deleted: the archive has changed`)
+      if (facts === undefined || offset === 0) facts = factsOf(bucket.urlOf(entry.key), entry, object.metadata)
+      yield { entry, facts, offset, body: object.body, isLast: offset + length === entry.bytes, bytes: length }
       free.push(first.into)
     }
   } finally {
@@ -107,8 +113,8 @@ async function* readRanges(
 
 /**
  * Yields the pieces of `entries` in order, in ranges; compressed ones are decompressed. The body of a range is valid until the next
- * range is requested; it is page-aligned if the runtime can provide such memory and the piece is not compressed. Throws
- * ERR_DURLOG_CORRUPT if a piece cannot be decompressed, and ERR_DURLOG_DESTINATION_UNREACHABLE if every request of a range has failed
+ * range is requested; it is page-aligned if the runtime can provide such memory and the piece is not compressed. Throws StoreFailure
+ * if an object was deleted after it was listed, ERR_DURLOG_CORRUPT if a piece cannot be decompressed, and ERR_DURLOG_DESTINATION_UNREACHABLE if every request of a range has failed
  * for longer than `retryForMs`.
  */
 export async function* readPieces(
@@ -118,7 +124,7 @@ export async function* readPieces(
 ): AsyncGenerator<StoredRange> {
   const ranges = readRanges(bucket, entries, retryForMs)
   for await (const range of ranges) {
-    if (range.object?.metadata['zstd'] === undefined) yield range
-    else yield* decompressed(bucket.urlOf(range.entry.key), { ...range, object: range.object }, ranges)
+    if (range.facts.isCompressed) yield* decompressed(bucket.urlOf(range.entry.key), range, ranges)
+    else yield range
   }
 }

@@ -5,7 +5,7 @@ import { gapError } from '../ship/start.js'
 import { Bucket } from './bucket.js'
 import { chooseArchive } from './choose.js'
 import type { Manifest, PieceEntry } from './manifest.js'
-import { damaged, factsOf, type PieceFacts, pieceIn, sha256Of } from './piece.js'
+import { damaged, type PieceFacts, pieceIn, sha256Of } from './piece.js'
 import { PieceCache } from './piece-cache.js'
 import { type ResolvedRead, resolveRead } from './restore-options.js'
 import { withoutRetry } from './store-errors.js'
@@ -84,6 +84,7 @@ class ArchiveReader {
   readonly #choice: { uuid: string | undefined; generation: number | undefined }
   readonly #cache: PieceCache
   #manifest: Manifest | undefined
+  #uuid = ''
   /** The number of pieces that were deleted after they were listed, since the last piece that was not. */
   #deletions = 0
 
@@ -124,10 +125,13 @@ class ArchiveReader {
     const end = Math.min(to, nextSeq)
     let next = from
     for (let attempts = 1; ; attempts++) {
-      const folder = await this.#cache.folderOf(facts, () => this.#load(entry))
+      const folder = await this.#cache.folderOf(facts, () => this.#load(entry, facts))
       let cause: unknown
       try {
         await using log: ReadableLog = await open(folder, { readOnly: true })
+        const { firstSeq, lastSeq } = facts
+        if (log.uuid !== this.#uuid || log.firstSeq !== firstSeq || log.nextSeq !== lastSeq + 1)
+          throw damaged(this.#bucket.urlOf(entry.key))
         for await (const record of log.read({ from: next, to: end, ...(signal !== undefined && { signal }) })) {
           yield record
           next = record.seq + 1
@@ -157,8 +161,10 @@ class ArchiveReader {
   }
 
   async #list(): Promise<Manifest> {
-    this.#manifest = (await chooseArchive(this.#bucket, this.#choice)).manifest
-    return this.#manifest
+    const { manifest, uuid } = await chooseArchive(this.#bucket, this.#choice)
+    this.#manifest = manifest
+    this.#uuid = uuid
+    return manifest
   }
 
   async #pieceWith(manifest: Manifest, seq: number): Promise<Piece | undefined> {
@@ -172,13 +178,13 @@ class ArchiveReader {
     return { facts, entry, nextSeq: Math.min(facts.lastSeq + 1, following) }
   }
 
-  async #load(entry: PieceEntry): Promise<Buffer> {
+  /** Reads the piece that has `facts`, and no other piece that this answer of the store may describe. */
+  async #load(entry: PieceEntry, facts: PieceFacts): Promise<Buffer> {
     const object = await this.#bucket.getWhole(entry)
     const url = this.#bucket.urlOf(entry.key)
     if (object === undefined) throw new PieceDeleted(`${url} was deleted after it was listed`)
-    const { sha256 } = factsOf(url, entry.firstSeq, object)
-    const piece = await pieceIn(url, object)
-    if (sha256 !== (await sha256Of(piece))) throw damaged(url)
+    const piece = await pieceIn(url, facts, object.body)
+    if (facts.sha256 !== (await sha256Of(piece))) throw damaged(url)
     this.#deletions = 0
     return piece
   }

@@ -6,6 +6,7 @@ import { DurlogError } from '../errors.js'
 import { openRestored } from '../open.js'
 import { rename } from '../rename.js'
 import { LOCK_FOLDER, markFolder } from '../ship/restore-folder.js'
+import type { StreamEncoding } from '../streams/types.js'
 import type { ChosenArchive } from './choose.js'
 import { sharedEnd } from './manifest.js'
 import { RestoredFiles } from './restored-files.js'
@@ -25,14 +26,14 @@ export class RestoreTarget {
   /** The folder of the log: the folder of the restore, or a folder in it if the log is the main log of streams. */
   readonly dir: string
   /** The encoding of the streams whose main log is restored; undefined for any other log. */
-  readonly streams: string | undefined
+  readonly streams: StreamEncoding | undefined
   readonly files: RestoredFiles
   readonly #folder: string
   #mark: RestoreMark
   /** Whether a history of the archive was accepted by this run. */
   #isChosen = false
 
-  private constructor(folder: string, mark: RestoreMark, streams: string | undefined, files: RestoredFiles) {
+  private constructor(folder: string, mark: RestoreMark, streams: StreamEncoding | undefined, files: RestoredFiles) {
     this.#folder = folder
     this.#mark = mark
     this.streams = streams
@@ -99,7 +100,7 @@ export async function newGeneration({ histories, manifest }: ChosenArchive): Pro
   return Math.max(histories.at(-1)?.generation ?? 0, last?.generation ?? 0) + 1
 }
 
-function logFolder(folder: string, streams: string | undefined): string {
+function logFolder(folder: string, streams: StreamEncoding | undefined): string {
   return streams === undefined ? folder : streamsLog(folder)
 }
 

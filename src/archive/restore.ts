@@ -9,7 +9,7 @@ import { Backoff } from '../ship/backoff.js'
 import { enterFolder, unmarkFolder } from '../ship/restore-folder.js'
 import { gapError } from '../ship/start.js'
 import { wait } from '../timers.js'
-import { Bucket, type StoredObject } from './bucket.js'
+import { Bucket } from './bucket.js'
 import { type ChosenArchive, chooseArchive } from './choose.js'
 import { type CursorPositions, readCursors } from './cursors.js'
 import type { Manifest, PieceEntry } from './manifest.js'
@@ -145,9 +145,6 @@ class ArchiveRestore {
     const entries = await wantedPieces(manifest, next, this.#options)
     const [first] = entries
     if (first === undefined) return
-    // A piece without a byte has no range that would be checked.
-    const empty = entries.find(({ bytes }) => !(bytes > 0))
-    if (empty !== undefined) throw damaged(this.#bucket.urlOf(empty.key))
     const total = this.#bytes + entries.reduce((sum, { bytes }) => sum + bytes, 0)
     const report = (): void => this.#options.onProgress(this.#bytes, total)
     // Other processes may read a replica, so its pieces are checked before they are written. A piece whose beginning is already
@@ -162,16 +159,15 @@ class ArchiveRestore {
     const { retryForMs } = this.#options
     report()
     let hash = createHash('sha256')
-    for await (const { entry, offset, object, isLast, bytes } of readPieces(this.#bucket, whole, retryForMs)) {
-      if (object === undefined) throw new StoreFailure(`${entry.key} was deleted: the archive has changed`)
-      if (offset === 0) await this.#begin(files, entry, object.body)
-      const written = files.write(offset === 0 ? object.body.subarray(HEADER_BYTES) : object.body)
-      hash.update(object.body)
+    for await (const { entry, facts, offset, body, isLast, bytes } of readPieces(this.#bucket, whole, retryForMs)) {
+      if (offset === 0) await this.#begin(files, entry, body)
+      const written = files.write(offset === 0 ? body.subarray(HEADER_BYTES) : body)
+      hash.update(body)
       await written
       this.#bytes += bytes
       report()
       if (!isLast) continue
-      const facts = await this.#check(entry, object, hash.digest('hex'), manifest)
+      await this.#check(entry, facts, hash.digest('hex'), manifest)
       hash = createHash('sha256')
       await this.#end(files, facts, manifest)
     }
@@ -185,8 +181,11 @@ class ArchiveRestore {
 
   async #end(files: RestoredFiles, facts: PieceFacts, manifest: Manifest): Promise<void> {
     const next = manifest.endOf(indexOf(manifest, facts), facts)
+    const hasProgressed = next > files.next
     await files.end(next, next <= facts.lastSeq)
     this.#last = facts
+    // A piece that adds no record is read again by each attempt.
+    if (!hasProgressed) return
     this.#doubts = 0
     this.#backoff.succeeded()
   }
@@ -196,28 +195,28 @@ class ArchiveRestore {
     if (entry.firstSeq > files.next) throw gapError(files.next, entry.firstSeq - 1)
     const object = await this.#bucket.getWhole(entry)
     if (object === undefined) throw new StoreFailure(`${entry.key} was deleted: the archive has changed`)
-    const piece = await pieceIn(this.#bucket.urlOf(entry.key), object)
-    const facts = await this.#check(entry, object, await sha256Of(piece), manifest)
+    const url = this.#bucket.urlOf(entry.key)
+    const facts = factsOf(url, entry, object.metadata)
+    const piece = await pieceIn(url, facts, object.body)
+    await this.#check(entry, facts, await sha256Of(piece), manifest)
     if (files.isUnchecked) await files.rewind(entry.firstSeq)
     const begins = offsetOfSeq(piece, entry.firstSeq, files.next)
     const ends = offsetOfSeq(piece, entry.firstSeq, manifest.endOf(indexOf(manifest, facts), facts))
-    if (begins === undefined || ends === undefined) throw damaged(this.#bucket.urlOf(entry.key))
+    if (begins === undefined || ends === undefined) throw damaged(url)
     await files.begin(piece.subarray(0, HEADER_BYTES))
     await files.write(piece.subarray(begins, ends))
     this.#bytes += object.body.length
     await this.#end(files, facts, manifest)
   }
 
-  /** Returns the facts of a piece. Throws if its checksum is not `sha256`, or if it does not follow the previous piece. */
-  async #check(entry: PieceEntry, object: StoredObject, sha256: string, manifest: Manifest): Promise<PieceFacts> {
+  /** Throws if the checksum of a piece is not `sha256`, or if it does not follow the previous piece. */
+  async #check(entry: PieceEntry, facts: PieceFacts, sha256: string, manifest: Manifest): Promise<void> {
     const url = this.#bucket.urlOf(entry.key)
-    const facts = factsOf(url, entry.firstSeq, { ...object, size: entry.bytes })
     if (facts.sha256 !== sha256) throw damaged(url)
-    if (follows(facts, this.#last ?? (await factsBefore(manifest, entry)))) return facts
+    if (follows(facts, this.#last ?? (await factsBefore(manifest, entry)))) return
     // The parts before this piece may have been merged into a segment after they were listed.
     const { manifest: newer } = await chooseArchive(this.#bucket, this.#options)
-    if (follows(facts, await factsBefore(newer, entry))) return facts
-    throw damaged(url)
+    if (!follows(facts, await factsBefore(newer, entry))) throw damaged(url)
   }
 
   async #finish(resumed: boolean): Promise<RestoreArchiveReport> {

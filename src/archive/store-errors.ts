@@ -34,6 +34,8 @@ export interface ErrorResponse {
   message: string
   /** The request, such as "PUT s3://bucket/key". */
   request: string
+  /** Whether the request was a write with a condition. */
+  isConditional: boolean
   /** The bucket's region, if the store reported it. */
   region: string | undefined
   /** The header Location of a redirect. */
@@ -44,26 +46,10 @@ export interface ErrorResponse {
   timeMs: number
 }
 
-/** Returns the text of the first element `name` in `xml`. */
-export function textOf(xml: string, name: string): string | undefined {
-  const text = new RegExp(`<${name}>([^<]*)</${name}>`).exec(xml)?.[1]
-  return text?.replace(
-    /&(amp|lt|gt|quot|apos|#\d+|#x[0-9a-fA-F]+);/g,
-    (whole, entity: string) => characterOf(entity) ?? whole,
-  )
-}
-
-function characterOf(entity: string): string | undefined {
-  const named = ({ amp: '&', lt: '<', gt: '>', quot: '"', apos: "'" } as Record<string, string>)[entity]
-  if (named !== undefined) return named
-  const number = entity.startsWith('#x') ? Number.parseInt(entity.slice(2), 16) : Number(entity.slice(1))
-  return Number.isInteger(number) && number <= 0x10ffff ? String.fromCodePoint(number) : undefined
-}
-
 export function toStoreError(response: ErrorResponse, renewable: boolean): Error {
-  const { status, code, message, request } = response
+  const { status, code, message, request, isConditional } = response
   const text = `${request}: ${status}${code === '' ? '' : ` ${code}`}${message === '' ? '' : `: ${message}`}`
-  if (status === 412) return new ConditionFailed(text)
+  if (status === 412 && isConditional) return new ConditionFailed(text)
   if (renewable && EXPIRED.includes(code)) return new StoreFailure(text, status)
   const final = finalCode(response)
   return final === undefined

@@ -4,8 +4,8 @@ import { basename, dirname } from 'node:path'
 import { open } from '../index.js'
 import { openOrdered } from '../open.js'
 import { Catalog } from '../streams/catalog.js'
-import type { CatalogHead } from '../streams/catalog-records.js'
 import { FolderFiles } from '../streams/folder-files.js'
+import type { StreamEncoding } from '../streams/types.js'
 
 /** Returns the folder of the main log of the streams in `dir`, or `dir` if it is not a folder of streams. */
 export function mainLogOf(dir: string): string {
@@ -14,13 +14,13 @@ export function mainLogOf(dir: string): string {
 }
 
 /** Returns the encoding of the streams whose main log is in `dir`; undefined for any other log. */
-export async function encodingOfStreams(dir: string): Promise<string | undefined> {
+export async function encodingOfStreams(dir: string): Promise<StreamEncoding | undefined> {
   const files = new FolderFiles(dirname(dir))
   if (basename(dir) !== basename(files.log) || !existsSync(files.catalog)) return undefined
-  let encoding: string | undefined
+  let encoding: StreamEncoding | undefined
   await using catalog = await open(files.catalog, { readOnly: true })
   for await (const { data } of catalog.read()) {
-    const record = JSON.parse(data.toString('utf8')) as { kind: string; encoding?: string }
+    const record = JSON.parse(data.toString('utf8')) as { kind: string; encoding?: StreamEncoding }
     if (record.kind === 'commit') encoding = record.encoding
   }
   return encoding
@@ -32,10 +32,10 @@ export function streamsLog(dir: string): string {
 }
 
 /** Makes the catalog of streams whose main log was restored from record 0 on. */
-export async function makeCatalog(dir: string, log: string, encoding: string): Promise<void> {
+export async function makeCatalog(dir: string, log: string, encoding: StreamEncoding): Promise<void> {
   const path = new FolderFiles(dir).catalog
   await using catalog = await openOrdered(path, { segmentBytes: 2 ** 20 })
   if (catalog.nextSeq > 0) return
-  const head = { log, encoding: encoding as CatalogHead['encoding'], position: 0, lastTimeMs: 0, voids: [] }
+  const head = { log, encoding, position: 0, lastTimeMs: 0, voids: [] }
   await new Catalog(catalog).store([], [], head, 'full')
 }

@@ -1,6 +1,7 @@
 /** Converts a record to messages of a stream: to one message, or to several if the record is longer than a message may be. */
 import type { MsgHdrs } from '@nats-io/transport-node'
 import { DurlogError } from '../errors.js'
+import { parseWhole } from '../options/amounts.js'
 import { MAX_PAYLOAD_BYTES } from '../options/open-options.js'
 import { recordCrc } from '../ship/record-crc.js'
 import type { ShipOrigin, ShippedRecord, ShipRecord } from '../ship/types.js'
@@ -98,18 +99,18 @@ export function isDeletionMarker(headers: MsgHdrs | undefined): boolean {
 export function parseMessage(headers: MsgHdrs | undefined, dataLength: number): StoredPart | undefined {
   if (headers === undefined) return undefined
   const uuid = headers.get(Header.uuid)
-  const seq = wholeNumber(headers.get(Header.seq))
-  const timestamp = wholeNumber(headers.get(Header.timestamp))
+  const seq = parseWhole(headers.get(Header.seq))
+  const timestamp = parseWhole(headers.get(Header.timestamp))
   const crcText = headers.get(Header.crc)
   if (uuid === '' || seq === undefined || timestamp === undefined || !/^[0-9a-f]{8}$/.test(crcText)) return undefined
   const [offset, length] = headers.has(Header.part)
-    ? headers.get(Header.part).split('/').map(wholeNumber)
+    ? headers.get(Header.part).split('/').map(parseWhole)
     : [0, dataLength]
   if (offset === undefined || length === undefined || offset + dataLength > length || length > MAX_PAYLOAD_BYTES)
     return undefined
   const crc = Number.parseInt(crcText, 16)
-  const generation = wholeNumber(headers.get(Header.generation)) ?? 0
-  const voidFrom = Math.min(seq, wholeNumber(headers.get(Header.void)) ?? seq)
+  const generation = parseWhole(headers.get(Header.generation)) ?? 0
+  const voidFrom = Math.min(seq, parseWhole(headers.get(Header.void)) ?? seq)
   return {
     uuid,
     seq,
@@ -122,11 +123,6 @@ export function parseMessage(headers: MsgHdrs | undefined, dataLength: number): 
     voidFrom,
     whole: offset + dataLength === length,
   }
-}
-
-function wholeNumber(text: string): number | undefined {
-  const value = Number(text)
-  return /^\d{1,16}$/.test(text) && Number.isSafeInteger(value) ? value : undefined
 }
 
 function tooLarge(seq: number, bytes: number, maxBytes: number): DurlogError {

@@ -30,3 +30,9 @@ export function parseMillis(text: string): number | undefined {
   const micros = parseMicros(text)
   return micros === undefined ? undefined : micros / 1000
 }
+
+/** Parses a whole number in decimal digits. Undefined for other text, and for a number that is not a safe integer. */
+export function parseWhole(text: string): number | undefined {
+  const value = Number(text)
+  return /^\d{1,16}$/.test(text) && Number.isSafeInteger(value) ? value : undefined
+}

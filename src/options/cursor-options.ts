@@ -13,8 +13,12 @@ import { bag, choice, shown, whole } from './checks.js'
 const NAME = /^[A-Za-z0-9_-]{1,64}$/
 const DURABILITIES: readonly CursorDurability[] = ['memory', 'sync', 'full']
 
+export function isCursorName(name: unknown): name is string {
+  return typeof name === 'string' && NAME.test(name)
+}
+
 export function checkCursorName(name: unknown): asserts name is string {
-  if (typeof name !== 'string' || !NAME.test(name))
+  if (!isCursorName(name))
     throw invalidArgument(`name must be 1 to 64 letters, digits, "-" and "_"; got ${shown(name)}`)
 }
 

@@ -63,7 +63,7 @@ test('wrong usage with --json: the message has no prefix', async () => {
 
 test("the message of a store's error has one full stop before the remedy", () => {
   const message = 'The bucket does not exist.'
-  const headers = { region: undefined, location: undefined, retryAfter: undefined, timeMs: 0 }
+  const headers = { isConditional: false, region: undefined, location: undefined, retryAfter: undefined, timeMs: 0 }
   const response = { status: 404, code: 'NoSuchBucket', message, request: 'GET s3://b/', ...headers }
   expect(toStoreError(response, false).message).toMatch(/does not exist\. Create the bucket/)
 })
