@@ -1,6 +1,6 @@
 /** Servers and streams with which shipping can never succeed: the shipper stops at once, with the remedy. */
 import { once } from 'node:events'
-import { writeFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { StreamConfig } from '@nats-io/jetstream'
 import { describe, expect, test } from 'vitest'
@@ -127,11 +127,53 @@ describe.skipIf(missingServer !== '')('a stream that can never hold the records 
     ],
     ['it counts', { allow_msg_counter: true, allow_atomic: false }, 'allow_msg_counter'],
     ['it counts, in batches', { allow_msg_counter: true, allow_direct: true }, 'allow_msg_counter'],
+    ['it acknowledges before it writes', { persist_mode: 'async', allow_atomic: false }, 'persist_mode'],
+    ['it holds no message without a consumer', { retention: 'interest' }, 'retention: interest'],
+    ['consumers remove its messages', { retention: 'workqueue' }, 'retention: workqueue'],
+    ['it keeps the last messages of a subject', { max_msgs_per_subject: 1 }, 'max_msgs_per_subject'],
     ['its messages are shorter than their headers', { max_msg_size: 512 }, 'at most 512 bytes'],
   ])('%s', async (_what, config, reason) => {
     const to = await server()
     await makeStream(await admin(to), config as Partial<StreamConfig>)
     expect(await stopError(to)).toMatchObject({ code: REFUSED, message: expect.stringContaining(reason) })
+  })
+
+  test.each<[string, Partial<StreamConfig> & Record<string, unknown>, string]>([
+    ['it drops old messages over a number', { max_msgs: 10, discard: 'old' }, 'discard'],
+    ['it drops old messages over a size', { max_bytes: 100_000, discard: 'old' }, 'discard'],
+    ['it is in memory', { storage: 'memory' }, 'storage'],
+  ])('keepAfterAck, and %s', async (_what, config, reason) => {
+    const to = await server()
+    await makeStream(await admin(to), config as Partial<StreamConfig>)
+    const log = await logOf(3)
+    await shipper(log, to).idle()
+    const trimming = shipper(log, to, { cursor: 'second', keepAfterAck: { maxBytes: 0 } })
+    const [error] = await once(trimming, 'error')
+    expect(error).toMatchObject({ code: REFUSED, message: expect.stringContaining(reason) })
+    expect(log.firstSeq).toBe(0)
+  })
+
+  test.each<[string, Partial<StreamConfig> & Record<string, unknown>]>([
+    ['it refuses messages over its limits', { max_msgs: 1000, max_bytes: 10_000_000, discard: 'new' }],
+    [
+      'it refuses messages of a full subject',
+      { max_msgs_per_subject: 9, discard: 'new', discard_new_per_subject: true },
+    ],
+    ['its messages expire', { max_age: 3600e9 }],
+  ])('but not with keepAfterAck if %s', async (_what, config) => {
+    const to = await server()
+    await makeStream(await admin(to), config as Partial<StreamConfig>)
+    const log = await logOf(3)
+    await shipper(log, to, { keepAfterAck: { maxBytes: 0 } }).idle()
+  })
+
+  test('docs/SHIPPING.md says of every option of a stream whether it is supported', async () => {
+    const look = await admin(await server())
+    await makeStream(look, { mirror_direct: false, first_seq: 5 } as Partial<StreamConfig>)
+    const { config } = await look.manager.streams.info(STREAM)
+    const document = readFileSync(new URL('../docs/SHIPPING.md', import.meta.url), 'utf8')
+    const [, table = ''] = document.split('## Options of the stream')
+    for (const name of Object.keys(config)) expect(table).toContain(`\`${name}\``)
   })
 
   test('it is sealed while records are shipped', async () => {

@@ -89,9 +89,10 @@ export class JetStreamTarget implements ShipTarget {
   }
 
   async #findStream(live: LiveLink, isFirst: boolean): Promise<StreamFacts> {
-    const { replicas, create, stream } = this.#options
+    const { replicas, create, stream, shipper } = this.#options
+    const trims = shipper.keep !== undefined
     try {
-      this.#facts = await findStream(live, this.#options, { replicas, create: create && isFirst })
+      this.#facts = await findStream(live, this.#options, { use: 'ship', trims, replicas, create: create && isFirst })
     } catch (error) {
       if (!(error instanceof StreamMissing) || ++this.#missing < QUESTIONS_UNTIL_MISSING) throw error
       throw missingError(stream, isFirst ? 'create it, or ship with create: true' : WAS_DELETED, error)
