@@ -149,6 +149,44 @@ describe.skipIf(missingServer !== '')('a restored log', () => {
     expect(await verify(dir)).toMatchObject({ state: 'clean' })
   })
 
+  test('is a replica that gets a record which is stored between any two of its questions', async () => {
+    const { nats, look, log } = await shippedLog(3)
+    const dir = join(scratchDir(), 'restored')
+    let shipping = Promise.resolve()
+    const shipOne = (text: string): Promise<void> => {
+      shipping = shipping.then(async () => {
+        await log.append(text)
+        await shipAll(log, nats)
+      })
+      return shipping
+    }
+    for (let at = 1; at <= 6; at++) {
+      let questions = 0
+      const { nc } = await admin(nats)
+      const request = nc.request.bind(nc)
+      nc.request = async (subject, payload, more) => {
+        if (Buffer.from(payload ?? '').includes('last_by_subj') && ++questions === at) await shipOne(`racing ${at}`)
+        return request(subject, payload, more)
+      }
+      const ending = new AbortController()
+      const following = restore(dir, {
+        connection: nc,
+        stream: STREAM,
+        subject: SUBJECT,
+        follow: true,
+        signal: ending.signal,
+      })
+      await shipOne(`after ${at}`)
+      const caughtUp = expect.poll(async () => (await restored(dir)).content.length === log.nextSeq).toBe(true)
+      await Promise.race([following, caughtUp])
+      ending.abort(new Error('enough'))
+      await following
+      await nc.close()
+    }
+    expect((await restored(dir)).content).toEqual(await contentOf(log))
+    expect(await stored(look)).toHaveLength(log.nextSeq)
+  })
+
   test('is a replica while its restore follows, and continues when that is started again', async () => {
     const { nats, log } = await shippedLog(10)
     const shipping = shipper(log, nats)

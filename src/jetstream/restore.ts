@@ -105,7 +105,7 @@ class Restore {
   async #findSubject(live: LiveLink): Promise<StreamSeqs> {
     const { stream } = this.#options
     try {
-      const { subject } = await findStream(live, this.#options, { replicas: 1, create: false })
+      const { subject } = await findStream(live, this.#options, { use: 'restore' })
       this.#subject = subject
       return new StreamSeqs(live, stream, subject)
     } catch (error) {
@@ -118,9 +118,9 @@ class Restore {
   async #openLog(seqs: StreamSeqs, before: RestoreMark | undefined): Promise<void> {
     const { stream, from, follow, to } = this.#options
     const last = await seqs.last()
-    let begin = await seqs.find(before?.first ?? from ?? 0)
+    let begin = await seqs.find(before?.first ?? from ?? 0, last)
     // A stream that drops old messages may have dropped only the first parts of its oldest record.
-    if (begin !== undefined && begin.part.offset > 0) begin = await seqs.find(begin.part.seq + 1)
+    if (begin !== undefined && begin.part.offset > 0) begin = await seqs.find(begin.part.seq + 1, last)
     if (last === undefined || begin === undefined) throw nothingThere(stream, this.#subject)
     // The log also includes the seqs without a record directly before its first record.
     const { voidFrom } = begin.part
@@ -149,7 +149,7 @@ class Restore {
     const record = await lastRecord(log)
     if (record === undefined) return
     const { seq, data, timestamp } = record
-    const found = await seqs.find(seq)
+    const found = await seqs.find(seq, await seqs.last())
     if (found?.part.uuid === log.uuid && found.part.crc === recordCrc(log.uuid, seq, timestamp, data)) return
     throw new DurlogError(
       'ERR_DURLOG_DESTINATION_OTHER',
@@ -165,10 +165,11 @@ class Restore {
       return
     }
     const assembler = new Assembler(log.uuid, log.nextSeq)
-    const begin = await seqs.find(log.nextSeq)
+    const last = await seqs.last()
+    const begin = await seqs.find(log.nextSeq, last)
     if (begin === undefined && !follow) throw gapInStream(log.nextSeq, this.#end - 1)
-    const after = begin === undefined ? ((await seqs.last())?.sequence ?? 0) + 1 : begin.sequence
-    const messages = await this.#consume(live, stream, after)
+    // After the message that `find` knew as the last one: other messages may have been stored meanwhile.
+    const messages = await this.#consume(live, stream, begin?.sequence ?? (last?.sequence ?? 0) + 1)
     void stopWithoutHeartbeat(messages)
     const forget = this.#link.onLost((error) => messages.stop(error))
     // The server has responded and the stream holds no more records, so this attempt has succeeded.

@@ -29,9 +29,11 @@ export class StreamSeqs {
     return message === null || isDeletionMarker(message.header) ? undefined : located(message)
   }
 
-  /** Finds the first message of record `seq`, or of the first record after it; undefined if there is none. */
-  async find(seq: number): Promise<Located | undefined> {
-    const last = await this.last()
+  /**
+   * Finds the first message of record `seq`, or of the first record after it, up to `last`, the result of an earlier call of `last`;
+   * undefined if there is none.
+   */
+  async find(seq: number, last: Located | undefined): Promise<Located | undefined> {
     if (last === undefined || last.part.seq < seq) return undefined
     // A binary search by sequence: the message is between `low` and `high`.
     let low = 1
