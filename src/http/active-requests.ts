@@ -20,11 +20,14 @@ export class ActiveRequests {
     exchange.place = this.#exchanges.push(exchange) - 1
   }
 
-  /** The last exchange takes the place of the removed one. */
-  delete(exchange: Exchange): void {
+  /** Returns false if it was deleted before. The last exchange takes the place of the removed one. */
+  delete(exchange: Exchange): boolean {
+    const { place } = exchange
+    if (place === -1) return false
     const last = this.#exchanges.pop() as Exchange
-    if (last === exchange) return
-    this.#exchanges[exchange.place] = last
-    last.place = exchange.place
+    if (last !== exchange) this.#exchanges[place] = last
+    last.place = place
+    exchange.place = -1
+    return true
   }
 }

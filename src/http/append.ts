@@ -25,7 +25,7 @@ export function append(service: Service, call: Call): void | Promise<void> {
   const conditions = conditionsOf(exchange)
   const take = (): void =>
     exchange.body(service.options.maxBodyBytes, (body) => store(service, call, conditions, body), call.fail)
-  if (!exchange.waitsToSend) return take()
+  if (!exchange.waitsToSend && !exchange.mayPass) return take()
   return Promise.resolve(service.access.find(call.name)).then((found) => {
     existing(found)
     take()

@@ -34,6 +34,10 @@ export interface Exchange extends Held {
   scope: string
   /** The path and the query, as they were sent. */
   readonly target: string
+  /** The beginning of the path under which an application has mounted the handler, without a slash at its end. */
+  readonly base: string
+  /** Whether `pass` may succeed. */
+  readonly mayPass: boolean
   /** The host and the port of the server, as the client wrote them; '' if there are none. */
   readonly host: string
   /** The scheme and the host, as the client wrote them; '' if the host is malformed. */
@@ -55,6 +59,8 @@ export interface Exchange extends Held {
    * are buffered. Calls neither if the client disconnects. `take` must not throw.
    */
   body(maxBytes: number, take: (body: Buffer) => void, fail: (error: unknown) => void): void
+  /** Leaves the request to the other routes of the application. Returns false if there are none, or it was answered. */
+  pass(): boolean
   reply(status: number, headers: HeaderList, body?: Buffer | string): void
   /** Begins an answer whose body is sent in parts. */
   open(status: number, headers: HeaderList): Sink

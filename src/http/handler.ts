@@ -82,8 +82,8 @@ export function streamsHandler(streams: Streams<never> | Streams<unknown>, optio
 
 export function handlerOf(access: StreamsAccess, options?: HandlerOptions): StreamsHandler {
   const server = new Server(access, options)
-  const handler = (request: IncomingMessage, response: ServerResponse): void =>
-    inOrder(request, response, () => server.handle(new NodeExchange(request, response, server.limits)))
+  const handler = (request: IncomingMessage, response: ServerResponse, next?: () => void): void =>
+    inOrder(request, response, () => server.handle(new NodeExchange(request, response, server.limits, next)))
   return Object.assign(handler, {
     fetch: (request: Request): Promise<Response> => {
       const exchange = new WebExchange(request, server.limits)
@@ -100,7 +100,6 @@ class Server {
   readonly metrics: Metrics
   readonly limits: ClientLimits
   readonly #service: Service
-  readonly #listPath: string
   /** The rights of each request if there is no `authorize`. */
   readonly #rights: Rights
   /** Whether answers depend on the origin of the request. */
@@ -122,13 +121,14 @@ class Server {
     this.limits = { slowReaderMs: options.slowReaderMs, buffered: new Buffered(options.maxBufferedBytes) }
     const memory = new BodyMemory(Math.max(options.chunkBytes, EVENT_BYTES))
     this.#service = { access, options, live, headers, reads: new Turns(READS), memory, limits: this.limits }
-    this.#listPath = `${options.prefix}__ds/streams`
     this.#rights = allowed(options, ALL)
     this.metrics = new Metrics(access, live, this.limits.buffered)
   }
 
   handle(exchange: Exchange): void {
     const { options } = this.#service
+    const { path } = splitTarget(exchange.target)
+    if (!path.startsWith(exchange.base + options.prefix) && exchange.pass()) return
     const startMs = clock.now()
     const requestId = options.onRequest === undefined ? undefined : requestIdOf(exchange)
     const service = this.#serviceFor(exchange, requestId)
@@ -146,7 +146,7 @@ class Server {
     const { method, target, status, dropped } = exchange
     this.limits.buffered.release(exchange)
     const durationMs = clock.now() - startMs
-    this.#active.delete(exchange)
+    if (!this.#active.delete(exchange)) return
     this.metrics.count(method, status, durationMs, dropped)
     if (this.#hasFailed && status < 300 && WRITES.includes(method)) this.#hasFailed = false
     if (this.#active.size === 0) this.#onIdle?.()
@@ -223,9 +223,10 @@ class Server {
     // A browser also needs the origin, which the answer has only if it is allowed.
     if (method === 'OPTIONS') return reply(service, { exchange }, 204, ['allow', METHODS, ...PREFLIGHT])
     const { path, query } = splitTarget(exchange.target)
-    const isList = path === this.#listPath
-    const name = isList ? '' : streamOfPath(path, options.prefix)
-    const call: Call = { exchange, path, query, rights: this.#rights, name, fail }
+    const prefix = exchange.base + options.prefix
+    const isList = path === `${prefix}__ds/streams`
+    const name = isList ? '' : streamOfPath(path, prefix)
+    const call: Call = { exchange, path, prefix, query, rights: this.#rights, name, fail }
     const operation = isList ? LIST : OPERATIONS.get(method)
     if (options.authorize === undefined) return perform(operation, service, call)
     call.fail = (error) => fail(withoutScope(error, exchange.scope))
@@ -236,6 +237,12 @@ class Server {
 
   #fail(service: Service, exchange: Exchange, error: unknown): void {
     const { status, code, message, headers } = toHttpError(error)
+    // The application may have another route for it, whose answer is not one of this server.
+    if (status === 404 && exchange.pass()) {
+      this.#active.delete(exchange)
+      if (this.#active.size === 0) this.#onIdle?.()
+      return
+    }
     const isFinal = FINAL_CODES.includes((Object(error) as DurlogError).code)
     const isNew = status === 500 || (isFinal && !this.#hasFailed)
     if (isFinal) this.#hasFailed = true

@@ -29,7 +29,7 @@ async function seek(service: Service, call: Call): Promise<void> {
   const { exchange, query } = call
   const { scope } = exchange
   const [name = ''] = parameters(query, 'name')
-  await needRead(service, call, service.options.prefix + encodeURIComponent(name), name)
+  await needRead(service, call, call.prefix + encodeURIComponent(name), name)
   const [at = ''] = parameters(query, 'at')
   if (!/^[0-9]{1,15}$/.test(at)) throw badRequest('at must be a time in milliseconds since 1970')
   const { access } = service

@@ -24,6 +24,7 @@ export function expectContinue(request: IncomingMessage): void {
 export class NodeExchange implements Exchange, Sink {
   readonly method: string
   readonly target: string
+  readonly base: string
   dropped: DropReason | undefined
   scope = ''
   held = 0
@@ -31,15 +32,19 @@ export class NodeExchange implements Exchange, Sink {
   readonly #request: IncomingMessage
   readonly #response: ServerResponse
   readonly #limits: ClientLimits
+  readonly #next: (() => void) | undefined
   readonly #count = (): void => this.#limits.buffered.hold(this, this.unread, 'slow-reader')
   #readsBody = false
 
-  constructor(request: IncomingMessage, response: ServerResponse, limits: ClientLimits) {
+  /** Frameworks like Express pass `next`, which calls the next route. */
+  constructor(request: IncomingMessage, response: ServerResponse, limits: ClientLimits, next?: () => void) {
     this.#limits = limits
     this.#request = request
     this.#response = response
     this.method = request.method ?? 'GET'
-    this.target = request.url ?? '/'
+    this.base = baseOf(request)
+    this.target = this.base + (request.url ?? '/')
+    this.#next = next
   }
 
   get status(): number {
@@ -113,6 +118,16 @@ export class NodeExchange implements Exchange, Sink {
       if (bytes === length) finish()
     })
     if (Number.isNaN(length)) request.on('end', finish)
+  }
+
+  get mayPass(): boolean {
+    return this.#next !== undefined
+  }
+
+  pass(): boolean {
+    if (this.#next === undefined || this.#response.headersSent || this.#request.readableDidRead) return false
+    this.#next()
+    return true
   }
 
   reply(status: number, headers: HeaderList, body?: Buffer | string): void {
@@ -223,6 +238,19 @@ export class NodeExchange implements Exchange, Sink {
     this.dropped = reason
     this.#response.destroy()
   }
+}
+
+/**
+ * The part of the path that a framework has removed from `url`: Express gives it as `baseUrl`, others only keep the whole
+ * URL.
+ */
+function baseOf({
+  url = '/',
+  baseUrl,
+  originalUrl,
+}: IncomingMessage & { baseUrl?: unknown; originalUrl?: unknown }): string {
+  if (typeof baseUrl === 'string') return baseUrl
+  return typeof originalUrl === 'string' && originalUrl.endsWith(url) ? originalUrl.slice(0, -url.length) : ''
 }
 
 function unknownCoding(): HttpError {

@@ -67,7 +67,7 @@ function nameIn(scope: string, stream: string): string {
 export async function sourceOf(service: Service, call: Call, from: string): Promise<string> {
   checkEncoded(from)
   const { path } = splitTarget(from)
-  const stream = streamOfPath(path, service.options.prefix)
+  const stream = streamOfPath(path, call.prefix)
   await needRead(service, call, path, stream)
   return nameIn(call.exchange.scope, stream)
 }

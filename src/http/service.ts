@@ -26,6 +26,8 @@ export interface Service {
 export interface Call {
   readonly exchange: Exchange
   readonly path: string
+  /** The path before the names of streams. */
+  readonly prefix: string
   readonly query: string
   rights: Rights
   /** The full name of the stream, with its tenant. */

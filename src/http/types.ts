@@ -155,9 +155,13 @@ export interface StreamsServer extends AsyncDisposable {
   close(): Promise<void>
 }
 
-/** Serves streams by the Durable Streams protocol. Call it with a request of `node:http`, or call `fetch`. */
+/**
+ * Serves streams by the Durable Streams protocol. Call it with a request of `node:http`, or call `fetch`. As middleware
+ * of Express it gets `next`, which it calls for requests outside `prefix` and for streams that do not exist. If it is
+ * mounted under a path, `prefix` is the part of the path after that.
+ */
 export interface StreamsHandler {
-  (request: IncomingMessage, response: ServerResponse): void
+  (request: IncomingMessage, response: ServerResponse, next?: (error?: unknown) => void): void
   /** Answers a request of the Fetch API, for Hono, Next.js, Bun and Deno. */
   fetch(request: Request): Promise<Response>
   /** Returns false while appends fail because of the device, and after the streams or the handler were closed. */

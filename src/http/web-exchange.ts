@@ -16,6 +16,8 @@ export class WebExchange implements Exchange, Sink {
   readonly origin: string
   readonly response: Promise<Response>
   readonly waitsToSend = false
+  readonly base = ''
+  readonly mayPass = false
   status = 0
   dropped: DropReason | undefined
   scope = ''
@@ -86,6 +88,10 @@ export class WebExchange implements Exchange, Sink {
     this.#readsBody = false
     buffered.hold(this, this.held)
     return Buffer.concat(parts)
+  }
+
+  pass(): boolean {
+    return false
   }
 
   reply(status: number, headers: HeaderList, body?: Buffer | string): void {
