@@ -7,7 +7,6 @@
  */
 import { performance } from 'node:perf_hooks'
 import timers from 'node:timers'
-import promises from 'node:timers/promises'
 
 export const clearImmediate: typeof timers.clearImmediate = timers.clearImmediate
 export const clearInterval: typeof timers.clearInterval = timers.clearInterval
@@ -16,10 +15,29 @@ export const setImmediate: typeof timers.setImmediate = timers.setImmediate
 export const setInterval: typeof timers.setInterval = timers.setInterval
 export const setTimeout: typeof timers.setTimeout = timers.setTimeout
 
-/** Resolves after `ms`. */
-export const wait: typeof promises.setTimeout = promises.setTimeout
+/**
+ * Resolves after `ms`. Rejects with the reason of `signal` once it is aborted. Not the function of `node:timers/promises`, because
+ * every program that imports durlog would load that module.
+ */
+export function wait(ms: number, { signal }: { signal?: AbortSignal | undefined } = {}): Promise<void> {
+  return new Promise((resolve, reject) => {
+    if (signal?.aborted === true) return reject(signal.reason)
+    const end = (): void => {
+      clearTimeout(timer)
+      reject(signal?.reason)
+    }
+    const timer = setTimeout(() => {
+      signal?.removeEventListener('abort', end)
+      resolve()
+    }, ms)
+    signal?.addEventListener('abort', end, { once: true })
+  })
+}
+
 /** Resolves in the next turn of the event loop. */
-export const nextTurn: typeof promises.setImmediate = promises.setImmediate
+export function nextTurn(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve))
+}
 
 export const nextTick: typeof process.nextTick = process.nextTick
 export const queueMicrotask: typeof globalThis.queueMicrotask = globalThis.queueMicrotask

@@ -67,7 +67,7 @@ async function readRange(
       return await bucket.get(entry.key, { offset, length, into, signal })
     } catch (error) {
       if (!(error instanceof StoreFailure) || attempt === ATTEMPTS || clock.now() > until) throw error
-      await wait(backoff.failed(error, retryForMs), undefined, { signal })
+      await wait(backoff.failed(error, retryForMs), { signal })
     }
   }
 }

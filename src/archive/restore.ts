@@ -110,7 +110,7 @@ class ArchiveRestore {
       this.#isReplica = true
       this.#known = chosen
       await files.sync()
-      await wait(pollMs, undefined, { signal })
+      await wait(pollMs, { signal })
       return false
     } catch (error) {
       await this.#target?.files.undo()
@@ -124,7 +124,7 @@ class ArchiveRestore {
       // Not limited by retryForMs: damage is not an unreachable store.
       const pauseMs = this.#backoff.failed(error, isDoubted ? Number.POSITIVE_INFINITY : retryForMs)
       onRetry({ error, attempt: this.#backoff.failures, pauseMs })
-      await wait(pauseMs, undefined, { signal }).catch(() => {})
+      await wait(pauseMs, { signal }).catch(() => {})
       return false
     }
   }

@@ -130,7 +130,7 @@ class ServedLog {
   async #recover(signal: AbortSignal): Promise<void> {
     const state = this.#table.find(this.name)
     await this.#update().catch(() => {})
-    if (state === this.#table.find(this.name)) await wait(RETRY_MS, undefined, { signal }).catch(() => {})
+    if (state === this.#table.find(this.name)) await wait(RETRY_MS, { signal }).catch(() => {})
   }
 
   async #update(): Promise<void> {

@@ -94,7 +94,7 @@ class Restore {
       const { retryForMs, onRetry, signal } = this.#options
       const pauseMs = this.#backoff.failed(error as Error, retryForMs)
       onRetry({ error: error as Error, attempt: this.#backoff.failures, pauseMs })
-      await wait(pauseMs, undefined, { signal }).catch(() => {})
+      await wait(pauseMs, { signal }).catch(() => {})
     }
   }
 

@@ -218,7 +218,7 @@ export class Replicator extends EventEmitter<ShipEvents> implements Shipper {
     this.#retries++
     this.#state = 'waiting'
     this.#announce('retry', { error, attempt: this.#backoff.failures, pauseMs })
-    await wait(pauseMs, undefined, { signal: this.#ending.signal, ref: true }).catch(() => {})
+    await wait(pauseMs, { signal: this.#ending.signal }).catch(() => {})
   }
 
   #note(error: Error): void {
