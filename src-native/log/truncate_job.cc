@@ -30,8 +30,9 @@ Status TruncateJob::Cut() {
   changed_ = true;
   live_.Cut(next_seq_);
   // All that is kept is synced. The segments and frames that are removed may be the only ones that
-  // state this.
-  DURLOG_RETURN_IF_ERROR(WriteSyncedSlot(*opened.file, opened.header.crc_seed(), next_seq_));
+  // state this. A void that is cut is removed before a shorter one replaces it.
+  const uint32_t crc_seed = opened.header.crc_seed();
+  DURLOG_RETURN_IF_ERROR(WriteSyncedSlot(*opened.file, crc_seed, void_seq_.value_or(next_seq_)));
   while (segments_.size() > holder + 1) {
     DURLOG_RETURN_IF_ERROR(directory_.Remove(SegmentName(segments_.back())));
     segments_.pop_back();
@@ -40,6 +41,7 @@ Status TruncateJob::Cut() {
   if (void_seq_) {
     DURLOG_ASSIGN_OR_RETURN(
         offset_, CutInsideVoid(*opened.file, opened.header, offset_, *void_seq_, next_seq_));
+    DURLOG_RETURN_IF_ERROR(RaiseSyncedSlot(*opened.file, crc_seed, next_seq_));
   } else {
     DURLOG_RETURN_IF_ERROR(CutSyncedRecords(*opened.file, offset_, opened.header.segment_bytes));
   }
