@@ -9,7 +9,7 @@
 namespace durlog::schedules {
 namespace {
 
-constexpr size_t kArenaBytes = 8 << 20;
+constexpr size_t kArenaBytes = 64 << 20;
 constexpr size_t kAlignment = 16;
 
 alignas(kAlignment) uint8_t arena[kArenaBytes];

@@ -4,8 +4,8 @@
 //   --preemptions N     replaces the scenario's bound; -1: any number
 //   --deaths N          replaces the scenario's bound
 //   --most-runs N       the limit on the runs of each scenario
-//   --broken NAME       publishes-first, skips-reserved or voids-living: ends at the first
-//                       violation
+//   --broken NAME       publishes-first, skips-reserved, voids-living or joins-unproven: ends at
+//                       the first violation
 // Exits with 0 if every promise held, 1 if one was broken, 2 on bad arguments.
 #include <cstdio>
 #include <cstdlib>
@@ -44,6 +44,7 @@ bool ParseOne(const std::string& name, const std::string& value, Arguments* argu
     if (value == "publishes-first") arguments->lie = Lie::kPublishesFirst;
     if (value == "skips-reserved") arguments->lie = Lie::kSkipsReserved;
     if (value == "voids-living") arguments->lie = Lie::kVoidsLiving;
+    if (value == "joins-unproven") arguments->lie = Lie::kJoinsUnproven;
     return arguments->lie != Lie::kNone;
   } else {
     return false;
@@ -76,7 +77,11 @@ int Main(int argc, char** argv) {
   bool found = false;
   bool right = true;
   for (Scenario& scenario : arguments.is_long ? LongScenarios() : ShortScenarios()) {
-    if (!understood || (!arguments.scenario.empty() && arguments.scenario != scenario.name)) {
+    // Only some scenarios contain what the broken member does wrong.
+    const bool breaks_sessions = arguments.lie == Lie::kJoinsUnproven;
+    const bool shows_lie = arguments.lie == Lie::kNone || breaks_sessions == scenario.after_session;
+    if (!understood || !shows_lie ||
+        (!arguments.scenario.empty() && arguments.scenario != scenario.name)) {
       continue;
     }
     found = true;

@@ -18,15 +18,15 @@ namespace durlog::schedules {
 // A call is a turn: other members may take turns before it, and its member learns the result.
 class CallTurn {
  public:
-  CallTurn(const ModelFiles& files, const char* call, std::string name)
-      : call_(call), name_(std::move(name)) {
-    if (Turns::Current() != nullptr) Turns::Current()->BeginCall();
+  CallTurn(const ModelFiles& files, const char* call, std::string name, bool is_turn = true)
+      : call_(call), name_(std::move(name)), is_turn_(is_turn && Turns::Current() != nullptr) {
+    if (is_turn_) Turns::Current()->BeginCall();
     changes_before_ = files.changes();
   }
   ~CallTurn() {
-    if (Turns::Current() == nullptr) return;
-    Turns::Current()->EndCall(call_, name_, result_, changes_before_);
+    if (is_turn_) Turns::Current()->EndCall(call_, name_, result_, changes_before_);
   }
+  bool is_turn() const { return is_turn_; }
   CallTurn(const CallTurn&) = delete;
   CallTurn& operator=(const CallTurn&) = delete;
   void set_result(uint64_t result) { result_ = result; }
@@ -34,20 +34,28 @@ class CallTurn {
  private:
   const char* const call_;
   const std::string name_;
+  const bool is_turn_;
   uint64_t changes_before_ = 0;
   uint64_t result_ = 0;
 };
 
 class ModelMapping final : public Mapping {
  public:
-  explicit ModelMapping(std::shared_ptr<ModelInode> inode) : inode_(std::move(inode)) {}
+  ModelMapping(ModelFiles* files, std::shared_ptr<ModelInode> inode)
+      : files_(files), inode_(std::move(inode)) {}
   uint8_t* data() override { return inode_->bytes.data(); }
   size_t size() const override { return inode_->bytes.size(); }
   Status Populate(size_t, size_t) override { return Status::Ok(); }
-  Status Sync(size_t, size_t) override { return Status::Ok(); }
+  Status Sync(size_t, size_t) override {
+    const CallTurn stop(*files_, "syncs a map of", std::to_string(inode_->id),
+                        files_->stops_at_every_call());
+    ++files_->syncs_;
+    return Status::Ok();
+  }
   bool WaitOn(size_t, uint32_t, uint64_t) override { return false; }
 
  private:
+  ModelFiles* const files_;
   const std::shared_ptr<ModelInode> inode_;
 };
 
@@ -57,36 +65,33 @@ class ModelFile final : public File {
       : files_(files), inode_(std::move(inode)), open_(++files->opens_) {}
   ~ModelFile() override { static_cast<void>(UnlockRange(0, 0).ok()); }
 
-  Result<size_t> ReadAt(uint64_t offset, void* to, size_t length) override {
-    const std::vector<uint8_t>& bytes = inode_->bytes;
-    if (offset >= bytes.size()) return size_t{0};
-    const size_t read = std::min(length, bytes.size() - static_cast<size_t>(offset));
-    std::memcpy(to, bytes.data() + offset, read);
-    return read;
-  }
-  Status WriteAt(uint64_t offset, const void* from, size_t length) override {
-    DURLOG_RETURN_IF_ERROR(GrowTo(offset + length));
-    std::memcpy(inode_->bytes.data() + offset, from, length);
-    return Status::Ok();
-  }
+  Result<size_t> ReadAt(uint64_t offset, void* to, size_t length) override;
+  Status WriteAt(uint64_t offset, const void* from, size_t length) override;
   Status StartWriteback(uint64_t, uint64_t) override { return Status::Ok(); }
-  Status SyncData() override { return Status::Ok(); }
-  Status SyncFull() override { return Status::Ok(); }
+  Status SyncData() override { return Sync(); }
+  Status SyncFull() override { return Sync(); }
   Status DropCache() override { return Status::Ok(); }
   Result<uint64_t> NextData(uint64_t offset) override { return offset; }
-  Result<uint64_t> Size() override { return uint64_t{inode_->bytes.size()}; }
-  Status Truncate(uint64_t size) override {
-    if (size >= inode_->bytes.size()) return GrowTo(size);
-    inode_->bytes.resize(static_cast<size_t>(size));
-    return Status::Ok();
+  Result<uint64_t> Size() override {
+    CallTurn stop = Stop("asks for the size of");
+    stop.set_result(inode_->bytes.size());
+    return uint64_t{inode_->bytes.size()};
   }
-  Status Allocate(uint64_t offset, uint64_t length) override { return GrowTo(offset + length); }
+  Status Truncate(uint64_t size) override {
+    const CallTurn stop = Stop("truncates");
+    return SetSize(size);
+  }
+  Status Allocate(uint64_t offset, uint64_t length) override {
+    const CallTurn stop = Stop("allocates");
+    return offset + length > inode_->bytes.size() ? SetSize(offset + length) : Status::Ok();
+  }
   Status ZeroRange(uint64_t, uint64_t) override {
     return Status::Error(Code::kUnsupported, "files of the model have no extents");
   }
   Result<std::unique_ptr<Mapping>> Map(uint64_t, size_t) override {
+    const CallTurn stop = Stop("maps");
     inode_->is_mapped = true;
-    return std::unique_ptr<Mapping>(new ModelMapping(inode_));
+    return std::unique_ptr<Mapping>(new ModelMapping(files_, inode_));
   }
   Result<std::unique_ptr<Mapping>> MapForReading(uint64_t offset, size_t length) override {
     return Map(offset, length);
@@ -116,7 +121,16 @@ class ModelFile final : public File {
     return held.open == open_ && held.begin < end && begin < held.end;
   }
   void Release(uint64_t begin, uint64_t end);
-  Status GrowTo(uint64_t size);
+  CallTurn Stop(const char* call) const {
+    return CallTurn(*files_, call, std::to_string(inode_->id), files_->stops_at_every_call());
+  }
+  Status Sync() {
+    const CallTurn stop = Stop("syncs");
+    ++files_->syncs_;
+    return Status::Ok();
+  }
+  Status SetSize(uint64_t size);
+  void Note(uint64_t begin, uint64_t end, bool is_before);
 
   ModelFiles* const files_;
   const std::shared_ptr<ModelInode> inode_;

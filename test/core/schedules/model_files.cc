@@ -9,6 +9,15 @@
 
 namespace durlog::schedules {
 
+// Closing the file releases the lock.
+class ModelLock final : public FileLock {
+ public:
+  explicit ModelLock(std::unique_ptr<File> file) : file_(std::move(file)) {}
+
+ private:
+  const std::unique_ptr<File> file_;
+};
+
 class ModelDirectory final : public Directory {
  public:
   explicit ModelDirectory(ModelFiles* files) : files_(files) {}
@@ -55,8 +64,11 @@ class ModelDirectory final : public Directory {
     return Status::Ok();
   }
   Status Sync() override { return Status::Ok(); }
-  Result<std::unique_ptr<FileLock>> Lock(const std::string&) override {
-    return Status::Error(Code::kUnsupported, "the model has no exclusive writer");
+  Result<std::unique_ptr<FileLock>> Lock(const std::string& name) override {
+    DURLOG_ASSIGN_OR_RETURN(std::unique_ptr<File> file, OpenOrCreate(name));
+    DURLOG_ASSIGN_OR_RETURN(const bool locked, file->TryLockRange(LockKind::kExclusive, 0, 0));
+    if (!locked) return Status::Locked(0, files_->ProcessId());
+    return std::unique_ptr<FileLock>(new ModelLock(std::move(file)));
   }
   Result<Capabilities> Probe() override {
     Capabilities capabilities;
@@ -149,6 +161,7 @@ void ModelFiles::NoteCallChange() {
     calls_hash_ ^= Mix(std::hash<std::string>()(name) + inode->id);
   }
   for (const Inode& inode : inodes_) {
+    calls_hash_ ^= Mix(Mix(inode->id + 1) + inode->bytes.size());
     for (const HeldRange& held : inode->locks) {
       calls_hash_ ^= Mix(Mix(Mix(held.begin ^ (inode->id << 48)) ^ held.end) + held.member * 2 +
                          static_cast<uint64_t>(held.kind));

@@ -12,6 +12,7 @@
 
 #include "../crash/random.h"
 #include "platform/file_system.h"
+#include "recovery/shared_session.h"
 
 namespace durlog::schedules {
 
@@ -48,6 +49,9 @@ class ContestedWords {
  private:
   std::array<std::vector<bool>, kFileKinds> words_;
 };
+
+// The session that the page names before the first turn, if the scenario has one.
+inline constexpr uint64_t kDeadSession = 2;
 
 struct HeldRange {
   uint64_t begin = 0;
@@ -94,11 +98,17 @@ class ModelFiles final : public FileSystem {
   // the two has stored to it.
   bool NoteTouch(const Place& place, size_t member, bool stores);
   void NoteStore(const Place& place, uint64_t before, uint64_t after);
-  // How often names or locks have changed.
+  // How often any file was synced.
+  uint64_t syncs() const { return syncs_; }
+  // From now on, each call is a turn.
+  void StopAtEveryCall() { stops_at_every_call_ = true; }
+  bool stops_at_every_call() const { return stops_at_every_call_; }
+  // How often names, sizes or locks have changed.
   uint64_t changes() const { return changes_; }
 
  private:
   friend class ModelFile;
+  friend class ModelMapping;
   friend class ModelDirectory;
   using Inode = std::shared_ptr<ModelInode>;
 
@@ -112,6 +122,8 @@ class ModelFiles final : public FileSystem {
   size_t acting_ = 0;
   uint64_t opens_ = 0;
   uint64_t changes_ = 0;
+  uint64_t syncs_ = 0;
+  bool stops_at_every_call_ = false;
   uint64_t words_hash_ = 0;
   uint64_t calls_hash_ = 0;
 };

@@ -11,14 +11,18 @@ namespace durlog::schedules {
 
 // A member's work is a string with one letter for each step: w writes a record, f writes a record
 // of which two fill a segment, b writes a batch of two, s appends a record at `sync`, a appends one
-// at `async`, t trims all that may be trimmed, j joins (members without it have joined before the
-// first turn), l leaves.
+// at `async`, t trims all that may be trimmed, j joins, l leaves. o opens the log alone, x then
+// truncates it, r rotates it, and c closes it; a process that is refused does nothing more. Members
+// that begin with neither j nor o have joined before the first turn.
 struct Scenario {
   std::string name;
   std::vector<std::string> members;
   // The free bytes in the segment before the first turn; a record takes 32. 0: the segment is empty
   // and there is no spare.
   uint64_t room_bytes = 0;
+  // The log was shared before the first turn, and its page names a session whose members are dead.
+  // Each call of the file system is a turn.
+  bool after_session = false;
   bool without_spare = false;  // the next segment's file does not exist yet
   Limits limits;
 };

@@ -25,16 +25,42 @@ LogOptions Stage::Options() {
   return options;
 }
 
+LogOptions Stage::OptionsAlone() {
+  LogOptions options = Options();
+  options.shared = false;
+  options.strategy = Strategy::kPwrite;
+  options.preallocation_auto = false;
+  options.preallocation = Preallocation::kNone;
+  options.chunk_bytes = kSegmentHeaderBytes;
+  options.max_pending_bytes = kSegmentBytes;
+  return options;
+}
+
 void Stage::SetUp() {
   // The vector must not reallocate while members hold references to its elements.
   written_.reserve(32);
   for (size_t member = 0; member < scenario_.members.size(); ++member) {
     files_.set_acting(member);
-    if (scenario_.members[member].front() != 'j') Join(member);
+    const char first = scenario_.members[member].front();
+    if (first != 'j' && first != 'o') Join(member);
   }
   files_.set_acting(0);
+  if (scenario_.after_session) Join(0);
   if (scenario_.room_bytes > 0) FillUpTo(scenario_.room_bytes);
   if (scenario_.without_spare) TakeSpareAway();
+  if (scenario_.after_session) EndSessionByDeath();
+}
+
+// The log is left in order, so that the scenario begins with a clean one, but the page names a
+// session, as after the death of its members.
+void Stage::EndSessionByDeath() {
+  Leave(0);
+  const Result<std::unique_ptr<Directory>> folder = files_.OpenDirectory(kLogPath, false);
+  const Result<std::unique_ptr<File>> page = (*folder)->Open(kSharedName, OpenMode::kReadWrite);
+  const uint64_t place = kSessionWord * sizeof(uint64_t);
+  const Status put = (*page)->WriteAt(place, &kDeadSession, sizeof kDeadSession);
+  if (!put.ok()) Fail("the page cannot be written");
+  files_.StopAtEveryCall();
 }
 
 // Two records fill the first segment.
@@ -57,11 +83,72 @@ void Stage::TakeSpareAway() {
   spare.store(0);
 }
 
-void Stage::Join(size_t member) {
+bool Stage::Join(size_t member) {
   Result<std::unique_ptr<SharedLog>> log = SharedLog::Open(files_, kLogPath, Options());
-  if (!log.ok()) return Fail("a member cannot join: " + log.status().message());
+  if (scenario_.after_session && log.status().code() == Code::kLocked) return false;
+  if (!log.ok()) {
+    Fail("a member cannot join: " + log.status().message());
+    return false;
+  }
   logs_[member] = std::move(*log);
   logs_[member]->Attach(&executor_, this);
+  return true;
+}
+
+bool Stage::OpenAlone(size_t member) {
+  Result<std::unique_ptr<Log>> log = Log::Open(files_, kLogPath, OptionsAlone());
+  if (log.status().code() == Code::kLocked) return false;
+  if (!log.ok()) {
+    Fail("the log cannot be opened alone: " + log.status().message());
+    return false;
+  }
+  alone_[member] = std::move(*log);
+  alone_[member]->Attach(&executor_, this);
+  return true;
+}
+
+void Stage::CloseAlone(size_t member) {
+  Log& log = *alone_[member];
+  log.PrepareClose();
+  while (!log.idle()) {
+    log.Pump();
+    log.Harvest();
+  }
+  alone_[member].reset();
+}
+
+// Keeps the first record. Until the end of the truncation, the others may be there or not.
+void Stage::Truncate(Log& log) {
+  for (Written& record : written_) {
+    if (record.acknowledged && record.seq > 0) record.acknowledged = false;
+  }
+  if (Turns::Current() != nullptr) Turns::Current()->Tell(Mix(log.next_seq()) + 1);
+  if (!log.Sync(Level::kSync).ok()) return Fail("a sync failed");
+  Result<std::shared_ptr<TruncateJob>> job = log.BeginTruncate(1);
+  if (!job.ok()) return Fail("a truncation failed: " + job.status().message());
+  (*job)->RunOnce();
+  const Status cut = log.FinishTruncate(**job);
+  if (!cut.ok()) Fail("a truncation failed: " + cut.message());
+}
+
+void Stage::Rotate(Log& log) {
+  if (!log.Sync(Level::kSync).ok()) return Fail("a sync failed");
+  Result<std::shared_ptr<RotateJob>> job = log.BeginRotate();
+  if (!job.ok()) return Fail("a rotation failed: " + job.status().message());
+  if (*job == nullptr) return;
+  (*job)->RunOnce();
+  const Status rotated = log.FinishRotate(**job);
+  if (!rotated.ok()) Fail("a rotation failed: " + rotated.message());
+}
+
+void Stage::TrimAlone(Log& log) {
+  trimmed_below_ = std::max(trimmed_below_, log.next_seq());
+  if (Turns::Current() != nullptr) Turns::Current()->Tell(Mix(~log.next_seq()) + 2);
+  if (!log.Sync(Level::kSync).ok()) return Fail("a sync failed");
+  const std::shared_ptr<TrimJob> job = log.BeginTrim(log.next_seq());
+  if (job == nullptr) return;
+  job->RunOnce();
+  log.FinishTrim(*job);
 }
 
 void Stage::Leave(size_t member) {
@@ -86,11 +173,17 @@ void Stage::Append(size_t member, char what) {
     written_.push_back({std::move(payload), false, 0, batch});
     payloads[i] = AsBytes(written_.back().payload);
   }
-  const Result<uint64_t> seq = what == 'b'   ? logs_[member]->WriteBatch(payloads.data(), count)
-                               : what == 'a' ? logs_[member]->AppendSync(payloads[0], Level::kAsync)
-                               : what == 's' ? logs_[member]->AppendSync(payloads[0], Level::kSync)
-                                             : logs_[member]->Write(payloads[0]);
+  LogWriter& log = WriterOf(member);
+  const Level level = what == 'a' ? Level::kAsync : Level::kSync;
+  const uint64_t syncs_before = files_.syncs();
+  const Result<uint64_t> seq = what == 'b' ? log.WriteBatch(payloads.data(), count)
+                               : what == 'a' || what == 's'
+                                   ? log.AppendSync(payloads[0], level, LogWriter::kClockTime)
+                                   : log.Write(payloads[0]);
   if (!seq.ok()) return Fail("an append failed: " + seq.status().message());
+  if (what == 's' && files_.syncs() == syncs_before) {
+    return Fail("record " + written_[at].payload + " was acknowledged at sync without a sync");
+  }
   for (size_t i = 0; i < count; ++i) {
     written_[at + i].acknowledged = true;
     written_[at + i].seq = *seq + i;
@@ -111,9 +204,19 @@ void Stage::Work(size_t member) {
   for (const char what : scenario_.members[member]) {
     if (!violation_.empty()) return;
     if (what == 'j') {
-      Join(member);
+      if (!Join(member)) return;
+    } else if (what == 'o') {
+      if (!OpenAlone(member)) return;
     } else if (what == 'l') {
       Leave(member);
+    } else if (what == 'c') {
+      CloseAlone(member);
+    } else if (what == 'x') {
+      Truncate(*alone_[member]);
+    } else if (what == 'r') {
+      Rotate(*alone_[member]);
+    } else if (what == 't' && alone_[member]) {
+      TrimAlone(*alone_[member]);
     } else if (what == 't') {
       Trim(member);
     } else {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "../inline_executor.h"
+#include "log/log.h"
 #include "model_files.h"
 #include "scenario.h"
 #include "shared/shared_log.h"
@@ -51,10 +52,22 @@ class Stage final : public LogListener {
   void OnRotated(uint64_t) override {}
 
   static LogOptions Options();
+  static LogOptions OptionsAlone();
 
  private:
-  void Join(size_t member);
+  // False if another process keeps this one out.
+  bool Join(size_t member);
+  bool OpenAlone(size_t member);
   void Leave(size_t member);
+  void CloseAlone(size_t member);
+  void Truncate(Log& log);
+  void Rotate(Log& log);
+  void TrimAlone(Log& log);
+  LogWriter& WriterOf(size_t member) {
+    if (alone_[member]) return *alone_[member];
+    return *logs_[member];
+  }
+  void EndSessionByDeath();
   void Append(size_t member, char what);
   void Trim(size_t member);
   void FillUpTo(uint64_t room_bytes);
@@ -67,6 +80,7 @@ class Stage final : public LogListener {
   ModelFiles& files_;
   InlineExecutor executor_;
   std::array<std::unique_ptr<SharedLog>, ModelFiles::kMostMembers> logs_;
+  std::array<std::unique_ptr<Log>, ModelFiles::kMostMembers> alone_;
   std::array<size_t, ModelFiles::kMostMembers> appended_{};
   std::vector<Written> written_;
   uint64_t trimmed_below_ = 0;

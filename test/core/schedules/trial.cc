@@ -4,6 +4,7 @@
 
 #include "arena.h"
 #include "judge.h"
+#include "read/position_index.h"
 #include "stage.h"
 
 namespace durlog::schedules {
@@ -44,7 +45,7 @@ class Trial {
 // Objects that the core makes once in a process must not be in the arena.
 void Trial::WarmUp() {
   Scenario scenario;
-  scenario.members = {"wbsl"};
+  scenario.members = {"wbslosc"};
   ModelFiles files;
   Stage stage(scenario, files);
   stage.SetUp();
@@ -54,6 +55,8 @@ void Trial::WarmUp() {
 }
 
 RunEnd Trial::RunOnce(std::vector<std::string>* trail) {
+  // Its positions are in the arena.
+  PositionIndex::Shared().Clear();
   Arena::Restore();
   Turns turns(&search_, files_, &contested_, scenario_.limits, lie_);
   turns.set_trace(trail);

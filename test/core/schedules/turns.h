@@ -1,8 +1,10 @@
 // One run: members that take turns. Each access to shared state is a turn.
 //
 // A turn is one load, store, compare-and-swap or addition of a contested word, or one call about
-// names or locks. The payload of a record is stored with the previous turn: no other member touches
-// those bytes. All members see the turns in the same order: weaker memory orders are not tried.
+// names or locks. In a scenario that opens the log alone, each call of the file system is a turn,
+// so that a member can be stopped before it. The payload of a record is stored with the previous
+// turn: no other member touches those bytes. All members see the turns in the same order: weaker
+// memory orders are not tried.
 //
 // A waiting member gets its next turn once a value has changed that it saw when it last looked. The
 // model assumes that its state then depends only on that look and on its state before the wait.
@@ -29,6 +31,8 @@ enum class Lie : uint8_t {
   kPublishesFirst,  // its frame's header is stored after it has published the frame
   kSkipsReserved,   // treats another member's reservation as a complete record
   kVoidsLiving,     // treats every other member as dead
+  kJoinsUnproven,   // joins the session that the page named before the first turn, although no
+                    // other process is a member of it
 };
 
 struct Limits {
@@ -83,6 +87,7 @@ class Turns {
   // A call about names or locks: the first runs before it, the second takes its result.
   void BeginCall() { TakeTurn(); }
   void EndCall(const char* call, const std::string& name, uint64_t result, uint64_t changes_before);
+  bool BelievesMember() const { return lie_ == Lie::kJoinsUnproven && running_ == 0; }
   bool BelievesAlive() const { return lie_ != Lie::kVoidsLiving || running_ != 0; }
 
  private:
