@@ -5,7 +5,7 @@ import type { AddressInfo, Socket } from 'node:net'
 import { invalidArgument } from '../errors.js'
 import { accessOf, type StreamsAccess } from '../streams/access.js'
 import type { Streams } from '../streams/types.js'
-import { clearTimeout, setImmediate, setTimeout } from '../timers.js'
+import { clearTimeout, clock, setImmediate, setTimeout } from '../timers.js'
 import { CLOSE_MS, handlerOf } from './handler.js'
 import { refuseMalformed } from './in-order.js'
 import { expectContinue } from './node-exchange.js'
@@ -22,8 +22,9 @@ const HEADERS_MS = 10_000
 const REQUEST_MS = 30_000
 const HEADER_BYTES = 16_384
 const CHECK_MS = 1000
-/** After `close`, the time in which requests on open connections are answered with `Connection: close`. */
+/** After `close`, requests on open connections are answered until none has arrived for this time. */
 const GRACE_MS = 500
+const MAX_GRACE_MS = 3000
 
 /**
  * Starts a server. Settles when it listens. Rejects with ERR_DURLOG_INVALID_ARGUMENT, or with the error of `listen`.
@@ -99,7 +100,7 @@ async function closeServer(
   const handlerClosed = closeHandler()
   // The answers to the next requests close their connections. A connection that the server closed while the client was
   // sending would lose a request.
-  if (sockets.size > 0) await noneLeft(sockets)
+  if (sockets.size > 0) await lastRequest(server, sockets)
   const closed = new Promise((resolve) => server.close(resolve))
   await Promise.race([handlerClosed, closed])
   server.closeIdleConnections()
@@ -107,16 +108,29 @@ async function closeServer(
   clearTimeout(timer)
 }
 
-/** Settles when no connection is left, at the latest after `GRACE_MS`. */
-function noneLeft(sockets: ReadonlySet<Socket>): Promise<void> {
+/** Settles when no connection is left, or after `GRACE_MS` without a request, at the latest after `MAX_GRACE_MS`. */
+function lastRequest(server: Server, sockets: ReadonlySet<Socket>): Promise<void> {
   return new Promise((resolve) => {
-    const timer = setTimeout(resolve, GRACE_MS)
-    const look = (): void => {
-      if (sockets.size > 0) return
+    const endMs = clock.now() + MAX_GRACE_MS
+    let requests = 0
+    const onRequest = (): void => {
+      requests++
+      if (clock.now() < endMs) timer.refresh()
+    }
+    const finish = (): void => {
       clearTimeout(timer)
+      server.off('request', onRequest)
       resolve()
     }
+    const timer = setTimeout(() => {
+      const before = requests
+      // If the event loop was busy, requests may have arrived that are read only now.
+      setImmediate(() => {
+        if (requests === before || clock.now() >= endMs) finish()
+      })
+    }, GRACE_MS)
+    server.on('request', onRequest)
     // Later, because the listener of the set must run first.
-    for (const socket of sockets) socket.once('close', () => setImmediate(look))
+    for (const socket of sockets) socket.once('close', () => setImmediate(() => sockets.size > 0 || finish()))
   })
 }
