@@ -112,7 +112,7 @@ class Subscriber {
       const events = (rest + part).split('\n\n')
       rest = events.pop() as string
       for (const event of events) {
-        const [, kind, data] = /^event: (\w+)\ndata:(.*)$/.exec(event) as unknown as [string, string, string]
+        const [, kind, data] = /^id: \S+\nevent: (\w+)\ndata:(.*)$/.exec(event) as unknown as [string, string, string]
         if (kind === 'data') this.values.push(...JSON.parse(data))
         if (kind !== 'control') continue
         const { streamNextOffset, streamClosed } = JSON.parse(data)
