@@ -3,6 +3,7 @@
  * test:conformance`. Other than test/http/conformance.test.ts it waits in real time, as a client does.
  */
 import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -50,9 +51,11 @@ describe.each([
     config.baseUrl = await urlOf(child)
     if (name === '--token-file') sendToken()
   })
-  afterAll(() => {
+  afterAll(async () => {
     vi.unstubAllGlobals()
+    const exited = once(child, 'exit')
     child.kill()
+    await exited
   })
   runConformanceTests(config)
 })
