@@ -20,6 +20,7 @@
       'src-native/segment/scanner.cc',
       'src-native/segment/segment.cc',
       'src-native/segment/synced_slot.cc',
+      'src-native/segment/segment_file.cc',
       'src-native/recovery/apply.cc',
       'src-native/recovery/drop_cache.cc',
       'src-native/recovery/identity.cc',

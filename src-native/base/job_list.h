@@ -19,6 +19,10 @@ class JobList {
     jobs_.erase(std::remove_if(jobs_.begin(), jobs_.end(), done), jobs_.end());
     jobs_.push_back(std::move(job));
   }
+  bool AllDone() const {
+    return std::all_of(jobs_.begin(), jobs_.end(),
+                       [](const std::shared_ptr<Job>& job) { return job->done(); });
+  }
   void CancelAll() {
     for (const std::shared_ptr<Job>& job : jobs_) job->Cancel();
   }

@@ -69,8 +69,7 @@ Status AppendPoint::Activate() {
 
 Status AppendPoint::Map(TailLegacy legacy) {
   DURLOG_RETURN_IF_ERROR(Activate());
-  Status allocated =
-      segment_->blocks_allocated() ? Status::Ok() : segment_->file().Allocate(0, segment_->bytes());
+  Status allocated = segment_->file().Allocate();
   if (!allocated.ok()) {
     if (allocated.code() != Code::kUnsupported) return allocated;
     policy_.RefuseMap();
@@ -118,7 +117,7 @@ void AppendPoint::Resume(LogPosition position) {
   segment_ = position.segment;
   offset_ = note_from_ = position.offset;
   last_time_ms_ = position.last_time_ms;
-  frames_.Quiesce();
+  frames_.Unmap();
   staging_.Restart(std::move(position));
   backlog_.Unseal(segment_->first_seq());
 }

@@ -111,8 +111,8 @@ class AppendPoint {
   Status Map(TailLegacy legacy = {});
   // How much of the next segment its spare maps in advance.
   uint64_t first_chunk_bytes() const;
-  // Unmaps the segment, so that another job may use the files.
-  void Quiesce() { frames_.Quiesce(); }
+  // Hands over the map, if there is one, to a job that will unmap it before it uses the files.
+  std::unique_ptr<MappedTail> RetireMap() { return frames_.Retire(); }
   // Unmaps the segment, which is empty and will be replaced, and returns it.
   std::shared_ptr<Segment> GiveUpSegment();
   // Unmaps the segment, which is full, without waiting.

@@ -4,7 +4,6 @@
 #include <cstring>
 
 #include "base/bytes.h"
-#include "segment/cut.h"
 #include "segment/synced_slot.h"
 
 namespace durlog {
@@ -53,7 +52,7 @@ void CommitJob::Sync() {
 Status CommitJob::WritePieces() {
   for (StagedPiece& piece : plan_.group.pieces) {
     DURLOG_RETURN_IF_ERROR(OpenSegment(piece.segment));
-    DURLOG_RETURN_IF_ERROR(piece.segment->DropFirstChunk());
+    DURLOG_RETURN_IF_ERROR(piece.segment->file().DropFirstChunk());
     DURLOG_RETURN_IF_ERROR(WritePiece(piece));
   }
   return Status::Ok();
@@ -87,8 +86,8 @@ OpenMode CommitJob::DirectMode() const {
 // A large write amortises the conversion itself. (Without zeros from 64 or 128 KiB on, 1,024
 // appends of 256 B in flight are 13 % slower.)
 uint64_t CommitJob::ZerosUntil(const StagedPiece& piece, uint64_t end) const {
-  const Segment& segment = *piece.segment;
-  if (!plan_.zero_ahead || end <= segment.written_until ||
+  Segment& segment = *piece.segment;
+  if (!plan_.zero_ahead || end <= segment.file().written_end() ||
       piece.end - piece.begin >= kZeroAheadBytes / 4) {
     return end;
   }
@@ -128,7 +127,7 @@ Status CommitJob::WriteUntil(StagedPiece& piece, uint64_t until) {
     DURLOG_RETURN_IF_ERROR(
         segment.direct(DirectMode()).WriteAt(piece.buffer_offset, piece.buffer.data(), length));
   }
-  segment.written_until = std::max(segment.written_until, until);
+  segment.file().NoteWritten(until);
   return Status::Ok();
 }
 
@@ -158,7 +157,7 @@ Status CommitJob::SyncOne(SyncTarget& target) {
     return map.mapping->Sync(static_cast<size_t>(target.begin - map.begin), length);
   }
   // One call for the whole range, as each flushes the device. No page of this map is touched.
-  File& file = target.segment->file();
+  File& file = target.segment->file().handle();
   const uint64_t begin = AlignDown(target.begin, plan_.map_alignment);
   const Result<std::unique_ptr<Mapping>> map =
       file.Map(begin, static_cast<size_t>(target.end - begin));
@@ -188,7 +187,7 @@ Status CommitJob::SyncTargets() {
 Status CommitJob::StateEnd() {
   Segment& segment = *plan_.ending;
   if (!segment.active()) return Status::Ok();
-  return RaiseSyncedSlot(segment.file(), segment.crc_seed(), plan_.group.end_seq);
+  return RaiseSyncedSlot(segment.file().handle(), segment.crc_seed(), plan_.group.end_seq);
 }
 
 // Removes everything of the group that was written, so that none of it can follow a later frame.
@@ -208,15 +207,14 @@ Status CommitJob::UndoWrites() {
     plan_.group.start.segment->entry_synced = true;
     plan_.group.start.offset = kSegmentHeaderBytes;
     plan_.group.start.last_time_ms = 0;
-    return CutSegment(plan_.group.start.segment->file(), plan_.group.start.offset,
-                      plan_.group.start.segment->bytes());
+    return plan_.group.start.segment->file().Cut(plan_.group.start.offset);
   }
   const StagedPiece& first = plan_.group.pieces.front();
   for (const std::shared_ptr<Segment>& segment : activated_) {
     if (segment == first.segment) return Status::Ok();
   }
   if (!first.segment->active()) return Status::Ok();
-  return CutSegment(first.segment->file(), first.begin, first.segment->bytes());
+  return first.segment->file().Cut(first.begin);
 }
 
 }  // namespace durlog

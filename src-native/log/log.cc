@@ -81,8 +81,9 @@ Result<std::shared_ptr<TruncateJob>> Log::BeginTruncate(uint64_t next_seq) {
   }
   DURLOG_RETURN_IF_ERROR(point_.Activate());
   state_.BeginExclusive();
-  point_.Quiesce();
-  auto job = std::make_shared<TruncateJob>(*directory_, live_, chain_.first_seqs(), next_seq, end);
+  auto job =
+      std::make_shared<TruncateJob>(*directory_, live_, point_.RetireMap(), chain_.LeftBefore(end),
+                                    chain_.first_seqs(), next_seq, end);
   chain_.Watch(job);
   return job;
 }

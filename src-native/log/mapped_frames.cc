@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "base/aligned_buffer.h"
-#include "segment/cut.h"
 
 namespace durlog {
 namespace {
@@ -16,19 +15,13 @@ constexpr size_t kCopyStepBytes = 1 << 20;
 
 void MappedFrames::Map(const std::shared_ptr<Segment>& segment, uint64_t offset,
                        const TailShape& shape, Executor* executor, TailLegacy legacy) {
-  tail_ = std::make_unique<MappedTail>(segment, offset, shape, executor, segment->TakeFirstChunk(),
-                                       std::move(legacy));
-}
-
-void MappedFrames::Quiesce() {
-  tail_.reset();
-  if (left_run_) left_run_->Await();
+  tail_ = std::make_unique<MappedTail>(segment, offset, shape, executor,
+                                       segment->file().TakeFirstChunk(), std::move(legacy));
 }
 
 TailLegacy MappedFrames::Leave() {
   TailLegacy legacy = tail_->Leave();
   tail_.reset();
-  if (legacy.run) left_run_ = legacy.run;
   return legacy;
 }
 
@@ -75,7 +68,7 @@ Status MappedFrames::WriteAround(Segment& segment, uint64_t at, uint8_t* header,
   if (!copy.Reserve(kCopyStepBytes, 0)) {
     return Status::Error(Code::kOutOfMemory, "no memory to copy the record");
   }
-  File& file = segment.file();
+  SegmentFile& file = segment.file();
   // A worker that populates the pages ahead would write its zeros over the frame.
   tail_->SkipTo(at + FrameBytes(payload.size));
   Status status;
@@ -98,7 +91,7 @@ Status MappedFrames::WriteAround(Segment& segment, uint64_t at, uint8_t* header,
 Status MappedFrames::TakeBack(Segment& segment, uint64_t at, Status failure) {
   if (broken_) return failure;
   tail_.reset();
-  broken_ = !failure.may_be_repeated() || !CutSegment(segment.file(), at, segment.bytes()).ok();
+  broken_ = !failure.may_be_repeated() || !segment.file().Cut(at).ok();
   return failure;
 }
 

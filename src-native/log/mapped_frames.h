@@ -41,13 +41,12 @@ class MappedFrames {
                     size_t count);
   bool broken() const { return broken_; }
 
+  // Waits for a chunk that is being populated.
   void Unmap() { tail_.reset(); }
-  // As Unmap(). Afterwards, no job writes zeros into a segment.
-  void Quiesce();
-  // Unmaps a sealed segment without waiting. Requires mapped(). The caller passes the result to the
-  // next Map(), and waits for its run before the log is destroyed.
+  // Unmaps a sealed segment without waiting: see MappedTail::Leave(). Requires mapped(). The caller
+  // passes the result to the next Map().
   TailLegacy Leave();
-  // Hands over the map, which a commit will unmap.
+  // Hands over the map, if there is one, to a job that will unmap it.
   std::unique_ptr<MappedTail> Retire() { return std::move(tail_); }
 
   // While mapped(), as the functions of MappedTail.
@@ -86,7 +85,6 @@ class MappedFrames {
 
   Directory& directory_;
   std::unique_ptr<MappedTail> tail_;
-  std::shared_ptr<Job> left_run_;  // of the previous tail: see TailLegacy
   bool broken_ = false;
 };
 

@@ -57,7 +57,8 @@ Status Log::Recover() {
   if (!folder.segments.empty()) chain_.Assign(std::move(folder.segments));
   if (folder.last) {
     ScannedSegment& last = *folder.last;
-    auto segment = std::make_shared<Segment>(last.first_seq, last.header, std::move(last.file));
+    auto segment = std::make_shared<Segment>(
+        last.first_seq, last.header, SegmentFile(std::move(last.file), last.header.segment_bytes));
     point_.Resume(
         {folder.next_seq, std::move(segment), last.scan.end_offset, last.scan.last_time_ms});
   } else {

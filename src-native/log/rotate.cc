@@ -86,12 +86,13 @@ Status Log::RotateMapped() {
   chain_.NoteActivated(*next);
   commits_.Want(Level::kSync, next_seq());
   Pump();
+  std::shared_ptr<Segment> sealed = point_.segment();
   EnterSegment(std::move(next));
   // If the commit has just left the map, direct writes begin here.
   point_.MoveGroupStart();
   if (!point_.maps()) return Status::Ok();
   TailLegacy legacy = point_.LeaveSegment();
-  if (legacy.run) chain_.Watch(legacy.run);
+  chain_.NoteLeft(std::move(sealed));
   return point_.Map(std::move(legacy));
 }
 
@@ -120,10 +121,9 @@ Result<std::shared_ptr<RotateJob>> Log::BeginRotate() {
   if (point_.time().Set(kClockTime)) live_.CheckStores();
   DropUnfitSpare(0);
   RequestSpare(0);
-  point_.Quiesce();
   auto next = std::make_shared<Segment>(next_seq(), chain_.TakeSpare());
-  auto job =
-      std::make_shared<RotateJob>(*directory_, point_.segment(), std::move(next), point_.maps());
+  auto job = std::make_shared<RotateJob>(*directory_, point_.segment(), point_.RetireMap(),
+                                         std::move(next), point_.maps());
   chain_.Watch(job);
   return job;
 }

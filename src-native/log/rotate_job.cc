@@ -5,6 +5,7 @@
 namespace durlog {
 
 void RotateJob::Run() {
+  tail_.reset();
   status_ = Rotate();
   if (!status_.ok()) next_->Discard(directory_);
 }
@@ -20,9 +21,10 @@ Status RotateJob::Rotate() {
   DURLOG_RETURN_IF_ERROR(std::move(activated));
   // The next job may be a truncation, which cannot cut a mapped file.
   changed_ = true;
-  if (!maps_) DURLOG_RETURN_IF_ERROR(next_->DropFirstChunk());
+  if (!maps_) DURLOG_RETURN_IF_ERROR(next_->file().DropFirstChunk());
   // The frames of the sealed segment do not state that its last records are synced.
-  DURLOG_RETURN_IF_ERROR(RaiseSyncedSlot(next_->file(), next_->crc_seed(), next_->first_seq()));
+  DURLOG_RETURN_IF_ERROR(
+      RaiseSyncedSlot(next_->file().handle(), next_->crc_seed(), next_->first_seq()));
   DURLOG_RETURN_IF_ERROR(directory_.Sync());
   next_->entry_synced = true;
   return Status::Ok();

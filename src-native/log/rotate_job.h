@@ -6,6 +6,7 @@
 
 #include "base/job.h"
 #include "platform/file_system.h"
+#include "segment/mapped_tail.h"
 #include "segment/segment.h"
 
 namespace durlog {
@@ -15,11 +16,15 @@ namespace durlog {
 class RotateJob final : public Job {
  public:
   // Requires that every record of `sealed` is synced, that nothing writes to it, and that `next`
-  // has not been activated. With `maps`, records will be stored into the chunk that its spare has
-  // mapped.
-  RotateJob(Directory& directory, std::shared_ptr<Segment> sealed, std::shared_ptr<Segment> next,
-            bool maps)
-      : directory_(directory), sealed_(std::move(sealed)), next_(std::move(next)), maps_(maps) {}
+  // has not been activated. `tail` is the map of `sealed`, or null. With `maps`, records will be
+  // stored into the chunk that its spare has mapped.
+  RotateJob(Directory& directory, std::shared_ptr<Segment> sealed, std::unique_ptr<MappedTail> tail,
+            std::shared_ptr<Segment> next, bool maps)
+      : directory_(directory),
+        sealed_(std::move(sealed)),
+        tail_(std::move(tail)),
+        next_(std::move(next)),
+        maps_(maps) {}
 
   // After done().
   const Status& status() const { return status_; }
@@ -36,6 +41,7 @@ class RotateJob final : public Job {
 
   Directory& directory_;
   const std::shared_ptr<Segment> sealed_;
+  std::unique_ptr<MappedTail> tail_;
   std::shared_ptr<Segment> next_;
   const bool maps_;
   bool changed_ = false;

@@ -18,6 +18,7 @@ SegmentChain::SegmentChain(FileSystem& file_system, Directory& directory, const 
 
 SegmentChain::~SegmentChain() {
   watched_.AwaitAll();
+  for (const std::shared_ptr<Segment>& segment : left_) segment->file().AwaitFills();
   if (spare_) RemoveSpare(directory_, *spare_);
 }
 
@@ -129,7 +130,8 @@ std::shared_ptr<TrimJob> SegmentChain::BeginTrim(uint64_t seq, uint64_t keep, bo
   std::vector<TrimJob::Item> items = ItemsBelow(seq, keep, recycle);
   if (items.empty()) return nullptr;
   trimming_to_ = first_seqs_[items.size()];
-  auto job = std::make_shared<TrimJob>(directory_, std::move(items), options_.segment_bytes);
+  auto job = std::make_shared<TrimJob>(directory_, LeftBefore(trimming_to_), std::move(items),
+                                       options_.segment_bytes);
   Watch(job);
   return job;
 }
@@ -143,6 +145,20 @@ void SegmentChain::FinishTrim(const TrimJob& job) {
   trimmed_bytes_ += job.trimmed_bytes();
   if (!job.status().ok()) return;
   for (const std::string& name : job.recyclable()) recyclable_.push_back(name);
+}
+
+void SegmentChain::NoteLeft(std::shared_ptr<Segment> segment) {
+  const auto filled = [](const std::shared_ptr<Segment>& old) { return !old->file().is_filling(); };
+  left_.erase(std::remove_if(left_.begin(), left_.end(), filled), left_.end());
+  left_.push_back(std::move(segment));
+}
+
+std::vector<std::shared_ptr<Segment>> SegmentChain::LeftBefore(uint64_t seq) const {
+  std::vector<std::shared_ptr<Segment>> left;
+  for (const std::shared_ptr<Segment>& segment : left_) {
+    if (segment->first_seq() < seq) left.push_back(segment);
+  }
+  return left;
 }
 
 void SegmentChain::Report(LogStats* stats) const {

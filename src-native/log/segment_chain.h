@@ -82,6 +82,11 @@ class SegmentChain {
   std::shared_ptr<TrimJob> BeginTrim(uint64_t seq, uint64_t keep, bool recycle);
   void FinishTrim(const TrimJob& job);
 
+  // Notes that the log has left `segment`, which a worker may still fill: see SegmentFile.
+  void NoteLeft(std::shared_ptr<Segment> segment);
+  // The segments before `seq` that a worker may still fill.
+  std::vector<std::shared_ptr<Segment>> LeftBefore(uint64_t seq) const;
+
   // Makes the destructor wait for `job`, which uses the folder.
   void Watch(std::shared_ptr<Job> job) { watched_.Add(std::move(job)); }
 
@@ -105,6 +110,7 @@ class SegmentChain {
   Preallocation preallocated_ = Preallocation::kNone;  // of the newest segment that this log made
   uint64_t trimmed_records_ = 0;
   uint64_t trimmed_bytes_ = 0;
+  std::vector<std::shared_ptr<Segment>> left_;
   JobList watched_;
 };
 

@@ -12,6 +12,9 @@ Result<uint64_t> TrimJob::SizeOf(const std::string& name) {
 }
 
 void TrimJob::Run() {
+  // A worker's zeros would end up in the records of the segment that the file becomes.
+  for (const std::shared_ptr<Segment>& segment : left_) segment->file().AwaitFills();
+  left_.clear();
   for (const Item& item : items_) {
     const std::string name = SegmentName(item.first_seq);
     const Result<uint64_t> bytes = SizeOf(name);

@@ -3,12 +3,14 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "base/job.h"
 #include "platform/file_system.h"
+#include "segment/segment.h"
 
 namespace durlog {
 
@@ -19,9 +21,14 @@ class TrimJob final : public Job {
     uint64_t first_seq;
     std::string recycled_name;  // "" to remove
   };
-  // Only a file of `segment_bytes` is worth keeping; any other is removed.
-  TrimJob(Directory& directory, std::vector<Item> items, uint64_t segment_bytes)
-      : directory_(directory), items_(std::move(items)), segment_bytes_(segment_bytes) {}
+  // `left` are the segments among the items that workers may still fill. Only a file of
+  // `segment_bytes` is worth keeping; any other is removed.
+  TrimJob(Directory& directory, std::vector<std::shared_ptr<Segment>> left, std::vector<Item> items,
+          uint64_t segment_bytes)
+      : directory_(directory),
+        left_(std::move(left)),
+        items_(std::move(items)),
+        segment_bytes_(segment_bytes) {}
 
   // After done().
   const Status& status() const { return status_; }
@@ -39,6 +46,7 @@ class TrimJob final : public Job {
   Result<uint64_t> SizeOf(const std::string& name);
 
   Directory& directory_;
+  std::vector<std::shared_ptr<Segment>> left_;
   const std::vector<Item> items_;
   const uint64_t segment_bytes_;
   std::vector<std::string> recyclable_;

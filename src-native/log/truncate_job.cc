@@ -12,6 +12,14 @@
 
 namespace durlog {
 
+void TruncateJob::Run() {
+  // No file is cut while it is mapped, or while a worker writes zeros to it.
+  tail_.reset();
+  for (const std::shared_ptr<Segment>& segment : left_) segment->file().AwaitFills();
+  left_.clear();
+  status_ = Cut();
+}
+
 // Every step that can refuse comes before the first step that changes a file.
 Status TruncateJob::Cut() {
   size_t holder = segments_.size() - 1;
@@ -38,15 +46,16 @@ Status TruncateJob::Cut() {
     segments_.pop_back();
   }
   DURLOG_RETURN_IF_ERROR(directory_.Sync());
+  SegmentFile file(std::move(opened.file), opened.header.segment_bytes);
   if (void_seq_) {
-    DURLOG_ASSIGN_OR_RETURN(
-        offset_, CutInsideVoid(*opened.file, opened.header, offset_, *void_seq_, next_seq_));
-    DURLOG_RETURN_IF_ERROR(RaiseSyncedSlot(*opened.file, crc_seed, next_seq_));
+    DURLOG_ASSIGN_OR_RETURN(offset_,
+                            CutInsideVoid(file, opened.header, offset_, *void_seq_, next_seq_));
+    DURLOG_RETURN_IF_ERROR(RaiseSyncedSlot(file.handle(), crc_seed, next_seq_));
   } else {
-    DURLOG_RETURN_IF_ERROR(CutSyncedRecords(*opened.file, offset_, opened.header.segment_bytes));
+    DURLOG_RETURN_IF_ERROR(CutSyncedRecords(file, offset_));
   }
   if (cuts) DURLOG_RETURN_IF_ERROR(FinishCuts(*cuts));
-  segment_ = std::make_shared<Segment>(first_seq, opened.header, std::move(opened.file));
+  segment_ = std::make_shared<Segment>(first_seq, opened.header, std::move(file));
   return Status::Ok();
 }
 

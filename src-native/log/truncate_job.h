@@ -9,6 +9,7 @@
 
 #include "base/job.h"
 #include "live/live_page_writer.h"
+#include "segment/mapped_tail.h"
 #include "segment/segment.h"
 
 namespace durlog {
@@ -20,10 +21,15 @@ class TruncateJob final : public Job {
   // `segments` holds every first seq, ascending; the first is <= next_seq. `end` is the log's next
   // seq. The cut is first recorded durably for cursors and snapshots, then announced in `live`, and
   // then the files change. The caller must not store into `live` during the job.
-  TruncateJob(Directory& directory, LivePageWriter& live, std::vector<uint64_t> segments,
+  // `tail` is the map of the newest segment, or null; `left` are the segments that workers may
+  // still fill.
+  TruncateJob(Directory& directory, LivePageWriter& live, std::unique_ptr<MappedTail> tail,
+              std::vector<std::shared_ptr<Segment>> left, std::vector<uint64_t> segments,
               uint64_t next_seq, uint64_t end)
       : directory_(directory),
         live_(live),
+        tail_(std::move(tail)),
+        left_(std::move(left)),
         segments_(std::move(segments)),
         next_seq_(next_seq),
         end_(end) {}
@@ -42,7 +48,7 @@ class TruncateJob final : public Job {
   const std::vector<uint64_t>& segments() const { return segments_; }
 
  protected:
-  void Run() override { status_ = Cut(); }
+  void Run() override;
 
  private:
   Status Cut();
@@ -50,6 +56,8 @@ class TruncateJob final : public Job {
 
   Directory& directory_;
   LivePageWriter& live_;
+  std::unique_ptr<MappedTail> tail_;
+  std::vector<std::shared_ptr<Segment>> left_;
   std::vector<uint64_t> segments_;
   const uint64_t next_seq_;
   const uint64_t end_;

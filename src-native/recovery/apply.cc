@@ -115,8 +115,10 @@ Status ApplyRecovery(Directory& directory, const Capabilities& capabilities, Rec
     } else {
       // The data states that none of it was synced. But the page cache may show the work of a
       // truncation that was killed, while the device still holds synced records.
-      DURLOG_RETURN_IF_ERROR(
-          CutSyncedRecords(*segment.file, segment.scan.end_offset, segment.header.segment_bytes));
+      SegmentFile file(std::move(segment.file), segment.header.segment_bytes);
+      Status shortened = CutSyncedRecords(file, segment.scan.end_offset);
+      segment.file = file.Release();
+      DURLOG_RETURN_IF_ERROR(std::move(shortened));
     }
   }
   // The files may be the work of a truncation that was killed before its sync. Then the device

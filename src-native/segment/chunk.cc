@@ -26,6 +26,12 @@ Status WriteZeros(File& file, uint64_t begin, uint64_t end) {
 }  // namespace
 
 Status PopulateChunk(File& file, Populating populating, uint64_t zero_from, Chunk* chunk) {
+  // A store after the end of the file would be lost, and a write would hide that it was cut.
+  DURLOG_ASSIGN_OR_RETURN(const uint64_t file_bytes, file.Size());
+  if (file_bytes < chunk->end) {
+    return Status::Error(Code::kIo, "another program has truncated the segment")
+        .WithOffset(file_bytes);
+  }
   if (populating == Populating::kWriteZeros) {
     const uint64_t begin = std::max(chunk->begin, AlignUp(zero_from, kPageBytes));
     DURLOG_RETURN_IF_ERROR(WriteZeros(file, begin, chunk->end));

@@ -25,7 +25,8 @@ enum class Populating : uint8_t {
 };
 
 // Maps [chunk->begin, chunk->end) of `file` and populates it, so that a store causes no page fault.
-// The blocks must be allocated. No zeros are written below `zero_from`.
+// The blocks must be allocated. No zeros are written below `zero_from`. Fails, and neither maps nor
+// writes, if another program has made the file shorter than the chunk's end.
 Status PopulateChunk(File& file, Populating populating, uint64_t zero_from, Chunk* chunk);
 
 }  // namespace durlog

@@ -13,35 +13,14 @@ constexpr uint64_t kBlockBytes = 4096;
 // The unit that every device writes as a whole.
 constexpr uint64_t kSectorBytes = 512;
 
-// `allocated_bytes` is 0 if the file only has blocks that were written.
-Status CutAndAllocate(File& file, uint64_t offset, uint64_t allocated_bytes) {
-  DURLOG_RETURN_IF_ERROR(file.Truncate(offset));
-  if (allocated_bytes > 0) {
-    Status allocated = file.Allocate(0, allocated_bytes);
-    if (allocated.code() == Code::kNoSpace) {
-      // The segment works without preallocated blocks: it grows as it is written. Blocks that a
-      // failed allocation took are freed.
-      DURLOG_RETURN_IF_ERROR(file.Truncate(offset));
-    } else if (!allocated.ok() && allocated.code() != Code::kUnsupported) {
-      return allocated;
-    }
-  }
-  return file.SyncFull();
-}
-
 }  // namespace
-
-Status CutSegment(File& file, uint64_t offset, uint64_t segment_bytes) {
-  DURLOG_ASSIGN_OR_RETURN(const uint64_t file_bytes, file.Size());
-  return CutAndAllocate(file, offset, file_bytes >= segment_bytes ? segment_bytes : 0);
-}
 
 // Truncating within a block is two writes, zeros for the rest of the block and the new size. A
 // power cut may keep only the zeros, which would be a gap before records that are known to be
 // synced. So the blocks after `offset` are removed first, then the sectors of this block from last
 // to first.
-Status CutSyncedRecords(File& file, uint64_t offset, uint64_t segment_bytes) {
-  DURLOG_ASSIGN_OR_RETURN(const uint64_t file_bytes, file.Size());
+Status CutSyncedRecords(SegmentFile& file, uint64_t offset) {
+  DURLOG_ASSIGN_OR_RETURN(const uint64_t file_bytes, file.handle().Size());
   const uint64_t end = std::max(std::min(AlignUp(offset, kBlockBytes), file_bytes), offset);
   DURLOG_RETURN_IF_ERROR(file.Truncate(end));
   DURLOG_RETURN_IF_ERROR(file.SyncFull());
@@ -52,12 +31,12 @@ Status CutSyncedRecords(File& file, uint64_t offset, uint64_t segment_bytes) {
     DURLOG_RETURN_IF_ERROR(file.SyncData());
     at = begin;
   }
-  return CutAndAllocate(file, offset, file_bytes >= segment_bytes ? segment_bytes : 0);
+  return file.Cut(offset, file_bytes >= file.segment_bytes());
 }
 
-Result<uint64_t> CutInsideVoid(File& file, const SegmentHeader& header, uint64_t offset,
+Result<uint64_t> CutInsideVoid(SegmentFile& file, const SegmentHeader& header, uint64_t offset,
                                uint64_t void_seq, uint64_t next_seq) {
-  DURLOG_RETURN_IF_ERROR(CutSyncedRecords(file, offset, header.segment_bytes));
+  DURLOG_RETURN_IF_ERROR(CutSyncedRecords(file, offset));
   const uint64_t seqs = next_seq - void_seq;
   const uint64_t void_bytes = seqs * kMinRecordFrameBytes;
   uint8_t frame[kFrameHeaderBytes];
@@ -66,7 +45,7 @@ Result<uint64_t> CutInsideVoid(File& file, const SegmentHeader& header, uint64_t
   DURLOG_RETURN_IF_ERROR(file.WriteAt(offset, frame, sizeof frame));
   DURLOG_RETURN_IF_ERROR(file.SyncData());
   // The void reaches further than the bytes that were written.
-  DURLOG_RETURN_IF_ERROR(CutSyncedRecords(file, offset + void_bytes, header.segment_bytes));
+  DURLOG_RETURN_IF_ERROR(CutSyncedRecords(file, offset + void_bytes));
   return offset + void_bytes;
 }
 

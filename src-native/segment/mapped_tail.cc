@@ -9,7 +9,7 @@ namespace durlog {
 
 void ChunkJob::Run() {
   if (cancelled()) return;
-  status_ = PopulateChunk(segment_->file(), populating_, zero_from_, &chunk_);
+  status_ = PopulateChunk(segment_->file().handle(), populating_, zero_from_, &chunk_);
 }
 
 void ChunkRun::Run() {
@@ -59,6 +59,7 @@ void MappedTail::PrepareAhead() {
   const bool may_unmap = !retired_.empty() && (!run_ || run_->done());
   if (jobs.empty() && !may_unmap) return;
   run_ = std::make_shared<ChunkRun>(std::move(jobs), std::exchange(retired_, {}));
+  segment_->file().AddFill(run_);
   executor_->Execute(run_);
 }
 
@@ -156,9 +157,10 @@ void MappedTail::SkipTo(uint64_t offset) {
 }
 
 void MappedTail::Quiesce() {
+  if (!segment_) return;
   for (const std::shared_ptr<ChunkJob>& job : ahead_) job->Cancel();
   // A run also unmaps retired chunks, and may not have begun.
-  if (run_) run_->Await();
+  segment_->file().AwaitFills();
   for (const std::shared_ptr<ChunkJob>& job : ahead_) {
     job->Await();
     job->Release();
@@ -176,8 +178,8 @@ TailLegacy MappedTail::Leave() {
     // If a worker is running a job, that job unmaps its chunk when it ends.
     if (job->done()) legacy.chunks.push_back(std::move(job->chunk()));
   }
-  if (run_ && !run_->done()) legacy.run = run_;
   ahead_.clear();
+  segment_.reset();
   ForgetCurrent();
   return legacy;
 }

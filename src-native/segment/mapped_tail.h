@@ -81,17 +81,17 @@ struct TailShape {
 struct TailLegacy {
   std::vector<Chunk> chunks;  // to be unmapped by a worker
   uint64_t lead_bytes = 0;
-  std::shared_ptr<Job> run;  // may still write zeros after the sealed segment's end
 };
 
 // Used by the appending thread alone. Offsets only grow.
 class MappedTail {
  public:
-  // `segment` is active, and its blocks are allocated up to its end. Stores begin at `offset`. If
-  // there is a `first` chunk, it contains `offset`, and the first store waits for no job.
+  // `segment` is active, all its blocks are allocated, and no job fills it. Stores begin at
+  // `offset`. If there is a `first` chunk, it contains `offset`, and the first store waits for no
+  // job.
   MappedTail(std::shared_ptr<Segment> segment, uint64_t offset, const TailShape& shape,
              Executor* executor, Chunk first = {}, TailLegacy legacy = {});
-  // No job outlives the tail: it would write its zeros over later records.
+  // Quiesces, unless the tail was left.
   ~MappedTail() { Quiesce(); }
   MappedTail(const MappedTail&) = delete;
   MappedTail& operator=(const MappedTail&) = delete;
@@ -138,11 +138,11 @@ class MappedTail {
   std::vector<Chunk> Mapped() const;
   // Stores continue at `offset`; no job touches the file below it any more.
   void SkipTo(uint64_t offset);
-  // Cancels the chunk jobs and unmaps their chunks, so that the file may be cut or written past the
-  // cache. Nothing can be stored afterwards.
+  // Cancels the chunk jobs, waits for them and unmaps their chunks, so that the file may be cut or
+  // written past the cache. Nothing can be stored afterwards.
   void Quiesce();
-  // Gives up the tail of a sealed segment without waiting. No store is possible afterwards, and the
-  // file must not be written after its last frame before the run is done.
+  // Gives up the tail of a sealed segment without waiting: a job may still write zeros after its
+  // last frame. See SegmentFile::AwaitFills(). No store is possible afterwards.
   TailLegacy Leave();
   // Whether a ChunkJob is running. A running job dirties the range ahead of the append point.
   bool populating() const;
@@ -176,7 +176,7 @@ class MappedTail {
     return chunk.mapping->data() + (offset - chunk.begin);
   }
 
-  const std::shared_ptr<Segment> segment_;
+  std::shared_ptr<Segment> segment_;  // null once the tail was left
   const TailShape shape_;
   Executor* const executor_;
   uint64_t first_offset_;

@@ -11,14 +11,6 @@ namespace {
 
 constexpr size_t kZeroWriteBytes = 4u << 20;
 
-// kNone if the file system cannot allocate.
-Result<Preallocation> AllocateBlocks(File& file, uint64_t bytes) {
-  Status status = file.Allocate(0, bytes);
-  if (status.code() == Code::kUnsupported) return Preallocation::kNone;
-  if (!status.ok()) return status;
-  return Preallocation::kFallocate;
-}
-
 Status WriteZeros(File& file, const AlignedBuffer& block, uint64_t begin, uint64_t end) {
   while (begin < end) {
     const size_t step = static_cast<size_t>(std::min<uint64_t>(kZeroWriteBytes, end - begin));
@@ -62,13 +54,14 @@ Chunk MapFirstChunk(File& file, const SpareRequest& request, const SegmentHeader
 
 Result<Spare> FillSpare(Directory& directory, const SpareRequest& request,
                         const SegmentHeader& header, Spare spare) {
-  File& file = *spare.file;
+  File& file = spare.file.handle();
   const bool zero = request.preallocation == Preallocation::kZero;
   // A recycled file may have been made without preallocation.
   if (header.recycled || request.preallocation != Preallocation::kNone) {
-    DURLOG_ASSIGN_OR_RETURN(spare.preallocated, AllocateBlocks(file, header.segment_bytes));
+    Status allocated = spare.file.Allocate();
+    if (!allocated.ok() && allocated.code() != Code::kUnsupported) return allocated;
   }
-  spare.blocks_allocated = spare.preallocated == Preallocation::kFallocate;
+  if (spare.file.is_allocated()) spare.preallocated = Preallocation::kFallocate;
   uint8_t block[kSegmentHeaderBytes];
   EncodeSegmentHeader(header, block);
   DURLOG_RETURN_IF_ERROR(file.WriteAt(0, block, sizeof block));
@@ -78,10 +71,11 @@ Result<Spare> FillSpare(Directory& directory, const SpareRequest& request,
   }
   if (zero) spare.preallocated = Preallocation::kZero;
   if (header.recycled) spare.preallocated = Preallocation::kRecycle;
+  if (zero || header.recycled) spare.file.NoteWritten(header.segment_bytes);
   // Syncs size and extents as well, so that later durable writes into the file need no metadata.
   DURLOG_RETURN_IF_ERROR(file.SyncFull());
-  if (request.first_chunk_bytes > 0 && spare.blocks_allocated) {
-    spare.first_chunk = MapFirstChunk(file, request, header);
+  if (request.first_chunk_bytes > 0 && spare.file.is_allocated()) {
+    spare.file.KeepFirstChunk(MapFirstChunk(file, request, header));
   }
   return spare;
 }
@@ -93,11 +87,13 @@ Result<Spare> MakeSpare(Directory& directory, const SpareRequest& request,
   Spare spare;
   if (header.recycled) {
     spare.name = request.recycled_name;
-    DURLOG_ASSIGN_OR_RETURN(spare.file, directory.Open(spare.name, OpenMode::kReadWrite));
   } else {
     spare.name = name;
-    DURLOG_ASSIGN_OR_RETURN(spare.file, directory.Open(spare.name, OpenMode::kCreateNew));
   }
+  DURLOG_ASSIGN_OR_RETURN(
+      std::unique_ptr<File> file,
+      directory.Open(spare.name, header.recycled ? OpenMode::kReadWrite : OpenMode::kCreateNew));
+  spare.file = SegmentFile(std::move(file), header.segment_bytes);
   const std::string made = spare.name;
   Result<Spare> filled = FillSpare(directory, request, header, std::move(spare));
   if (!filled.ok()) {
@@ -108,7 +104,7 @@ Result<Spare> MakeSpare(Directory& directory, const SpareRequest& request,
   return filled;
 }
 
-Segment::Segment(uint64_t first_seq, const SegmentHeader& header, std::unique_ptr<File> file)
+Segment::Segment(uint64_t first_seq, const SegmentHeader& header, SegmentFile file)
     : entry_synced(true),
       first_seq_(first_seq),
       header_(header),
@@ -145,13 +141,8 @@ Status Segment::Activate(Directory& directory) {
   Spare& spare = spare_->spare().value();
   DURLOG_RETURN_IF_ERROR(TakeName(directory, spare.name));
   file_ = std::move(spare.file);
-  file_->SetPath(directory.PathOf(name_));
+  file_.handle().SetPath(directory.PathOf(name_));
   preallocated_ = spare.preallocated;
-  blocks_allocated_ = spare.blocks_allocated;
-  first_chunk_ = std::move(spare.first_chunk);
-  if (preallocated_ == Preallocation::kZero || preallocated_ == Preallocation::kRecycle) {
-    written_until = bytes();
-  }
   spare_.reset();
   return Status::Ok();
 }
@@ -159,7 +150,7 @@ Status Segment::Activate(Directory& directory) {
 // Not every file system renames over a file that is open.
 Status Segment::TakeName(Directory& directory, const std::string& spare_name) {
   if (replaced_) {
-    replaced_->file_.reset();
+    replaced_->file_ = SegmentFile();
     replaced_->direct_.reset();
     replaced_->direct_unsynced_.reset();
   }
@@ -177,7 +168,7 @@ Status Segment::TakeName(Directory& directory, const std::string& spare_name) {
                                         ") nor be opened again (" + file.status().message() + ")")
         .WithPath(directory.PathOf(name_));
   }
-  replaced_->file_ = std::move(*file);
+  replaced_->file_ = SegmentFile(std::move(*file), replaced_->bytes());
   return renamed;
 }
 
@@ -187,19 +178,12 @@ void Segment::Discard(Directory& directory) {
   spare_.reset();
 }
 
-Status Segment::DropFirstChunk() {
-  if (!first_chunk_.mapping) return Status::Ok();
-  first_chunk_ = Chunk{};
-  return file_->SyncData();
-}
-
 void RemoveSpare(Directory& directory, SpareJob& job) {
   job.Await();
   if (!job.spare().ok()) return;
   // Closes the file: a worker may hold the job longer, and a removed file keeps its blocks while it
   // is open.
-  job.spare()->first_chunk = Chunk{};
-  job.spare()->file.reset();
+  job.spare()->file = SegmentFile();
   Status removed = directory.Remove(job.spare()->name);
   static_cast<void>(removed);
 }

@@ -11,6 +11,7 @@
 #include "record/segment_header.h"
 #include "segment/chunk.h"
 #include "segment/preallocation.h"
+#include "segment/segment_file.h"
 
 namespace durlog {
 
@@ -31,10 +32,8 @@ struct SpareRequest {
 // A file with a synced header and its blocks in place, which lacks only a segment's name.
 struct Spare {
   std::string name;
-  std::unique_ptr<File> file;
+  SegmentFile file;
   Preallocation preallocated = Preallocation::kNone;
-  bool blocks_allocated = false;  // every block, and the file has its full size
-  Chunk first_chunk;              // without a mapping if none was requested or mapping failed
 };
 
 // Makes a spare and syncs it. If the file system cannot preallocate blocks, the file grows as it is
@@ -78,7 +77,7 @@ void RemoveSpare(Directory& directory, SpareJob& job);
 class Segment {
  public:
   // A segment that exists: recovered from disk.
-  Segment(uint64_t first_seq, const SegmentHeader& header, std::unique_ptr<File> file);
+  Segment(uint64_t first_seq, const SegmentHeader& header, SegmentFile file);
   // A segment that will exist once Activate() has given the spare its name. `replaced` is null, or
   // has the same first seq, holds no record and bears that name until then.
   Segment(uint64_t first_seq, std::shared_ptr<SpareJob> spare,
@@ -91,7 +90,7 @@ class Segment {
   uint64_t bytes() const { return header_.segment_bytes; }
   Preallocation preallocated() const { return preallocated_; }
 
-  bool active() const { return file_ != nullptr; }
+  bool active() const { return file_.is_open(); }
   // Waits for the spare that will become the segment. OK if there is one.
   Status AwaitSpare(Directory& directory);
   // Waits for the spare and renames it. The new entry is durable after the folder's next sync.
@@ -100,14 +99,7 @@ class Segment {
   // Gives up a segment that will not be activated: see RemoveSpare().
   void Discard(Directory& directory);
   // After Activate().
-  File& file() { return *file_; }
-  // Whether every store into a map of the file has an allocated block.
-  bool blocks_allocated() const { return blocks_allocated_; }
-  // The chunk that the spare had mapped; without a mapping from the second call on.
-  Chunk TakeFirstChunk() { return std::exchange(first_chunk_, Chunk{}); }
-  // Call it before the file is written without the map. Unmaps the chunk and syncs the pages that
-  // it dirtied, so that none is written back over a direct write.
-  Status DropFirstChunk();
+  SegmentFile& file() { return file_; }
   // After Activate(). Opens the file as kDirect or kDirectUnsynced, once each. kUnsupported if the
   // file system refuses.
   Status OpenDirect(Directory& directory, OpenMode mode);
@@ -117,8 +109,6 @@ class Segment {
   // Whether a sync of the folder has covered the segment's name. Accessed by the running commit,
   // and by the log between commits.
   bool entry_synced = false;
-  // The extents up to here are known to be written, by records or by zeros. Accessed as above.
-  uint64_t written_until = 0;
 
  private:
   Status TakeName(Directory& directory, const std::string& spare_name);
@@ -129,12 +119,10 @@ class Segment {
   const std::string name_;
   std::shared_ptr<SpareJob> spare_;
   std::shared_ptr<Segment> replaced_;
-  std::unique_ptr<File> file_;
+  SegmentFile file_;
   std::unique_ptr<File> direct_;
   std::unique_ptr<File> direct_unsynced_;
   Preallocation preallocated_ = Preallocation::kNone;
-  bool blocks_allocated_ = false;
-  Chunk first_chunk_;
 };
 
 }  // namespace durlog

@@ -26,8 +26,8 @@ SegmentHeader SharedHeader(FileSystem& file_system, const LogUuid& uuid, uint64_
 Result<Spare> MakeSharedSpare(Directory& directory, const SegmentHeader& header,
                               const SpareRequest& request, const std::string& name) {
   DURLOG_ASSIGN_OR_RETURN(Spare spare, MakeSpare(directory, request, header, name));
-  if (spare.blocks_allocated || spare.preallocated == Preallocation::kZero) return spare;
-  spare.file.reset();
+  if (spare.file.is_allocated() || spare.preallocated == Preallocation::kZero) return spare;
+  spare.file = SegmentFile();
   static_cast<void>(directory.Remove(name).ok());
   return Status::Error(Code::kUnsupported,
                        "the file system cannot preallocate, so a store to a map could fail: open "

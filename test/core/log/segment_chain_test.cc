@@ -67,7 +67,7 @@ class SegmentChainTest : public testing::Test {
 
 TEST_F(SegmentChainTest, AnEmptySegmentIsReplaced) {
   for (const uint64_t first_seq : {0u, 10u, 10u}) {
-    chain_->Add(Segment(first_seq, SegmentHeader{}, nullptr));
+    chain_->Add(Segment(first_seq, SegmentHeader{}, SegmentFile()));
   }
   EXPECT_EQ(chain_->first_seqs(), (std::vector<uint64_t>{0, 10}));
 }
@@ -118,7 +118,7 @@ TEST_F(SegmentChainTest, ATrimmedSegmentBecomesASpareAgain) {
   EXPECT_NE(items[0].recycled_name, "");
   EXPECT_NE(items[1].recycled_name, "");
   EXPECT_EQ(items[2].recycled_name, "") << "two are enough";
-  TrimJob job(*directory_, std::move(items), kSegmentBytes);
+  TrimJob job(*directory_, {}, std::move(items), kSegmentBytes);
   job.RunOnce();
   ASSERT_TRUE(job.status().ok()) << job.status().message();
   chain_->FinishTrim(job);

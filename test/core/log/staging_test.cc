@@ -31,7 +31,8 @@ class StagingTest : public testing::Test {
     Result<std::unique_ptr<File>> file =
         directory_->Open(SegmentName(first_seq), OpenMode::kCreateNew);
     EXPECT_TRUE(file.ok()) << file.status().message();
-    return std::make_shared<Segment>(first_seq, header, std::move(*file));
+    return std::make_shared<Segment>(first_seq, header,
+                                     SegmentFile(std::move(*file), header.segment_bytes));
   }
   // Stages a record of `bytes` at the end of what has been staged.
   void Stage(const std::shared_ptr<Segment>& segment, bool direct, size_t bytes) {

@@ -11,7 +11,7 @@ namespace {
 std::shared_ptr<Segment> MakeSegment(uint64_t first_seq) {
   SegmentHeader header;
   header.segment_bytes = first_seq == 0 ? 64 << 10 : 128 << 10;
-  return std::make_shared<Segment>(first_seq, header, nullptr);
+  return std::make_shared<Segment>(first_seq, header, SegmentFile());
 }
 
 class SyncBacklogTest : public testing::Test {

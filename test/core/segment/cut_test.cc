@@ -1,5 +1,6 @@
 #include "segment/cut.h"
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -17,15 +18,19 @@ constexpr uint64_t kCut = 3;  // the first record that goes
 class CutTest : public CraftedLogTest {
  protected:
   // The segment's file. Its content is saved before each change and each sync.
-  std::unique_ptr<File> Watched() {
+  SegmentFile Watched() {
     const Observer observer = [this](const ObservedCall& call) {
       calls_.push_back(call.call);
       images_.push_back(Image(0));
-      return call.call == refused_ ? refusal_ : Status::Ok();
+      if (call.call != refused_) return Status::Ok();
+      if (on_refusal_) on_refusal_();
+      return refusal_;
     };
     Result<std::unique_ptr<File>> file = directory_->Open(SegmentName(0), OpenMode::kReadWrite);
     EXPECT_TRUE(file.ok());
-    return std::make_unique<ObservedFile>(std::move(*file), SegmentName(0), false, observer);
+    return SegmentFile(
+        std::make_unique<ObservedFile>(std::move(*file), SegmentName(0), false, observer),
+        kSegmentBytes);
   }
   static SegmentScan Scan(const MemoryBytes& image) {
     MemoryFile file(std::make_shared<MemoryBytes>(image));
@@ -40,6 +45,7 @@ class CutTest : public CraftedLogTest {
   std::vector<MemoryBytes> images_;
   std::string refused_;
   Status refusal_;
+  std::function<void()> on_refusal_;
 };
 
 TEST_F(CutTest, NothingOfTheCutRecordsIsLeft) {
@@ -53,13 +59,18 @@ TEST_F(CutTest, NothingOfTheCutRecordsIsLeft) {
       {OffsetOf(kCut) + 8, OffsetOf(kCut)},
       {OffsetOf(kCut), OffsetOf(kCut)},
   };
-  for (const auto cut : {CutSegment, CutSyncedRecords}) {
+  const auto cut_segment = [](SegmentFile& file, uint64_t offset) { return file.Cut(offset); };
+  const auto cut_synced = [](SegmentFile& file, uint64_t offset) {
+    return CutSyncedRecords(file, offset);
+  };
+  using CutFile = std::function<Status(SegmentFile&, uint64_t)>;
+  for (const CutFile& cut : {CutFile(cut_segment), CutFile(cut_synced)}) {
     for (const Row& row : rows) {
       SCOPED_TRACE(row.file_bytes);
       Build(0, 0);
       Image(0).resize(row.file_bytes);
-      const std::unique_ptr<File> file = Watched();
-      ASSERT_TRUE(cut(*file, OffsetOf(kCut), kSegmentBytes).ok());
+      SegmentFile file = Watched();
+      ASSERT_TRUE(cut(file, OffsetOf(kCut)).ok());
       MemoryBytes expected = Image(0);
       EXPECT_EQ(expected.size(), row.bytes_after);
       EXPECT_EQ(Scan(expected).records, kCut);
@@ -72,16 +83,16 @@ TEST_F(CutTest, NothingOfTheCutRecordsIsLeft) {
 
 TEST_F(CutTest, NoWholeRecordIsBehindACutOne) {
   Build(0, kRecords);
-  const std::unique_ptr<File> file = Watched();
-  ASSERT_TRUE(CutSyncedRecords(*file, OffsetOf(kCut), kSegmentBytes).ok());
+  SegmentFile file = Watched();
+  ASSERT_TRUE(CutSyncedRecords(file, OffsetOf(kCut)).ok());
   ASSERT_GT(images_.size(), 4u);
   for (const MemoryBytes& image : images_) EXPECT_EQ(Scan(image).records_after, 0u);
 }
 
 TEST_F(CutTest, EachStepIsSyncedBeforeTheNext) {
   Build(0, kRecords);
-  const std::unique_ptr<File> file = Watched();
-  ASSERT_TRUE(CutSyncedRecords(*file, OffsetOf(kCut), kSegmentBytes).ok());
+  SegmentFile file = Watched();
+  ASSERT_TRUE(CutSyncedRecords(file, OffsetOf(kCut)).ok());
   std::string changed;
   for (const std::string& call : calls_) {
     if (call == "sync-data" || call == "sync-full") changed.clear();
@@ -105,10 +116,47 @@ TEST_F(CutTest, ACutNeedsNoNewBlocks) {
     Build(0, 0);
     refused_ = "allocate";
     refusal_ = Status::Error(row.refusal, "refused");
-    const std::unique_ptr<File> file = Watched();
-    EXPECT_EQ(CutSegment(*file, OffsetOf(kCut), kSegmentBytes).code(), row.result);
+    SegmentFile file = Watched();
+    EXPECT_EQ(file.Cut(OffsetOf(kCut)).code(), row.result);
+    EXPECT_FALSE(file.is_allocated());
     EXPECT_EQ(Image(0).size(), row.bytes_after);
   }
+}
+
+TEST_F(CutTest, EachCutLowersWhatIsKnownOfTheBlocks) {
+  Build(0, 0);
+  SegmentFile file = Watched();
+  EXPECT_EQ(file.allocated_end(), 0u);
+  ASSERT_TRUE(file.Allocate().ok());
+  EXPECT_EQ(file.allocated_end(), kSegmentBytes);
+  file.NoteWritten(kSegmentBytes);
+  ASSERT_TRUE(file.Cut(OffsetOf(kCut)).ok());
+  EXPECT_EQ(file.allocated_end(), kSegmentBytes) << "the blocks were allocated again";
+  EXPECT_EQ(file.written_end(), OffsetOf(kCut));
+  refused_ = "allocate";
+  refusal_ = Status::Error(Code::kNoSpace, "refused");
+  ASSERT_TRUE(CutSyncedRecords(file, OffsetOf(2)).ok());
+  EXPECT_EQ(file.allocated_end(), OffsetOf(2));
+  EXPECT_EQ(file.written_end(), OffsetOf(2));
+  EXPECT_EQ(file.Allocate().code(), Code::kNoSpace);
+  EXPECT_EQ(Image(0).size(), OffsetOf(2)) << "a failed allocation changes nothing";
+  refused_.clear();
+  ASSERT_TRUE(file.Allocate().ok());
+  EXPECT_TRUE(file.is_allocated());
+  EXPECT_EQ(Image(0).size(), kSegmentBytes);
+}
+
+// As on ext4, whose call extends the file step by step.
+TEST_F(CutTest, AnAllocationThatFailsHalfWayLeavesTheFileAsItWas) {
+  Build(0, 0);
+  Image(0).resize(OffsetOf(kCut));
+  refused_ = "allocate";
+  refusal_ = Status::Error(Code::kNoSpace, "refused");
+  on_refusal_ = [this] { Image(0).resize(kSegmentBytes / 2); };
+  SegmentFile file = Watched();
+  EXPECT_EQ(file.Allocate().code(), Code::kNoSpace);
+  EXPECT_EQ(Image(0).size(), OffsetOf(kCut));
+  EXPECT_EQ(file.allocated_end(), 0u);
 }
 
 }  // namespace

@@ -32,7 +32,9 @@ class MappedTailTest : public PlatformTest {
       return call.call == refused_ ? Status::Error(Code::kNoSpace, "refused") : Status::Ok();
     };
     segment_ = std::make_shared<Segment>(
-        0, header, std::make_unique<ObservedFile>(std::move(file), "segment", false, observer));
+        0, header,
+        SegmentFile(std::make_unique<ObservedFile>(std::move(file), "segment", false, observer),
+                    kTailSegmentBytes));
   }
   std::unique_ptr<MappedTail> Tail(uint64_t offset = kSegmentHeaderBytes) {
     return std::make_unique<MappedTail>(segment_, offset, shape_, &workers_);
@@ -144,19 +146,17 @@ TEST_F(MappedTailTest, AGivenUpTailsJobsWriteNothing) {
   const std::string bytes = Pattern(1, static_cast<size_t>(16 * page()));
   for (const bool leaves : {false, true}) {
     std::unique_ptr<MappedTail> tail = Tail();
-    TailLegacy legacy;
     if (leaves) {
-      legacy = tail->Leave();
-      ASSERT_NE(legacy.run, nullptr) << "a run that no worker has finished is handed on";
+      static_cast<void>(tail->Leave());
+      tail.reset();
+      EXPECT_TRUE(segment_->file().is_filling()) << "a sealed segment's tail waits for no worker";
     } else {
       tail->Quiesce();
     }
     WriteFile(kSegmentHeaderBytes, bytes);
     workers_.RunAll();
     EXPECT_TRUE(InFile(kSegmentHeaderBytes, bytes.size()) == bytes) << leaves;
-    if (leaves) {
-      EXPECT_TRUE(legacy.run->done());
-    }
+    EXPECT_FALSE(segment_->file().is_filling());
   }
 }
 
@@ -168,7 +168,7 @@ TEST_F(MappedTailTest, WhatASealedTailHasMappedIsHandedOn) {
   workers_.RunAll();
   const TailLegacy legacy = tail->Leave();
   EXPECT_EQ(legacy.lead_bytes, lead);
-  EXPECT_EQ(legacy.run, nullptr);
+  EXPECT_FALSE(segment_->file().is_filling());
   ASSERT_GT(legacy.chunks.size(), 1u);
   for (const Chunk& chunk : legacy.chunks) EXPECT_NE(chunk.mapping, nullptr);
   const auto holds_first = [](const Chunk& chunk) {
@@ -177,6 +177,21 @@ TEST_F(MappedTailTest, WhatASealedTailHasMappedIsHandedOn) {
   EXPECT_TRUE(std::any_of(legacy.chunks.begin(), legacy.chunks.end(), holds_first))
       << "what was stored to";
   EXPECT_FALSE(tail->Holds(kSegmentHeaderBytes));
+}
+
+TEST_F(MappedTailTest, NothingIsMappedBeyondTheEndOfTheFile) {
+  for (const Populating populating : {Populating::kTouch, Populating::kWriteZeros}) {
+    shape_.populating = populating;
+    const uint64_t end = kSegmentHeaderBytes + 100;
+    ASSERT_TRUE(segment_->file().handle().Truncate(end).ok());
+    const std::unique_ptr<MappedTail> tail = Tail();
+    workers_.RunAll();
+    EXPECT_EQ(tail->Ensure(kSegmentHeaderBytes, 8).code(), Code::kIo);
+    tail->Quiesce();
+    const Result<uint64_t> bytes = segment_->file().handle().Size();
+    ASSERT_TRUE(bytes.ok());
+    EXPECT_EQ(*bytes, end) << "zeros hide that the file was cut";
+  }
 }
 
 // A `full` sync writes the pages of the lead too, so it is at most half of what was stored.
