@@ -18,6 +18,7 @@ export type DurlogErrorCode =
   | 'ERR_DURLOG_SEQ_CONFLICT'
   | 'ERR_DURLOG_STALLED'
   | 'ERR_DURLOG_SYNC_FAILED'
+  | 'ERR_DURLOG_FILE_CHANGED'
   | 'ERR_DURLOG_LATCHED'
   | 'ERR_DURLOG_CORRUPT'
   | 'ERR_DURLOG_UNSUPPORTED'
@@ -152,7 +153,7 @@ const NOT_WRITTEN: readonly DurlogErrorCode[] = [
 ]
 
 /** Codes of an append that was made but not acknowledged. */
-const UNKNOWN: readonly DurlogErrorCode[] = ['ERR_DURLOG_SYNC_FAILED', 'ERR_DURLOG_STALLED']
+const UNKNOWN: readonly DurlogErrorCode[] = ['ERR_DURLOG_SYNC_FAILED', 'ERR_DURLOG_FILE_CHANGED', 'ERR_DURLOG_STALLED']
 
 /** Adds the outcome to the error of an append that failed during the call. Returns any other error unchanged. */
 export function outcomeOfCall(error: unknown): unknown {
@@ -169,11 +170,10 @@ export function outOfRange(message: string): DurlogError {
   return new DurlogError('ERR_DURLOG_OUT_OF_RANGE', message)
 }
 
-export function latchedError(dir: string): DurlogError {
-  return new DurlogError(
-    'ERR_DURLOG_LATCHED',
-    `an earlier sync of the log in ${dir} failed, so the state of its last records on the device is unknown; close the log and open it again`,
-  )
+/** The error of a call on the log in `dir`, which `cause` has latched. */
+export function latchedError(dir: string, cause: DurlogError | undefined): DurlogError {
+  const message = `the log in ${dir} was latched by an earlier failure${cause === undefined ? '' : ` (${cause.message})`}: close the log and open it again`
+  return new DurlogError('ERR_DURLOG_LATCHED', message, { path: cause?.path ?? dir, cause })
 }
 
 /** The error of calls that wait because process `pid` (0: unknown) delays `seq` and all later records. */

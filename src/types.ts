@@ -525,7 +525,7 @@ export type LogEvents = {
   synced: [seq: number]
   /** The first seq of the new active segment. */
   rotated: [firstSeq: number]
-  /** A write or a sync failed: the log accepts no more records until it is opened again. */
+  /** A write or a sync failed, or another program has changed a file: the log accepts no more records until it is opened again. */
   latched: [error: DurlogError]
   /** `retention.maxBytes` removed records at or after a cursor's position. Emitted once for each cursor in each pass. */
   overrun: [overrun: CursorOverrun]

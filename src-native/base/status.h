@@ -27,7 +27,8 @@ enum class Code : uint8_t {
   kBatchTooLarge,
   kBackpressure,  // no room for now: bytes or segments wait for the device
   kSyncFailed,    // a sync failed, and the log is now latched
-  kLatched,       // refused because of an earlier kSyncFailed
+  kFileChanged,   // another program has changed a file of the log, which is now latched
+  kLatched,       // refused because of an earlier kSyncFailed or kFileChanged
   kCorrupt,       // damage in data that was known to be synced
   kUnsupported,   // this system or file system does not support the operation
   kVersion,       // written by a newer format version

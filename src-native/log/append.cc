@@ -57,7 +57,11 @@ Status Log::MakeRoom(uint64_t frame_bytes, uint64_t time_ms, uint64_t seqs) {
                                                   "maxPendingBytes is " +
                                                   std::to_string(options_.max_pending_bytes));
   }
-  if (point_.time().Set(time_ms)) live_.CheckStores();
+  if (point_.time().Set(time_ms)) {
+    live_.CheckStores();
+    CheckFiles();  // also for a caller that never returns to its event loop
+    if (latched()) return state_.LatchedError();
+  }
   if (!point_.Fits(frame_bytes)) {
     refused_bytes_ = frame_bytes;
     DURLOG_RETURN_IF_ERROR(Rotate(frame_bytes));

@@ -98,6 +98,7 @@ void CommitCycle::FinishDone(CommitJob& job) {
   // records as synced ones. The sync may have succeeded only because another call has received the
   // report of the failure.
   if (state_.latched()) return;
+  for (const StagedPiece& piece : plan.group.pieces) chain_.NoteEnd(*piece.segment, piece.end);
   acks_.Reach(plan.level, plan.group.end_seq);
   point_.NoteWritten(plan);
   PublishEnds();
@@ -185,9 +186,9 @@ Status CommitCycle::FailStore(Status failure) {
 
 Status CommitCycle::Latch(Status status, uint64_t first_seq, uint64_t unknown_before) {
   if (state_.latched()) return failure_;
-  state_.Latch();
-  point_.Abandon();
   failure_ = AsSyncFailure(std::move(status));
+  state_.Latch(failure_);
+  point_.Abandon();
   listener_->OnFailure(failure_, first_seq, unknown_before, true);
   return failure_;
 }

@@ -15,6 +15,7 @@ void Log::Attach(Executor* executor, LogListener* listener) {
 
 void Log::Pump() {
   point_.time().Refresh();
+  CheckFiles();
   live_.Ring();  // for records stored into a map since the last Pump()
   commits_.Pump();
 }
@@ -22,10 +23,36 @@ void Log::Pump() {
 void Log::Harvest() {
   commits_.Harvest();
   chain_.DropFailedSpare();
+  FinishFilesCheck();
+}
+
+void Log::CheckFiles() {
+  FinishFilesCheck();
+  if (executor_ == nullptr || !state_.CheckFree().ok() || !files_.IsDue()) return;
+  if (point_.maps() && point_.segment()->active()) {
+    chain_.NoteEnd(*point_.segment(), point_.offset());
+  }
+  HeldFiles held = chain_.Held();
+  if (capabilities_.keeps_file_ids) {
+    held.folder = folder_id_;
+    held.lock = lock_id_;
+  }
+  auto check = std::make_shared<FilesCheck>(file_system_, *directory_, std::move(held));
+  files_.Begin(check);
+  executor_->Execute(std::move(check));
+}
+
+void Log::FinishFilesCheck() {
+  const std::shared_ptr<FilesCheck> check = files_.TakeDone();
+  if (!check || check->status().ok() || latched()) return;
+  // The segment has been trimmed since the check began.
+  if (check->changed_segment() && *check->changed_segment() < first_seq()) return;
+  // Records that were stored may be lost with the file.
+  static_cast<void>(commits_.Latch(check->status(), 0, point_.stored_end()));
 }
 
 Status Log::Sync(Level level) {
-  if (latched()) return LogState::LatchedError();
+  if (latched()) return state_.LatchedError();
   return commits_.AwaitLevel(next_seq(), level);
 }
 
@@ -81,6 +108,7 @@ Result<std::shared_ptr<TruncateJob>> Log::BeginTruncate(uint64_t next_seq) {
   }
   DURLOG_RETURN_IF_ERROR(point_.Activate());
   state_.BeginExclusive();
+  files_.Ignore();
   auto job =
       std::make_shared<TruncateJob>(*directory_, live_, point_.RetireMap(), chain_.LeftBefore(end),
                                     chain_.first_seqs(), next_seq, end);
@@ -102,7 +130,9 @@ Status Log::FinishTruncate(TruncateJob& job) {
     }
     return job.status();
   }
-  point_.ResumeAfterCut({job.next_seq(), job.TakeSegment(), job.offset(), job.last_time_ms()});
+  std::shared_ptr<Segment> segment = job.TakeSegment();
+  chain_.Hold(*segment, job.offset());
+  point_.ResumeAfterCut({job.next_seq(), std::move(segment), job.offset(), job.last_time_ms()});
   commits_.Reset(/*end_stated=*/true);
   // The cut is announced again, because a reader may have opened a segment before its removal.
   live_.Cut(next_seq());

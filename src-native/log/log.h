@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "base/bytes.h"
@@ -26,6 +27,7 @@
 #include "record/record_codec.h"
 #include "recovery/report.h"
 #include "segment/segment.h"
+#include "write/files_watch.h"
 #include "write/log_listener.h"
 #include "write/log_stats.h"
 #include "write/log_writer.h"
@@ -85,6 +87,7 @@ class Log final : public LogWriter {
   void Pump() override;
   // Collects the results of finished jobs. Cheap if there are none.
   void Harvest() override;
+  void CheckFiles() override;
 
   // Begins to remove the segments whose records are all below `seq`. Null if there are none.
   std::shared_ptr<TrimJob> BeginTrim(uint64_t seq);
@@ -127,6 +130,9 @@ class Log final : public LogWriter {
   Status Recover();
   Status CreateFirstSegment(uint64_t first_seq);
 
+  // log.cc
+  void FinishFilesCheck();
+
   // append.cc
   bool Accepts(Bytes payload) const;
   Status CheckAppend(Bytes payload) const;
@@ -167,6 +173,9 @@ class Log final : public LogWriter {
   AppendPoint point_;    // destroyed before chain_
   CommitCycle commits_;  // destroyed first: the running commit uses the segments
   RetentionInputs retention_;
+  const std::optional<FileId> folder_id_;
+  const std::optional<FileId> lock_id_;
+  FilesWatch files_;            // destroyed before directory_
   uint64_t refused_bytes_ = 0;  // the frames of the newest append for which there was no room
   uint64_t appended_records_ = 0;
   uint64_t appended_bytes_ = 0;  // of their frames

@@ -1,12 +1,10 @@
 #include "log/log_state.h"
 
+#include "write/log_writer.h"
+
 namespace durlog {
 
-Status LogState::LatchedError() {
-  return Status::Error(Code::kLatched,
-                       "an earlier sync failed, so the content of the device is unknown: close the "
-                       "log and open it again");
-}
+Status LogState::LatchedError() const { return LatchedBy(failure_); }
 
 Status LogState::CheckOpen() const {
   if (latched_) return LatchedError();

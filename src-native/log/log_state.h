@@ -14,7 +14,11 @@ class LogState {
   bool closing() const { return closing_; }
   bool exclusive() const { return exclusive_; }
 
-  void Latch() { latched_ = true; }
+  // `failure` is the reason; LatchedError() repeats it.
+  void Latch(const Status& failure) {
+    latched_ = true;
+    failure_ = failure;
+  }
   void BeginClose() { closing_ = true; }
   void BeginExclusive() { exclusive_ = true; }
   void EndExclusive() { exclusive_ = false; }
@@ -23,10 +27,11 @@ class LogState {
   Status CheckOpen() const;
   // As CheckOpen(); kBackpressure while a truncation or a rotation runs.
   Status CheckFree() const;
-  static Status LatchedError();
+  Status LatchedError() const;
 
  private:
   bool latched_ = false;
+  Status failure_;
   bool closing_ = false;
   bool exclusive_ = false;
 };

@@ -7,6 +7,13 @@
 #include "write/recover_folder.h"
 
 namespace durlog {
+namespace {
+
+std::optional<FileId> IdOf(const Result<FileId>& id) {
+  return id.ok() ? std::optional<FileId>(*id) : std::nullopt;
+}
+
+}  // namespace
 
 Log::Log(FileSystem& file_system, std::unique_ptr<Directory> directory,
          std::unique_ptr<FileLock> lock, Capabilities capabilities, const LogOptions& options)
@@ -18,7 +25,10 @@ Log::Log(FileSystem& file_system, std::unique_ptr<Directory> directory,
       policy_(options_, capabilities_),
       chain_(file_system_, *directory_, options_, capabilities_, policy_),
       point_(file_system_, *directory_, options_, capabilities_, policy_, chain_),
-      commits_(file_system_, *directory_, options_, point_, chain_, live_, state_) {}
+      commits_(file_system_, *directory_, options_, point_, chain_, live_, state_),
+      folder_id_(IdOf(directory_->Id())),
+      lock_id_(IdOf(lock_->Id())),
+      files_(file_system_) {}
 
 Result<std::unique_ptr<Log>> Log::Open(FileSystem& file_system, const std::string& path,
                                        const LogOptions& options) {
@@ -59,6 +69,7 @@ Status Log::Recover() {
     ScannedSegment& last = *folder.last;
     auto segment = std::make_shared<Segment>(
         last.first_seq, last.header, SegmentFile(std::move(last.file), last.header.segment_bytes));
+    chain_.Hold(*segment, last.scan.end_offset);
     point_.Resume(
         {folder.next_seq, std::move(segment), last.scan.end_offset, last.scan.last_time_ms});
   } else {

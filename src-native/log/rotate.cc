@@ -44,7 +44,7 @@ Status Log::Rotate(uint64_t frame_bytes) {
   if (point_.TooMuchUnsynced()) {
     const uint64_t rollbacks = commits_.rollbacks();
     Harvest();
-    if (latched()) return LogState::LatchedError();
+    if (latched()) return state_.LatchedError();
     Pump();
     // After a rollback the append point has moved, and the record would follow a lost record.
     if (point_.TooMuchUnsynced() || commits_.rollbacks() != rollbacks) {
@@ -87,6 +87,7 @@ Status Log::RotateMapped() {
   commits_.Want(Level::kSync, next_seq());
   Pump();
   std::shared_ptr<Segment> sealed = point_.segment();
+  chain_.NoteEnd(*sealed, point_.offset());
   EnterSegment(std::move(next));
   // If the commit has just left the map, direct writes begin here.
   point_.MoveGroupStart();

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <utility>
 
+#include "record/segment_header.h"
 #include "record/segment_name.h"
 
 namespace durlog {
@@ -25,7 +26,38 @@ SegmentChain::~SegmentChain() {
 void SegmentChain::Add(const Segment& segment) {
   const uint64_t first_seq = segment.first_seq();
   if (first_seqs_.empty() || first_seqs_.back() != first_seq) first_seqs_.push_back(first_seq);
+  Hold(segment, kSegmentHeaderBytes);
   preallocated_ = segment.preallocated();
+}
+
+void SegmentChain::Hold(const Segment& segment, uint64_t end) {
+  while (!held_.empty() && held_.back().first_seq >= segment.first_seq()) held_.pop_back();
+  if (held_.size() == kMaxHeld) held_.erase(held_.begin());
+  held_.push_back({segment.first_seq(), segment.id(), end, 0});
+}
+
+void SegmentChain::NoteEnd(const Segment& segment, uint64_t offset) {
+  for (HeldSegment& held : held_) {
+    if (held.first_seq != segment.first_seq()) continue;
+    // A commit that was rolled back may have replaced an empty segment.
+    if (!(held.id == segment.id())) held = {held.first_seq, segment.id(), kSegmentHeaderBytes, 0};
+    held.NoteEnd(offset);
+  }
+}
+
+HeldFiles SegmentChain::Held() const {
+  HeldFiles files;
+  for (const uint64_t seq : first_seqs_) {
+    if (seq >= first_seq()) files.segments.push_back(seq);
+  }
+  for (const HeldSegment& held : held_) {
+    if (held.first_seq < first_seq() || held.first_seq > first_seqs_.back()) continue;
+    files.open.push_back(held);
+    // The next segment takes the name of one that holds no record.
+    const bool is_empty = held.end <= kSegmentHeaderBytes;
+    if (is_empty || !capabilities_.keeps_file_ids) files.open.back().id.reset();
+  }
+  return files;
 }
 
 void SegmentChain::NoteActivated(const Segment& segment) {

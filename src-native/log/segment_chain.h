@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -15,6 +16,7 @@
 #include "record/segment_header.h"
 #include "segment/preallocation.h"
 #include "segment/segment.h"
+#include "write/files_check.h"
 #include "write/log_listener.h"
 #include "write/log_stats.h"
 
@@ -37,10 +39,20 @@ class SegmentChain {
 
   // Ascending; never empty once the log is open.
   const std::vector<uint64_t>& first_seqs() const { return first_seqs_; }
-  void Assign(std::vector<uint64_t> first_seqs) { first_seqs_ = std::move(first_seqs); }
+  void Assign(std::vector<uint64_t> first_seqs) {
+    first_seqs_ = std::move(first_seqs);
+    held_.clear();
+  }
   // Adds a segment that got its name. If the last segment holds no record, its successor has the
   // same first seq and replaces it.
   void Add(const Segment& segment);
+  // Notes that the log continues in the segment, which is the last one, after the frames that end
+  // at `end`.
+  void Hold(const Segment& segment, uint64_t end);
+  // Notes that every frame before `offset` of a held segment is stored.
+  void NoteEnd(const Segment& segment, uint64_t offset);
+  // The state for a check of the files. The caller has noted the end of the newest segment.
+  HeldFiles Held() const;
   // As Add(), for a segment after the log's first one, and reports the rotation.
   void NoteActivated(const Segment& segment);
   // The first seq of the oldest segment that no trim is removing.
@@ -94,6 +106,9 @@ class SegmentChain {
   void Report(LogStats* stats) const;
 
  private:
+  // The newest segments, which may be unsynced, are open: see ReachesUnsyncedLimit().
+  static constexpr size_t kMaxHeld = 8;
+
   FileSystem& file_system_;
   Directory& directory_;
   const LogOptions& options_;
@@ -101,7 +116,8 @@ class SegmentChain {
   const WritePolicy& policy_;
   LogListener* listener_ = nullptr;
   std::vector<uint64_t> first_seqs_;
-  uint64_t trimming_to_ = 0;  // the first seq once the running trim is done
+  std::vector<HeldSegment> held_;  // the newest segments, ascending; at most kMaxHeld
+  uint64_t trimming_to_ = 0;       // the first seq once the running trim is done
   std::shared_ptr<SpareJob> spare_;
   bool spare_awaited_ = false;
   std::vector<std::string> recyclable_;  // names of files that can become spares

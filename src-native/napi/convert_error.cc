@@ -19,6 +19,7 @@ const char* CodeName(Code code) {
     case Code::kBatchTooLarge: return "ERR_DURLOG_BATCH_TOO_LARGE";
     case Code::kBackpressure: return "ERR_DURLOG_BACKPRESSURE";
     case Code::kSyncFailed: return "ERR_DURLOG_SYNC_FAILED";
+    case Code::kFileChanged: return "ERR_DURLOG_FILE_CHANGED";
     case Code::kLatched: return "ERR_DURLOG_LATCHED";
     case Code::kCorrupt: return "ERR_DURLOG_CORRUPT";
     case Code::kUnsupported: return "ERR_DURLOG_UNSUPPORTED";

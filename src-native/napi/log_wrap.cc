@@ -135,6 +135,14 @@ napi_value Pump(napi_env env, napi_callback_info info) {
   return nullptr;
 }
 
+napi_value CheckFiles(napi_env env, napi_callback_info info) {
+  const Call call(env, info, 0);
+  if (call.log == nullptr) return nullptr;
+  call.log->CheckFiles();
+  call.handle->StoreCounters();
+  return nullptr;
+}
+
 napi_value TakeEvents(napi_env env, napi_callback_info info) {
   void* data = nullptr;
   if (napi_get_cb_info(env, info, nullptr, nullptr, nullptr, &data) != napi_ok) return nullptr;
@@ -186,12 +194,13 @@ using Method = std::pair<const char*, napi_callback>;
 
 // The methods of NativeWriter in TypeScript. The next two tables add the methods of NativeLog and
 // of NativeSharedLog.
-constexpr Method kMethods[] = {
-    {"append", Append},   {"appendRange", AppendRange}, {"appendBatch", AppendBatch},
-    {"write", Write},     {"writeBatch", WriteBatch},   {"appendSync", AppendSync},
-    {"hasRoom", HasRoom}, {"requestSync", RequestSync}, {"flushSync", FlushSync},
-    {"pump", Pump},       {"takeEvents", TakeEvents},   {"stats", Stats},
-    {"close", Close}};
+constexpr Method kMethods[] = {{"append", Append},           {"appendRange", AppendRange},
+                               {"appendBatch", AppendBatch}, {"write", Write},
+                               {"writeBatch", WriteBatch},   {"appendSync", AppendSync},
+                               {"hasRoom", HasRoom},         {"requestSync", RequestSync},
+                               {"flushSync", FlushSync},     {"pump", Pump},
+                               {"takeEvents", TakeEvents},   {"stats", Stats},
+                               {"checkFiles", CheckFiles},   {"close", Close}};
 constexpr Method kMethodsAlone[] = {{"trimBefore", TrimBefore},
                                     {"writeVoid", WriteVoid},
                                     {"planRetention", PlanRetention},

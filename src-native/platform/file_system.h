@@ -206,6 +206,8 @@ struct Capabilities {
   // Every process that can open the file sees stores into a map, and locks, at once. False on
   // network file systems.
   bool shares_maps = false;
+  // A file that is closed and opened again has the same FileId.
+  bool keeps_file_ids = false;
 };
 
 // An open folder. Names are single components; a symbolic link is never followed.
@@ -246,6 +248,10 @@ class Directory {
   // kLocked, with the owner's pid, if another open holds it.
   virtual Result<std::unique_ptr<FileLock>> Lock(const std::string& name) = 0;
   virtual Result<Capabilities> Probe() = 0;
+  // The folder that is open, which may have been renamed or removed since.
+  virtual Result<FileId> Id() {
+    return Status::Error(Code::kUnsupported, "folders have no identity here");
+  }
 
  private:
   static constexpr int kCreateAttempts = 100;

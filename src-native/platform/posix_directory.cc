@@ -156,4 +156,6 @@ Result<std::unique_ptr<FileLock>> PosixDirectory::Lock(const std::string& name) 
 
 Result<Capabilities> PosixDirectory::Probe() { return ProbeDirectory(fd_.get(), path_); }
 
+Result<FileId> PosixDirectory::Id() { return IdOfDescriptor(fd_.get(), path_); }
+
 }  // namespace durlog

@@ -25,6 +25,7 @@ class PosixDirectory final : public Directory {
   Status SyncFileSystem() override;
   Result<std::unique_ptr<FileLock>> Lock(const std::string& name) override;
   Result<Capabilities> Probe() override;
+  Result<FileId> Id() override;
 
  private:
   Status CheckName(const std::string& name) const;

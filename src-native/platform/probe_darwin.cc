@@ -21,6 +21,7 @@ Result<Capabilities> ProbeDirectory(int fd, const std::string& path) {
   found.overwrites_in_place = is_hfs;
   found.direct_io = is_hfs || found.file_system == "apfs";
   found.shares_maps = (info.f_flags & MNT_LOCAL) != 0;
+  found.keeps_file_ids = is_hfs || found.file_system == "apfs";
   found.map_alignment = static_cast<uint32_t>(PageBytes());
   return found;
 }

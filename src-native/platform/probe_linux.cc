@@ -26,20 +26,29 @@ struct KnownFileSystem {
   bool overwrites_in_place;
   // Whether all processes that use the file system run on one kernel, with one page cache.
   bool is_local;
+  // Whether a file has the same identity after it was closed and opened again.
+  bool keeps_file_ids;
 };
 
 // Numbers are used for file systems that older versions of linux/magic.h do not name. The ext file
 // systems share one number. XFS overwrites in place, except in files that share extents (cp
 // --reflink), which segments do not.
 constexpr KnownFileSystem kKnownFileSystems[] = {
-    {EXT4_SUPER_MAGIC, "ext4", true, true}, {0x58465342, "xfs", true, true},
-    {TMPFS_MAGIC, "tmpfs", true, true},     {BTRFS_SUPER_MAGIC, "btrfs", false, true},
-    {0x2fc12fc1, "zfs", false, true},       {0xca451a4e, "bcachefs", false, true},
-    {0xf2f52010, "f2fs", false, true},      {OVERLAYFS_SUPER_MAGIC, "overlay", false, true},
-    {NFS_SUPER_MAGIC, "nfs", false, false}, {0xff534d42, "cifs", false, false},
-    {0xfe534d42, "smb2", false, false},     {0x65735546, "fuse", false, false},
-    {0x01021997, "9p", false, false},       {MSDOS_SUPER_MAGIC, "vfat", false, true},
-    {0x2011bab0, "exfat", false, true},
+    {EXT4_SUPER_MAGIC, "ext4", true, true, true},
+    {0x58465342, "xfs", true, true, true},
+    {TMPFS_MAGIC, "tmpfs", true, true, true},
+    {BTRFS_SUPER_MAGIC, "btrfs", false, true, true},
+    {0x2fc12fc1, "zfs", false, true, true},
+    {0xca451a4e, "bcachefs", false, true, true},
+    {0xf2f52010, "f2fs", false, true, true},
+    {OVERLAYFS_SUPER_MAGIC, "overlay", false, true, true},
+    {NFS_SUPER_MAGIC, "nfs", false, false, false},
+    {0xff534d42, "cifs", false, false, false},
+    {0xfe534d42, "smb2", false, false, false},
+    {0x65735546, "fuse", false, false, false},
+    {0x01021997, "9p", false, false, false},
+    {MSDOS_SUPER_MAGIC, "vfat", false, true, false},
+    {0x2011bab0, "exfat", false, true, false},
 };
 
 // The part of the kernel's struct statx that matters, by its offsets: libc headers older than
@@ -111,6 +120,7 @@ Result<Capabilities> ProbeDirectory(int fd, const std::string& path) {
     found.file_system = known.name;
     found.overwrites_in_place = known.overwrites_in_place;
     found.shares_maps = known.is_local;
+    found.keeps_file_ids = known.keeps_file_ids;
   }
   found.map_alignment = static_cast<uint32_t>(PageBytes());
   ProbeDirect(fd, &found);

@@ -110,7 +110,9 @@ Segment::Segment(uint64_t first_seq, const SegmentHeader& header, SegmentFile fi
       header_(header),
       crc_seed_(header.crc_seed()),
       name_(SegmentName(first_seq)),
-      file_(std::move(file)) {}
+      file_(std::move(file)) {
+  NoteId();
+}
 
 Segment::Segment(uint64_t first_seq, std::shared_ptr<SpareJob> spare,
                  std::shared_ptr<Segment> replaced)
@@ -142,9 +144,16 @@ Status Segment::Activate(Directory& directory) {
   DURLOG_RETURN_IF_ERROR(TakeName(directory, spare.name));
   file_ = std::move(spare.file);
   file_.handle().SetPath(directory.PathOf(name_));
+  NoteId();
   preallocated_ = spare.preallocated;
   spare_.reset();
   return Status::Ok();
+}
+
+void Segment::NoteId() {
+  if (!file_.is_open()) return;
+  const Result<FileId> id = file_.handle().Id();
+  if (id.ok()) id_ = *id;
 }
 
 // Not every file system renames over a file that is open.

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -98,6 +99,8 @@ class Segment {
   Status Activate(Directory& directory);
   // Gives up a segment that will not be activated: see RemoveSpare().
   void Discard(Directory& directory);
+  // The identity of the file, if the system has one. After Activate().
+  std::optional<FileId> id() const { return id_; }
   // After Activate().
   SegmentFile& file() { return file_; }
   // After Activate(). Opens the file as kDirect or kDirectUnsynced, once each. kUnsupported if the
@@ -111,6 +114,7 @@ class Segment {
   bool entry_synced = false;
 
  private:
+  void NoteId();
   Status TakeName(Directory& directory, const std::string& spare_name);
 
   const uint64_t first_seq_;
@@ -120,6 +124,7 @@ class Segment {
   std::shared_ptr<SpareJob> spare_;
   std::shared_ptr<Segment> replaced_;
   SegmentFile file_;
+  std::optional<FileId> id_;
   std::unique_ptr<File> direct_;
   std::unique_ptr<File> direct_unsynced_;
   Preallocation preallocated_ = Preallocation::kNone;

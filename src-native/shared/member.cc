@@ -63,6 +63,19 @@ Result<std::shared_ptr<SharedSegment>> Member::SegmentAt(uint64_t first_seq) {
   return segment;
 }
 
+std::vector<HeldSegment> Member::HeldSegments() {
+  const std::lock_guard<std::mutex> guard(mutex_);
+  std::vector<HeldSegment> held;
+  const auto begin = segments_.lower_bound(page_->Load(PageWord::kFirstSeq));
+  for (auto at = begin; at != segments_.end(); ++at) {
+    SharedSegment& segment = *at->second;
+    const Result<FileId> id = segment.file().Id();
+    held.push_back({segment.first_seq(), id.ok() ? std::optional<FileId>(*id) : std::nullopt,
+                    segment.bytes(), 0});
+  }
+  return held;
+}
+
 // A failure is harmless: the member later opens the file by its segment's name.
 void Member::HoldSpare() {
   Result<OpenedSegment> spare =

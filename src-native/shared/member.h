@@ -8,6 +8,7 @@
 #include <memory>
 #include <mutex>
 #include <utility>
+#include <vector>
 
 #include "platform/file_system.h"
 #include "segment/open_segment.h"
@@ -15,6 +16,7 @@
 #include "shared/members_page.h"
 #include "shared/shared_live.h"
 #include "shared/shared_segment.h"
+#include "write/files_check.h"
 
 namespace durlog {
 
@@ -56,6 +58,9 @@ class Member {
   // The segment whose first seq is in `word`. If it has been trimmed, `word` has a new value, and
   // the segment with that first seq is opened.
   Result<std::shared_ptr<SharedSegment>> SegmentOf(PageWord word);
+
+  // The segments that are open and not trimmed, ascending, for a check of the log's files.
+  std::vector<HeldSegment> HeldSegments();
 
   // Opens the file that becomes the next segment, if there is one, for SegmentAt(): a member that
   // has a segment open before any record is stored there needs no ReadBack.

@@ -40,6 +40,9 @@ class MembersLock {
   // Releases everything.
   void Leave() { static_cast<void>(file_->UnlockRange(0, 0).ok()); }
 
+  // The identity of the file, which may have been renamed or removed since.
+  Result<FileId> Id() { return file_->Id(); }
+
   // The process that messages of other processes name.
   void NameOwner();
   void ForgetOwner();

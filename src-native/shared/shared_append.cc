@@ -51,7 +51,8 @@ Status SharedLog::CheckRoom(uint64_t frame_bytes) {
 // the segment, which must be sealed. A time of the caller that the segment cannot hold is an error:
 // the other members append to the segment too.
 Result<bool> SharedLog::SetFrameTime(uint64_t time_ms) {
-  clock_.Tick();
+  if (clock_.Tick()) CheckFiles();  // also for a caller that never returns to its event loop
+  if (latched_) return LatchedError();
   const bool exact = time_ms != kClockTime;
   const uint64_t record_ms = exact ? time_ms : clock_.now_ms();
   const SharedSegment& segment = *append_->point().segment;

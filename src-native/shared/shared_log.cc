@@ -10,11 +10,7 @@ void SharedLog::Attach(Executor* executor, LogListener* listener) {
   listener_ = listener;
 }
 
-Status SharedLog::LatchedError() const {
-  return Status::Error(Code::kLatched,
-                       "an earlier sync or store failed, by this writer or another one: close the "
-                       "log and open it again");
-}
+Status SharedLog::LatchedError() const { return LatchedBy(failure_); }
 
 // Called after every step that may raise the reached ends, but never by Pump(): see Pump().
 void SharedLog::Refresh() {
@@ -88,6 +84,8 @@ void SharedLog::Pump() {
   if (std::exchange(spare_failure_seen_, false)) spare_job_.reset();
   if (latched_ || closed_unsynced_) return;
   member_->live().Ring();
+  CheckFiles();
+  if (latched_) return;
   if (!memory_job_ && acks_.IsDue(Level::kMemory)) {
     memory_job_ = MakeReach(acks_.WantedEnd(Level::kMemory), Level::kMemory);
     executor_->Execute(memory_job_);
@@ -134,7 +132,49 @@ void SharedLog::Harvest() {
   NoteRoom();
   if (populate_job_ && populate_job_->done()) populate_job_.reset();
   if (memory || sync) Refresh();
+  FinishFilesCheck();
   NoteLatchOfOthers();
+}
+
+void SharedLog::CheckFiles() {
+  FinishFilesCheck();
+  if (executor_ == nullptr || latched_ || closing_ || !files_.IsDue()) return;
+  HeldFiles held;
+  const Result<FileId> folder = member_->directory().Id();
+  if (folder.ok()) held.folder = *folder;
+  const Result<FileId> lock = member_->lock().Id();
+  if (lock.ok()) held.lock = *lock;
+  held.open = member_->HeldSegments();
+  const LogPoint& point = append_->point();
+  const uint64_t active = point.segment->first_seq();
+  // A frame begins where the append point was at the last check.
+  if (active == checked_segment_ && checked_offset_ < point.offset && !held.open.empty() &&
+      held.open.back().first_seq == active) {
+    held.open.back().frame_at = checked_offset_;
+  }
+  checked_segment_ = active;
+  checked_offset_ = point.offset;
+  // Without the segments that another member has trimmed.
+  held.segments.assign(std::lower_bound(listed_.begin(), listed_.end(), first_seq()),
+                       listed_.end());
+  auto check =
+      std::make_shared<FilesCheck>(member_->file_system(), member_->directory(), std::move(held));
+  files_.Begin(check);
+  executor_->Execute(std::move(check));
+}
+
+// What this member has found holds for the others too: none of them may acknowledge a record.
+void SharedLog::FinishFilesCheck() {
+  const std::shared_ptr<FilesCheck> check = files_.TakeDone();
+  if (!check) return;
+  if (check->status().ok()) {
+    listed_ = check->TakeListed();
+    return;
+  }
+  // The segment has been trimmed since the check began.
+  if (latched_ || (check->changed_segment() && *check->changed_segment() < first_seq())) return;
+  member_->page().Raise(PageWord::kLatched, 1);
+  Latch(check->status());
 }
 
 // Handles the end of the job that made the next segment's file, or waited for it.

@@ -11,6 +11,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/bytes.h"
 #include "base/executor.h"
@@ -26,6 +27,7 @@
 #include "shared/stall.h"
 #include "write/ack_ledger.h"
 #include "write/eager_size.h"
+#include "write/files_watch.h"
 #include "write/log_listener.h"
 #include "write/log_stats.h"
 #include "write/log_writer.h"
@@ -70,6 +72,7 @@ class SharedLog final : public LogWriter {
 
   void Pump() override;
   void Harvest() override;
+  void CheckFiles() override;
   // The records of this member are synced before it is idle, unless another member delays the sync
   // for too long: see LogListener::OnClosedUnsynced().
   void PrepareClose() override;
@@ -155,6 +158,7 @@ class SharedLog final : public LogWriter {
   void NoteFailure(Status status);
   void NoteUnreached(Status status);
   void NoteRoom();
+  void FinishFilesCheck();
   void NoteLatchOfOthers();
   void Latch(Status status);
   Status LatchedError() const;
@@ -197,6 +201,11 @@ class SharedLog final : public LogWriter {
   uint64_t populated_until_ = 0;              // an offset in the active segment
   uint64_t stretch_from_ = 0;                 // the append point at the last populate job
   AppendedStretch stretch_;                   // the bytes appended since
+
+  FilesWatch files_;
+  std::vector<uint64_t> listed_;  // the segments that the last check has found
+  uint64_t checked_segment_ = 0;  // the append point at the last check
+  uint64_t checked_offset_ = 0;
 
   bool latched_ = false;
   Status failure_;  // the failure that latched the log

@@ -77,7 +77,8 @@ SharedLog::SharedLog(std::shared_ptr<Member> member, Capabilities capabilities,
     : member_(std::move(member)),
       capabilities_(std::move(capabilities)),
       options_(options),
-      clock_(member_->file_system()) {}
+      clock_(member_->file_system()),
+      files_(member_->file_system()) {}
 
 Result<std::unique_ptr<SharedLog>> SharedLog::Open(FileSystem& file_system, const std::string& path,
                                                    const LogOptions& options) {

@@ -51,11 +51,17 @@ Status CheckExpectedSeq(uint64_t expected_seq, uint64_t next_seq) {
 }
 
 Status AsSyncFailure(Status status) {
-  if (status.code() == Code::kSyncFailed) return status;
+  if (status.code() == Code::kSyncFailed || status.code() == Code::kFileChanged) return status;
   std::string message = "writing to the device failed (" + status.message() +
                         "): records that were not acknowledged may or may not be in the log; close "
                         "it and open it again";
   return std::move(status).WithCode(Code::kSyncFailed).WithMessage(std::move(message));
+}
+
+Status LatchedBy(const Status& failure) {
+  return Status::Error(Code::kLatched, "the log was latched by an earlier failure (" +
+                                           failure.message() + "): close the log and open it again")
+      .WithPath(failure.path());
 }
 
 }  // namespace durlog

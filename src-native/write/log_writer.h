@@ -55,8 +55,11 @@ inline bool HasSeqs(uint64_t seqs, uint64_t next_seq) { return seqs <= kMaxSeq -
 Status SeqsUsedUp();
 // kSeqConflict unless `next_seq` is the seq that an append expects.
 Status CheckExpectedSeq(uint64_t expected_seq, uint64_t next_seq);
-// Converts a failure to the error with which a log latches, which always has the code kSyncFailed.
+// Converts a failure to the error with which a log latches: kSyncFailed, unless it is kFileChanged.
 Status AsSyncFailure(Status status);
+// The error of every later call on a log that `failure` has latched. It repeats the reason and
+// names the file.
+Status LatchedBy(const Status& failure);
 
 class LogWriter {
  public:
@@ -83,6 +86,9 @@ class LogWriter {
   virtual void RequestSync(Level level) = 0;
   virtual void Pump() = 0;
   virtual void Harvest() = 0;
+  // Checks once a second, on a worker, that the log's files are still those that it has open. If
+  // another program has changed them, Harvest() latches the log. Call it at least that often.
+  virtual void CheckFiles() = 0;
   virtual void PrepareClose() = 0;
 
   virtual bool idle() const = 0;

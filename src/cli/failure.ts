@@ -33,6 +33,7 @@ const EXIT_CODES: Record<DurlogErrorCode, number> = {
   ERR_DURLOG_BACKPRESSURE: ExitCode.io,
   ERR_DURLOG_SEQ_CONFLICT: ExitCode.badInput,
   ERR_DURLOG_SYNC_FAILED: ExitCode.io,
+  ERR_DURLOG_FILE_CHANGED: ExitCode.io,
   ERR_DURLOG_LATCHED: ExitCode.io,
   ERR_DURLOG_CORRUPT: ExitCode.corrupt,
   ERR_DURLOG_UNSUPPORTED: ExitCode.io,

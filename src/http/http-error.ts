@@ -84,6 +84,7 @@ export function toHttpError(error: unknown): HttpError {
         5,
       )
     case 'ERR_DURLOG_SYNC_FAILED':
+    case 'ERR_DURLOG_FILE_CHANGED':
     case 'ERR_DURLOG_LATCHED':
     case 'ERR_DURLOG_CLOSED':
     case 'ERR_DURLOG_LOCKED':

@@ -168,6 +168,8 @@ export interface NativeWriter {
   flushSync(level: number): void
   /** Starts the next group commit, unless a commit is running or there is no work for one. */
   pump(): void
+  /** Starts a check of the log's files on a worker, unless one began in the last second. To be called once a second. */
+  checkFiles(): void
   /** Returns the events since the last call, oldest first. The core queues events, and never calls JavaScript during a call. */
   takeEvents(): (NativeFailure | NativeStall | NativeRotation)[]
   stats(): NativeStats

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <string>
@@ -178,6 +179,7 @@ class ObservedDirectory final : public Directory {
   Result<std::unique_ptr<FileLock>> Lock(const std::string& name) override {
     return inner_->Lock(name);
   }
+  Result<FileId> Id() override { return inner_->Id(); }
   Result<Capabilities> Probe() override {
     DURLOG_ASSIGN_OR_RETURN(Capabilities capabilities, inner_->Probe());
     // The tests are to go the same way on whatever the machine's temporary folder is on.
@@ -211,10 +213,13 @@ class ObservedFileSystem final : public FileSystem {
                                                             direct_alignment, observer_, maps));
   }
   uint64_t NowMs() override { return DefaultFileSystem().NowMs() + clock_ahead_ms; }
-  uint64_t MonotonicMicros() override { return DefaultFileSystem().MonotonicMicros(); }
+  uint64_t MonotonicMicros() override {
+    return DefaultFileSystem().MonotonicMicros() + micros_ahead;
+  }
   uint64_t Random64() override { return DefaultFileSystem().Random64(); }
 
   uint64_t clock_ahead_ms = 0;
+  std::atomic<uint64_t> micros_ahead{0};
   uint32_t direct_alignment =
       0;                       // of a device with blocks larger than the machine's; 0 for its own
   MapsByFile* maps = nullptr;  // where set, all maps of a file are at one address

@@ -36,6 +36,8 @@ export class WritePipeline {
   /** The number of failed commits. */
   failures = 0
   readonly #dir: string
+  /** The failure that has latched the log. */
+  #latchedBy: DurlogError | undefined
   readonly #core: CoreCalls
   readonly #maxRecordBytes: number
   readonly #maxHeldBytes: number
@@ -157,7 +159,7 @@ export class WritePipeline {
     await this.inOrder<unknown>(() => {
       this.#core.look()
       const last = this.#core.nextSeq - 1
-      if (this.#core.counter(Counter.latched) !== 0) throw latchedError(this.#dir)
+      if (this.#core.counter(Counter.latched) !== 0) throw latchedError(this.#dir, this.#latchedBy)
       if (this.#acknowledgements.end(level) > last) return this.#acknowledgements.turn()
       this.#core.requestSync(level)
       this.#scheduleTick()
@@ -299,7 +301,9 @@ export class WritePipeline {
     this.#acknowledgements.fail(failure, (seq) => (seq < failure.unknownBefore ? unknown : notWritten))
     this.#gate.fail(notWritten)
     this.#scheduleTick()
-    if (failure.latched) nextTick(() => this.#listener.onLatched(failure.error))
+    if (!failure.latched) return
+    this.#latchedBy = failure.error
+    nextTick(() => this.#listener.onLatched(failure.error))
   }
 
   /** If the log is closing and the stall lasts, rejects the calls that wait for the stalled process. */

@@ -62,6 +62,7 @@ export class FileChanges implements RetentionHost {
   }
 
   onTick(): void {
+    if (!this.ended) this.#log.native.checkFiles()
     this.#retention?.onTick()
     if (this.#taking || this.ended) return
     this.#taking = true

@@ -1,0 +1,263 @@
+// Another program changes the files of an open log: the log latches at its next check, and its own
+// changes never look like that.
+#include <gtest/gtest.h>
+
+#ifndef _WIN32  // where an open file can be neither moved nor replaced
+
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "inline_executor.h"
+#include "log_test_folder.h"
+#include "observed_file_system.h"
+#include "record/segment_name.h"
+
+namespace durlog {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Change {
+  const char* name;
+  std::function<void(const fs::path& folder, const fs::path& file)> make;
+  bool names_folder = false;
+  bool names_lock = false;
+};
+
+const std::vector<Change>& Changes() {
+  static const std::vector<Change> changes = {
+      {"truncated", [](auto&, auto& file) { fs::resize_file(file, 0); }},
+      {"truncated within its records",
+       [](auto&, auto& file) { fs::resize_file(file, kSegmentHeaderBytes + 100); }},
+      {"truncated and made longer again",
+       [](auto&, auto& file) {
+         const uint64_t bytes = fs::file_size(file);
+         fs::resize_file(file, kSegmentHeaderBytes + 100);
+         fs::resize_file(file, bytes);
+       }},
+      {"moved", [](auto&, auto& file) { fs::rename(file, file.string() + ".1"); }},
+      {"deleted", [](auto&, auto& file) { fs::remove(file); }},
+      {"replaced by a copy",
+       [](auto&, auto& file) {
+         fs::copy_file(file, file.string() + ".new");
+         fs::rename(file.string() + ".new", file);
+       }},
+      {"replaced by a link",
+       [](auto&, auto& file) {
+         fs::rename(file, file.string() + ".1");
+         fs::create_symlink(file.string() + ".1", file);
+       }},
+      {"in a folder that was moved",
+       [](auto& folder, auto&) { fs::rename(folder, folder.string() + ".1"); }, true},
+      {"in a folder that was replaced by a copy",
+       [](auto& folder, auto&) {
+         fs::rename(folder, folder.string() + ".1");
+         fs::copy(folder.string() + ".1", folder);
+       },
+       true},
+      {"without the lock's file", [](auto& folder, auto&) { fs::remove(folder / kLockName); },
+       false, true},
+  };
+  return changes;
+}
+
+class FilesCheckTest : public LogTestFolder, public testing::WithParamInterface<Strategy> {
+ protected:
+  FilesCheckTest() : files_([](const ObservedCall&) { return Status::Ok(); }) {}
+
+  void SetUp() override {
+    LogTestFolder::SetUp();
+    log_ = PathOf("log");
+  }
+  // Whether a check that is due finds a change.
+  bool ChecksLatch(Log& log) {
+    files_.micros_ahead += 1'000'000;
+    log.CheckFiles();
+    log.Harvest();
+    return log.latched();
+  }
+  void RemoveAll() {
+    fs::remove_all(log_);
+    fs::remove_all(log_.string() + ".1");
+  }
+  void ExpectLatchedBy(Log& log, const fs::path& file) {
+    const Status refused = log.Append(AsBytes("more"), Level::kSync).status();
+    EXPECT_EQ(refused.code(), Code::kLatched);
+    EXPECT_EQ(refused.path(), file.string());
+    ASSERT_EQ(listener_.failures.size(), 1u);
+    EXPECT_TRUE(listener_.failures[0].latched);
+    EXPECT_EQ(listener_.failures[0].code, Code::kFileChanged);
+    listener_.failures.clear();
+  }
+
+  fs::path log_;
+  InlineExecutor at_once_;
+  ObservedFileSystem files_;
+};
+
+INSTANTIATE_TEST_SUITE_P(Strategies, FilesCheckTest,
+                         testing::Values(Strategy::kAuto, Strategy::kMmap, Strategy::kPwrite,
+                                         Strategy::kDirect),
+                         NameOfStrategy);
+
+TEST_P(FilesCheckTest, AChangedNewestSegmentLatchesTheLog) {
+  for (const Change& change : Changes()) {
+    SCOPED_TRACE(change.name);
+    RemoveAll();
+    std::unique_ptr<Log> log = Open(SmallOptions(GetParam()), files_);
+    log->Attach(&at_once_, &listener_);
+    AppendMany(*log, 20, Level::kSync);
+    Settle(*log);
+    EXPECT_FALSE(ChecksLatch(*log));
+    AppendMany(*log, 20, Level::kSync);
+    Settle(*log);
+    EXPECT_FALSE(ChecksLatch(*log));
+    const fs::path file = log_ / SegmentName(0);
+    change.make(log_, file);
+    EXPECT_TRUE(ChecksLatch(*log));
+    ExpectLatchedBy(*log, change.names_folder ? log_ : change.names_lock ? log_ / kLockName : file);
+  }
+  RemoveAll();
+}
+
+TEST_P(FilesCheckTest, ASealedSegmentIsCheckedToo) {
+  for (const uint64_t sealed : {0u, 1u}) {
+    for (const Change& change : Changes()) {
+      if (change.names_folder || change.names_lock) continue;
+      SCOPED_TRACE(change.name);
+      RemoveAll();
+      std::unique_ptr<Log> log = Open(SmallOptions(GetParam()), files_);
+      log->Attach(&at_once_, &listener_);
+      while (listener_.rotated.size() < 3) AppendMany(*log, 1, Level::kSync);
+      AppendMany(*log, 5, Level::kSync);
+      Settle(*log);
+      EXPECT_FALSE(ChecksLatch(*log));
+      const fs::path file =
+          log_ / SegmentName(sealed == 0 ? 0 : listener_.rotated[listener_.rotated.size() - 2]);
+      change.make(log_, file);
+      EXPECT_TRUE(ChecksLatch(*log));
+      ExpectLatchedBy(*log, file);
+      listener_.rotated.clear();
+    }
+  }
+  RemoveAll();
+}
+
+TEST_P(FilesCheckTest, AnIdleLogAndOneThatWasOpenedAgainAreChecked) {
+  std::unique_ptr<Log> log = Open(SmallOptions(GetParam()), files_);
+  AppendMany(*log, 20, Level::kSync);
+  Close(std::move(log));
+  log = Open(SmallOptions(GetParam()), files_);
+  log->Attach(&at_once_, &listener_);
+  EXPECT_FALSE(ChecksLatch(*log));
+  fs::resize_file(log_ / SegmentName(0), kSegmentHeaderBytes + 100);
+  EXPECT_TRUE(ChecksLatch(*log));
+}
+
+TEST_P(FilesCheckTest, AFileThatIsMovedAndPutBackChangesNothing) {
+  std::unique_ptr<Log> log = Open(SmallOptions(GetParam()), files_);
+  log->Attach(&at_once_, &listener_);
+  AppendMany(*log, 20, Level::kSync);
+  fs::rename(log_ / SegmentName(0), log_ / "moved");
+  AppendMany(*log, 20, Level::kSync);
+  fs::rename(log_ / "moved", log_ / SegmentName(0));
+  EXPECT_FALSE(ChecksLatch(*log));
+  Close(std::move(log));
+  ExpectRecords(0, 40);
+}
+
+TEST_P(FilesCheckTest, AFolderMayBeReachedThroughALink) {
+  fs::create_directory(PathOf("target"));
+  fs::create_directory_symlink(PathOf("target"), log_);
+  std::unique_ptr<Log> log = Open(SmallOptions(GetParam()), files_);
+  log->Attach(&at_once_, &listener_);
+  AppendMany(*log, 20, Level::kSync);
+  EXPECT_FALSE(ChecksLatch(*log));
+  fs::remove(log_);
+  fs::create_directory_symlink(root_, log_);
+  EXPECT_TRUE(ChecksLatch(*log));
+  ExpectLatchedBy(*log, log_);
+}
+
+// Checks run at every step, each with the result of the one before.
+TEST_P(FilesCheckTest, TheLogsOwnChangesNeverLatchIt) {
+  LogOptions options = SmallOptions(GetParam());
+  options.max_recyclable = 2;
+  std::unique_ptr<Log> log = Open(options, files_);
+  const auto step = [&] {
+    files_.micros_ahead += 1'000'000;
+    log->CheckFiles();
+    log->Harvest();
+    ASSERT_FALSE(log->latched()) << listener_.failures.size();
+  };
+  const auto append = [&](uint64_t count, Level level) {
+    for (uint64_t i = 0; i < count; ++i) {
+      AppendMany(*log, 1, level);
+      step();
+    }
+  };
+  for (int round = 0; round < 4; ++round) {
+    append(150, Level::kMemory);
+    append(150, Level::kSync);
+    Settle(*log);
+    const auto rotation = log->BeginRotate();
+    ASSERT_TRUE(rotation.ok());
+    if (*rotation) {
+      executor_.Execute(*rotation);
+      step();
+      (*rotation)->Await();
+      ASSERT_TRUE(log->FinishRotate(**rotation).ok());
+    }
+    // The active segment is empty now, and its successor takes its name.
+    append(1, Level::kSync);
+    Settle(*log);
+    const auto cut = log->BeginTruncate(log->next_seq() - 40);
+    ASSERT_TRUE(cut.ok());
+    executor_.Execute(*cut);
+    step();
+    (*cut)->Await();
+    ASSERT_TRUE(log->FinishTruncate(**cut).ok());
+    append(20, Level::kSync);
+    Settle(*log);
+    const std::shared_ptr<TrimJob> trim = log->BeginTrim(log->next_seq() - 30);
+    if (trim) {
+      step();
+      executor_.Execute(trim);
+      append(5, Level::kSync);
+      trim->Await();
+      step();
+      log->FinishTrim(*trim);
+    }
+    append(30, Level::kAsync);
+  }
+  const uint64_t end = log->next_seq();
+  Close(std::move(log));
+  EXPECT_TRUE(listener_.failures.empty());
+  log = Open(options);
+  EXPECT_EQ(log->next_seq(), end);
+  Close(std::move(log));
+}
+
+TEST_P(FilesCheckTest, ACheckWithoutDescriptorsShowsNothing) {
+  bool refuses = false;
+  ObservedFileSystem files([&refuses](const ObservedCall& call) {
+    return refuses && call.call == "open" ? Status::System("openat", EMFILE, call.name)
+                                          : Status::Ok();
+  });
+  std::unique_ptr<Log> log = Open(SmallOptions(GetParam()), files);
+  log->Attach(&at_once_, &listener_);
+  AppendMany(*log, 20, Level::kSync);
+  Settle(*log);
+  refuses = true;
+  files.micros_ahead += 1'000'000;
+  log->CheckFiles();
+  log->Harvest();
+  EXPECT_FALSE(log->latched());
+}
+
+}  // namespace
+}  // namespace durlog
+
+#endif
