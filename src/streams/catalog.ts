@@ -56,6 +56,13 @@ export class Catalog {
     this.#log = log
   }
 
+  /** `listener` is called if another program changes the catalog's files while it is open. */
+  onFileChanged(listener: (error: DurlogError) => void): void {
+    this.#log.on('latched', (error) => {
+      if (error.code === 'ERR_DURLOG_FILE_CHANGED') listener(error)
+    })
+  }
+
   /**
    * Loads the state. Throws ERR_DURLOG_CORRUPT, or ERR_DURLOG_VERSION if a newer version of durlog has written the
    * catalog.

@@ -36,6 +36,12 @@ export function dueBytes(checkpointBytes: number, changed: number): number {
   return Math.min(Math.max(checkpointBytes, changed * BYTES_OF_STREAM), MAX_DUE * checkpointBytes)
 }
 
+/** Whether a log of the folder is latched. */
+function isLatching(error: unknown): error is DurlogError {
+  const codes = ['ERR_DURLOG_SYNC_FAILED', 'ERR_DURLOG_FILE_CHANGED', 'ERR_DURLOG_LATCHED'] as const
+  return codes.some((code) => isCode(error, code))
+}
+
 export interface CheckpointContext extends Pick<OpenFolder, 'log' | 'catalog' | 'cursor' | 'files' | 'storage'> {
   /** The durability of the syncs of the log and of the catalog, and of the cursor's position. */
   level: 'sync' | 'full'
@@ -101,7 +107,7 @@ export class Checkpointer {
     } catch (error) {
       const failure = ofFileSystem(error)
       // The main log and the catalog stay latched, so the next checkpoint would write the files in vain.
-      if (isCode(failure, 'ERR_DURLOG_SYNC_FAILED') || isCode(failure, 'ERR_DURLOG_LATCHED')) this.latched ??= failure
+      if (isLatching(failure)) this.latched ??= failure
       throw failure
     } finally {
       table.endCheckpoint()

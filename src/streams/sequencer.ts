@@ -32,7 +32,7 @@ export interface SequencerContext {
 /** These refusals do not wait for earlier calls. */
 const BAD_INPUT = ['ERR_DURLOG_INVALID_ARGUMENT', 'ERR_DURLOG_RECORD_EMPTY', 'ERR_DURLOG_RECORD_TOO_LARGE']
 /** After these errors the log accepts no more records. */
-const FINAL_ERRORS = ['ERR_DURLOG_SYNC_FAILED', 'ERR_DURLOG_LATCHED', 'ERR_DURLOG_CLOSED']
+const FINAL_ERRORS = ['ERR_DURLOG_SYNC_FAILED', 'ERR_DURLOG_FILE_CHANGED', 'ERR_DURLOG_LATCHED', 'ERR_DURLOG_CLOSED']
 /** Settled calls are removed from the array this many at a time. */
 const REMOVED_AT_ONCE = 4096
 
@@ -122,6 +122,12 @@ export class Sequencer {
       started++
     }
     this.#waiting.splice(0, started)
+  }
+
+  /** Refuses waiting and further calls with `error`: the folder could not be opened again with their records. */
+  refuse(error: DurlogError): void {
+    this.#closed ??= error
+    this.#refuseWaiting(error)
   }
 
   /** Refuses further calls with `error`. Settles when all earlier calls have settled. */
@@ -273,9 +279,13 @@ export class Sequencer {
     } catch (error) {
       // The next call tries again.
       this.table.forgetDeletions()
-      this.#heldBytes = 0
-      for (const { call } of this.#waiting.splice(0)) call.resolve(notWritten(error as DurlogError))
+      this.#refuseWaiting(error as DurlogError)
     }
+  }
+
+  #refuseWaiting(error: DurlogError): void {
+    this.#heldBytes = 0
+    for (const { call } of this.#waiting.splice(0)) call.resolve(notWritten(error))
   }
 
   #isIdle(): boolean {

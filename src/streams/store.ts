@@ -92,6 +92,7 @@ export class StreamStore<V> extends EventEmitter<StreamsEvents> implements Strea
       table,
     )
     const sequencer = this.#sequencer
+    opened.catalog.onFileChanged((error) => sequencer.refuse(error))
     this.#expiry = new Expiry(sequencer, () => this.checkpointSoon())
     this.#context = {
       files,
