@@ -1,4 +1,4 @@
-// Fuzzes the core: npm run fuzz -- [--seconds N] [decode|open]. Needs a clang++ with libFuzzer; without one, fuzzing is
+// Fuzzes the core: npm run fuzz -- [--seconds N] [decode|open|json]. Needs a clang++ with libFuzzer; without one, fuzzing is
 // skipped. New inputs are written to build/fuzz; the committed corpus is in test/fuzz.
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { argv, env, exit } from 'node:process'
 
-const FUZZERS = { decode: 4096, open: 16384 }
+const FUZZERS = { decode: 4096, open: 16384, json: 4096 }
 const DEFAULT_SECONDS = 60
 /** The folders of the core that no fuzzer uses. */
 const NOT_FUZZED = ['shared', 'streams']
@@ -20,7 +20,7 @@ function parse(args) {
   }
   const unknown = wanted.names.find((name) => !(name in FUZZERS))
   if (unknown !== undefined || !(wanted.seconds > 0)) {
-    console.error('usage: npm run fuzz -- [--seconds N] [decode|open]')
+    console.error('usage: npm run fuzz -- [--seconds N] [decode|open|json]')
     exit(2)
   }
   if (wanted.names.length === 0) wanted.names = Object.keys(FUZZERS)

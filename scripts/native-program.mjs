@@ -87,6 +87,7 @@ export function coreSources(system = HOST_SYSTEM, processor = arch) {
   const chosen = execFileSync(process.execPath, ['scripts/platform-sources.mjs', system, processor]).toString()
   const common = [
     'base',
+    'json',
     'record',
     'segment',
     'recovery',

@@ -12,6 +12,7 @@ const CORE = [
   'base',
   'platform',
   'checksum',
+  'json',
   'record',
   'segment',
   'recovery',

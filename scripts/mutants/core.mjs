@@ -9,6 +9,7 @@ import { UNOPTIMIZED } from '../native-program.mjs'
 /** For each folder of the core: the folders of test/core to run first, and the ones to run if all of those tests pass. */
 const TESTS = [
   ['src-native/checksum/', ['checksum'], ['record', 'segment']],
+  ['src-native/json/', ['json']],
   ['src-native/record/', ['record'], ['segment', 'recovery', 'inspect']],
   ['src-native/segment/', ['segment'], ['recovery', 'log', 'read']],
   ['src-native/recovery/', ['recovery'], ['log', 'inspect', 'shared']],

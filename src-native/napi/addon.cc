@@ -181,6 +181,7 @@ constexpr std::pair<const char*, Napi::Value (*)(const Napi::CallbackInfo&)> kEx
     {"pointReader", MakePointReader},
     {"openLivePage", OpenLivePage},
     {"openStreamFiles", OpenStreamFiles},
+    {"splitJson", SplitJsonText},
     {"measure", Measure},
     {"cuts", CutsOf},
     {"bounds", BoundsOf},

@@ -17,5 +17,6 @@ Napi::Value PlanRetentionOf(const Napi::CallbackInfo& info);
 Napi::Value LockTrimsOf(const Napi::CallbackInfo& info);
 Napi::Value CheckTrimsOf(const Napi::CallbackInfo& info);
 Napi::Value OpenStreamFiles(const Napi::CallbackInfo& info);
+Napi::Value SplitJsonText(const Napi::CallbackInfo& info);
 
 }  // namespace durlog

@@ -2,11 +2,12 @@
 import { isUtf8 } from 'node:buffer'
 import { DurlogError, isCode } from '../errors.js'
 import type { Group, StreamView } from '../streams/access.js'
+import { SPLIT_AT_ONCE_BYTES } from '../streams/json-text.js'
 import { contentTypeOf, mediaType } from '../streams/meta.js'
 import type { Producer, StreamAppendResult, StreamEncoding } from '../streams/types.js'
 import type { Exchange, HeaderList } from './exchange.js'
 import { badRequest, closedStream, conflict } from './http-error.js'
-import { messagesOf } from './json-body.js'
+import { messagesOf, messagesOfLong } from './json-body.js'
 import { offsetOf } from './offset.js'
 import { type Call, existing, isTrue, refuseCoding, reply, type Service } from './service.js'
 
@@ -23,13 +24,30 @@ export function append(service: Service, call: Call): void | Promise<void> {
   const { exchange } = call
   refuseCoding(exchange)
   const conditions = conditionsOf(exchange)
-  const take = (): void =>
-    exchange.body(service.options.maxBodyBytes, (body) => store(service, call, conditions, body), call.fail)
+  const received = (body: Buffer): void => {
+    if (body.length <= SPLIT_AT_ONCE_BYTES) store(service, call, conditions, body)
+    else storeLong(service, call, conditions, body).catch(call.fail)
+  }
+  const take = (): void => exchange.body(service.options.maxBodyBytes, received, call.fail)
   if (!exchange.waitsToSend && !exchange.mayPass) return take()
   return Promise.resolve(service.access.find(call.name)).then((found) => {
     existing(found)
     take()
   })
+}
+
+/** The messages of a body, for the stream that the entry at `created` created. */
+interface Split {
+  created: number
+  messages: readonly Buffer[]
+}
+
+/** Splits a body of JSON on another thread before it is stored. */
+async function storeLong(service: Service, call: Call, conditions: Conditions, body: Buffer): Promise<void> {
+  const found = await service.access.find(call.name)
+  if (found?.meta.encoding !== 'json' || !hasTypeOf(found, conditions.contentType ?? ''))
+    store(service, call, conditions, body)
+  else store(service, call, conditions, body, { created: found.created, messages: await messagesOfLong(body) })
 }
 
 /** The conditions of an append, from the headers of its request. */
@@ -49,13 +67,13 @@ function conditionsOf(exchange: Exchange): Conditions {
 }
 
 /** Never throws: an error is the answer. */
-function store(service: Service, call: Call, conditions: Conditions, body: Buffer): void {
+function store(service: Service, call: Call, conditions: Conditions, body: Buffer, split?: Split): void {
   const { closes, producer, writerSeq } = conditions
   let records = 0
   let created = -1
   const groupOf = (found: StreamView | undefined): Group => {
     const stream = existing(found)
-    const values = valuesIn(service, stream, conditions, body)
+    const values = valuesIn(service, stream, conditions, body, split)
     records = values.length
     created = stream.created
     return { values, end: closes, producer, writerSeq }
@@ -129,29 +147,41 @@ function valuesIn(
   state: StreamView,
   { closes, contentType }: Conditions,
   body: Buffer,
-): (Buffer | string)[] {
+  split: Split | undefined,
+): readonly (Buffer | string)[] {
   if (body.length === 0) {
     if (closes) return []
     throw badRequest('the body is empty: send data, or Stream-Closed: true')
   }
   if (contentType === undefined) throw badRequest('Content-Type is missing: send the content type of the stream')
-  const expected = contentTypeOf(state.meta)
-  if (contentType !== expected && mediaType(contentType) !== mediaType(expected)) {
+  if (!hasTypeOf(state, contentType)) {
     if (state.ended) throw closedStream(offsetOf(access, state, state.visible))
-    throw conflict(`the stream has the content type ${expected}: append with the same type`)
+    throw conflict(`the stream has the content type ${contentTypeOf(state.meta)}: append with the same type`)
   }
-  const values = valuesOf(state.meta.encoding, body)
+  if (split !== undefined && split.created !== state.created)
+    throw conflict('the stream was deleted and created again during the request: repeat the request')
+  const values = split?.messages ?? valuesOf(state.meta.encoding, body)
   if (values.length === 0) throw badRequest('the body is an empty array: send at least one message')
   return values
 }
 
+function hasTypeOf({ meta }: StreamView, contentType: string): boolean {
+  const expected = contentTypeOf(meta)
+  return contentType === expected || mediaType(contentType) === mediaType(expected)
+}
+
 /** Returns the records of a body. Throws an HttpError with status 400 or 413. */
-export function valuesOf(encoding: StreamEncoding, body: Buffer): (Buffer | string)[] {
+function valuesOf(encoding: StreamEncoding, body: Buffer): (Buffer | string)[] {
   if (encoding === 'json') return messagesOf(body)
   if (encoding === 'bytes') return [body]
   // Other bytes would be replaced by U+FFFD.
   if (!isUtf8(body)) throw badRequest('the body is not text in UTF-8')
   return [JSON.stringify(body.toString())]
+}
+
+/** Like `valuesOf`, on another thread if the body is long JSON. */
+export async function valuesOfLong(encoding: StreamEncoding, body: Buffer): Promise<(Buffer | string)[]> {
+  return encoding === 'json' ? messagesOfLong(body) : valuesOf(encoding, body)
 }
 
 function producerOf(exchange: Exchange): Producer | undefined {

@@ -3,7 +3,7 @@ import { isCode } from '../errors.js'
 import type { EncodedCreation, StreamView } from '../streams/access.js'
 import { contentTypeOf, defaultMeta, isContentType, mediaType, type StreamMeta } from '../streams/meta.js'
 import type { StreamForkPoint } from '../streams/types.js'
-import { valuesOf } from './append.js'
+import { valuesOfLong } from './append.js'
 import type { HeaderList } from './exchange.js'
 import { badRequest, conflict, gone, notFound } from './http-error.js'
 import { offsetOf, parseOffset } from './offset.js'
@@ -22,7 +22,7 @@ export async function create(service: Service, call: Call): Promise<void> {
   const closed = isTrue(exchange.header('stream-closed'))
   const { meta, forkAnywhere } = await requestedMeta(service, call)
   const body = await new Promise<Buffer>((take, fail) => exchange.body(options.maxBodyBytes, take, fail))
-  const values = body.length === 0 ? [] : valuesOf(meta.encoding, body)
+  const values = body.length === 0 ? [] : await valuesOfLong(meta.encoding, body)
   const request: EncodedCreation = { meta, forkAnywhere, encodingNamed: true, end: closed }
   let created: boolean
   let found: StreamView | undefined

@@ -3,11 +3,12 @@ import { DurlogError } from '../errors.js'
 import { loadAddon } from './binary.js'
 import type { NativeCursorSummary, NativeCuts, NativeDurableCursor, NativeTrimLock } from './cursors.js'
 import type { NativeExtent, NativeFrame, NativeRepairReport, NativeVerifyReport } from './inspection.js'
+import type { NativeJson } from './json.js'
 import type { NativeFolderPlan, NativeLog, NativeOptions, NativeRetentionPolicy, NativeSharedLog } from './log.js'
 import type { NativeBounds, NativeLivePage, NativeLogReader, NativePointReader } from './reading.js'
 import type { NativeStreamFiles } from './stream-files.js'
 
-export interface Native {
+export interface Native extends NativeJson {
   openStreamFiles(records: string, index: string): Promise<NativeStreamFiles>
   setErrorClass(errorClass: typeof DurlogError): void
   /**

@@ -1,6 +1,7 @@
 /** Encodes values of streams for the log and the streams' files, and decodes them. */
 import { DurlogError, invalidArgument } from '../errors.js'
 import { shown } from '../options/checks.js'
+import { checkedDepth } from './json-text.js'
 import type { StreamEncoding } from './types.js'
 
 export interface StreamCodec {
@@ -70,7 +71,7 @@ function encodeJson(value: unknown): Buffer | string {
     throw new DurlogError('ERR_DURLOG_INVALID_ARGUMENT', `a value cannot be encoded as JSON: ${reason}`, { cause })
   }
   if (text === undefined) throw invalidArgument(`a value must have a JSON form (encoding json); got ${shown(value)}`)
-  return text
+  return checkedDepth(text)
 }
 
 function encodeText(value: unknown): Buffer | string {

@@ -40,7 +40,7 @@ interface Source {
 interface BadLine {
   file: string
   line: number
-  damage: Damage | 'too long' | 'no time'
+  damage: Damage | 'too long' | 'too deep' | 'no time'
   text: string
   /** The bytes of a line that is not UTF-8. */
   base64?: string
@@ -306,10 +306,16 @@ class FileImport {
       if (!(error instanceof InputError)) throw error
       return this.#refuse('no time', text)
     }
+    let stored: ReturnType<typeof storedJson>
+    try {
+      stored = storedJson(line, value)
+    } catch {
+      return this.#refuse('too deep', text)
+    }
     const seq = this.intact++
     // The seqs of earlier records are not known, so they are not compared.
     if (this.#stream === undefined || seq < this.#earlier - RECENT_APPENDS) return
-    const done = this.#stream.append(storedJson(line, value), {
+    const done = this.#stream.append(stored, {
       producer: { id: this.#producerId, epoch: 0, seq },
       timestamp,
     })
