@@ -8,6 +8,8 @@
 #include "live/live_page_reader.h"
 #include "record/segment_name.h"
 #include "recovery/plan.h"
+#include "segment/open_segment.h"
+#include "segment/scanner.h"
 
 namespace durlog {
 namespace {
@@ -34,8 +36,73 @@ void CheckHeaders(const RecoveryPlan& plan, VerifyReport* report) {
   }
 }
 
-// Lists every segment with damage below `written_end`, not only the first damage.
-void ListDamage(const RecoveryPlan& plan, uint64_t written_end, VerifyReport* report) {
+// The damaged places of a segment from the end of its first whole frames on, and the records after
+// them that a reader with salvage delivers.
+class DamageList {
+ public:
+  // Records from `end_seq` on belong to the next segment. Records below `known_end` exist; after
+  // damage beyond it, readers end. Records from `written_end` on are still being written.
+  DamageList(uint64_t end_seq, uint64_t known_end, uint64_t written_end, bool last)
+      : end_seq_(end_seq), known_end_(known_end), written_end_(written_end), last_(last) {}
+
+  Status List(FrameScanner&& scanner, const SegmentScan& scan, SegmentReport* segment,
+              VerifyReport* report) {
+    uint64_t offset = scan.end_offset;
+    uint64_t seq = scan.next_seq;
+    std::string damage = scan.damaged ? DescribeDecodeStatus(scan.damage) : "records are missing";
+    scanner.Seek(offset, seq);
+    for (bool first = true; seq < written_end_ && (last_ || seq < end_seq_); first = false) {
+      DURLOG_ASSIGN_OR_RETURN(std::optional<ScannedFrame> found, scanner.Resync());
+      if (found && !last_ && found->fields.seq >= end_seq_) found.reset();
+      const uint64_t next = found ? found->fields.seq : std::max(end_seq_, seq);
+      // A torn batch begins with whole records. If they are known to exist, a reader with salvage
+      // delivers them, and the damage follows.
+      const bool whole = found && found->offset == offset && next == seq;
+      if (whole ? seq >= known_end_ : first || found || next > seq) {
+        Problem problem;
+        problem.segment = segment->name;
+        problem.offset = offset;
+        problem.message = damage;
+        if (next > seq) {
+          problem.lost_first = seq;
+          problem.lost_last = next - 1;
+        }
+        report->problems.push_back(std::move(problem));
+      }
+      if (!found || seq >= known_end_) return Status::Ok();
+      DURLOG_ASSIGN_OR_RETURN(const DecodeStatus status,
+                              CountRun(scanner, std::move(*found), segment, report));
+      offset = segment->end_offset = scanner.position();
+      seq = scanner.next_seq();
+      damage = status == DecodeStatus::kFree ? "records are missing" : DescribeDecodeStatus(status);
+    }
+    return Status::Ok();
+  }
+
+ private:
+  // Counts `frame` and the whole frames after it. Returns why the next one is not whole.
+  static Result<DecodeStatus> CountRun(FrameScanner& scanner, ScannedFrame frame,
+                                       SegmentReport* segment, VerifyReport* report) {
+    while (frame.status == DecodeStatus::kWhole) {
+      if (frame.fields.state == FrameState::kCommitted) {
+        ++segment->records;
+        ++report->records;
+        report->payload_bytes += frame.fields.length;
+      }
+      DURLOG_ASSIGN_OR_RETURN(frame, scanner.Next());
+    }
+    return frame.status;
+  }
+
+  const uint64_t end_seq_;
+  const uint64_t known_end_;
+  const uint64_t written_end_;
+  const bool last_;
+};
+
+// Lists every damaged place below `written_end`.
+Status ListDamage(Directory& directory, const RecoveryPlan& plan, uint64_t written_end,
+                  VerifyReport* report) {
   for (size_t i = 0; i < plan.scanned.size(); ++i) {
     const ScannedSegment& segment = plan.scanned[i];
     const SegmentScan& scan = segment.scan;
@@ -46,24 +113,29 @@ void ListDamage(const RecoveryPlan& plan, uint64_t written_end, VerifyReport* re
     report->records += scan.records;
     report->payload_bytes += scan.payload_bytes;
     const bool last = i + 1 == plan.scanned.size();
-    const bool leads_on = !last && scan.next_seq == plan.scanned[i + 1].first_seq;
-    if (leads_on || (last && !scan.damaged)) continue;
-    if (segment.unreadable.ok() && scan.next_seq >= written_end) continue;
-    Problem problem;
-    problem.segment = SegmentName(segment.first_seq);
-    problem.offset = scan.end_offset;
-    problem.message = !segment.unreadable.ok() ? segment.unreadable.message()
-                      : scan.damaged           ? DescribeDecodeStatus(scan.damage)
-                                               : "records are missing";
-    const uint64_t next_whole = scan.records_after > 0 ? scan.first_after
-                                : last                 ? plan.known_end
-                                                       : plan.scanned[i + 1].first_seq;
-    if (next_whole > scan.next_seq) {
-      problem.lost_first = scan.next_seq;
-      problem.lost_last = next_whole - 1;
+    const uint64_t end_seq = last ? plan.known_end : plan.scanned[i + 1].first_seq;
+    if (!segment.unreadable.ok()) {
+      Problem problem;
+      problem.segment = entry.name;
+      problem.offset = scan.end_offset;
+      problem.message = segment.unreadable.message();
+      if (end_seq > scan.next_seq) {
+        problem.lost_first = scan.next_seq;
+        problem.lost_last = end_seq - 1;
+      }
+      report->problems.push_back(std::move(problem));
+      continue;
     }
-    report->problems.push_back(std::move(problem));
+    if (last ? !scan.damaged : scan.next_seq == end_seq) continue;
+    DURLOG_ASSIGN_OR_RETURN(const OpenedSegment opened,
+                            OpenSegment(directory, segment.first_seq, OpenMode::kRead));
+    DURLOG_RETURN_IF_ERROR(
+        DamageList(end_seq, plan.known_end, written_end, last)
+            .List(FrameScanner(*opened.file, ContextOf(opened.header, segment.first_seq),
+                               segment.file_bytes),
+                  scan, &entry, report));
   }
+  return Status::Ok();
 }
 
 // True if the only damage is in bytes that are still being written, from `written_end` on.
@@ -94,7 +166,7 @@ Result<VerifyReport> VerifyOnce(Directory& directory, const std::optional<LiveVi
   report.state = std::max(report.state, plan.report.state);
   report.bounds = LogBounds{plan.files.segments.front(), plan.next_seq,
                             std::min(plan.synced_end, plan.next_seq), plan.identity.uuid};
-  ListDamage(plan, written_end, &report);
+  DURLOG_RETURN_IF_ERROR(ListDamage(directory, plan, written_end, &report));
   return report;
 }
 
