@@ -86,6 +86,22 @@ TEST_P(OpenNamesTest, AReplacedSegmentsSuccessorStatesTheSameSyncedEnd) {
   EXPECT_EQ(log->recovery().discarded_bytes, 0u);
 }
 
+// Of the last records, no frame states that they are synced.
+TEST_P(OpenNamesTest, ARotatedLogStatesThatTheSealedSegmentIsSynced) {
+  std::unique_ptr<Log> log = Open(kSmallSegmentBytes);
+  for (const char* payload : {"first", "last"}) ExpectAppended(*log, payload);
+  ExpectRotated(*log);
+  MemoryFileSystem crashed;
+  for (const auto& [name, bytes] : file_system_.files) {
+    crashed.files[name] = std::make_shared<MemoryBytes>(*bytes);
+  }
+  MemoryBytes& sealed = *crashed.files[SegmentName(0)];
+  sealed[kSegmentHeaderBytes + FrameBytes(5) + kFrameHeaderBytes] ^= 1;
+  const Result<std::unique_ptr<Log>> again = Log::Open(crashed, kPath, log->options());
+  ASSERT_TRUE(again.ok()) << again.status().message();
+  EXPECT_EQ((*again)->next_seq(), 2u) << "the seq of a synced record is assigned again";
+}
+
 TEST_P(OpenNamesTest, ATruncationsEmptySegmentIsReplaced) {
   std::unique_ptr<Log> log = Open(kSmallSegmentBytes);
   ExpectAppended(*log, "to be cut");

@@ -8,6 +8,8 @@
 #include "inspect/bounds.h"
 #include "log_test_folder.h"
 #include "observed_file_system.h"
+#include "segment/open_segment.h"
+#include "segment/synced_slot.h"
 
 namespace durlog {
 namespace {
@@ -46,6 +48,13 @@ class RecoverCutsTest : public LogTestFolder {
     EXPECT_EQ(FindCutsSince(DefaultFileSystem(), PathOf("log"), 0)->generation, 1u);
   }
 
+  // The number of synced records that the log's first segment states.
+  uint64_t StatedSyncedEnd() {
+    const auto directory = DefaultFileSystem().OpenDirectory(PathOf("log"), false);
+    const auto opened = OpenSegment(**directory, 0, OpenMode::kRead);
+    return ReadSyncedSlot(*opened->file, opened->header.crc_seed()).value();
+  }
+
   int syncs_ = 0;
   bool saw_recorded_ = false;
   std::function<void()> on_call_;
@@ -64,6 +73,27 @@ class RecoverCutsTest : public LogTestFolder {
 };
 
 // Whatever the errno says: a later sync of the list could succeed although the entry is lost.
+// The frames that are removed may be the only ones that state that the kept records are synced.
+TEST_F(RecoverCutsTest, ATruncationStatesTheSyncedEndBeforeItRemovesAFile) {
+  int removed = 0;
+  ObservedFileSystem files([this, &removed](const ObservedCall& call) {
+    if (call.call == "remove" && call.name.find(".seg") != std::string::npos) {
+      ++removed;
+      EXPECT_EQ(StatedSyncedEnd(), 10u);
+    }
+    return Status::Ok();
+  });
+  std::unique_ptr<Log> log = Open(SmallOptions(Strategy::kPwrite), files);
+  AppendMany(*log, 300, Level::kSync);
+  Settle(*log);
+  EXPECT_EQ(StatedSyncedEnd(), 0u);
+  Result<std::shared_ptr<TruncateJob>> job = log->BeginTruncate(10);
+  ASSERT_TRUE(job.ok()) << job.status().message();
+  (*job)->Await();
+  ASSERT_TRUE(log->FinishTruncate(**job).ok());
+  EXPECT_GT(removed, 0);
+}
+
 TEST_F(RecoverCutsTest, ACutWhoseRecordCannotBeSyncedLatchesTheLog) {
   for (const uint64_t cuts_before : {0u, 1u}) {
     for (const char* const sync : {"sync-full", "sync-data"}) {

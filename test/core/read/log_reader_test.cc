@@ -209,6 +209,29 @@ TEST_F(LogReaderTest, ALengthAloneAsksForNoBuffer) {
   }
 }
 
+TEST_F(LogReaderTest, AVoidNeedsNoRoomInTheBuffer) {
+  constexpr uint64_t kVoidSeqs = 1000;
+  const SegmentHeader header = HeaderWithSalt(7);
+  MemoryBytes image = EmptySegment(header);
+  size_t at = PutRecord(&image, kSegmentHeaderBytes, header, 0, "before");
+  EncodeVoid(1, kVoidSeqs, kVoidSeqs * kMinRecordFrameBytes - kFrameHeaderBytes, header.crc_seed(),
+             image.data() + at);
+  at += kVoidSeqs * kMinRecordFrameBytes;
+  PutRecord(&image, at, header, 1 + kVoidSeqs, "after");
+  SetSegment(0, image);
+  const Result<std::unique_ptr<LogReader>> reader = LogReader::Open(disk_, "memory", 0);
+  ASSERT_TRUE(reader.ok()) << reader.status().message();
+  std::vector<uint8_t> buffer(1024);
+  ReadEntry entry;
+  for (const uint64_t seq : {uint64_t{0}, 1 + kVoidSeqs}) {
+    const Result<ReadBatch> batch =
+        (*reader)->Next(buffer.data(), buffer.size(), &entry, 1, LogReader::kNoLimit);
+    ASSERT_TRUE(batch.ok()) << batch.status().message();
+    ASSERT_EQ(batch->count, 1u);
+    EXPECT_EQ(batch->first_seq, seq);
+  }
+}
+
 TEST_F(LogReaderTest, AReaderThatLacksOneRecordReadsLittleMore) {
   constexpr size_t kFewBytes = 8 << 10;
   const SegmentHeader header = HeaderWithSalt(7);
