@@ -28,6 +28,7 @@ Status AppendPoint::StoreBatch(const FrameFields& first, const Bytes* payloads, 
   const uint64_t begin = offset_;
   if (maps()) {
     DURLOG_RETURN_IF_ERROR(frames_.StoreBatch(*segment_, begin, first, payloads, count));
+    last_frame_ = begin;
     offset_ = begin + frame_bytes;
     backlog_.MarkDirty(segment_, begin, offset_);
   } else {
@@ -108,6 +109,7 @@ void AppendPoint::Enter(std::shared_ptr<Segment> next) {
   ForgetRecent();
   segment_ = std::move(next);
   offset_ = note_from_ = kSegmentHeaderBytes;
+  last_frame_ = 0;
   last_time_ms_ = 0;
 }
 
@@ -116,6 +118,7 @@ void AppendPoint::Resume(LogPosition position) {
   next_seq_ = position.seq;
   segment_ = position.segment;
   offset_ = note_from_ = position.offset;
+  last_frame_ = 0;
   last_time_ms_ = position.last_time_ms;
   frames_.Unmap();
   staging_.Restart(std::move(position));

@@ -36,6 +36,9 @@ class AppendPoint {
 
   const std::shared_ptr<Segment>& segment() const { return segment_; }
   uint64_t offset() const { return offset_; }
+  // The offset of the newest frame, or of the newest batch, that was stored; 0 if none was since
+  // the segment was entered.
+  uint64_t last_frame() const { return last_frame_; }
   uint64_t next_seq() const { return next_seq_; }
   WriteMode mode() const { return mode_; }
   bool maps() const { return mode_ == WriteMode::kMmap; }
@@ -87,6 +90,7 @@ class AppendPoint {
       DURLOG_RETURN_IF_ERROR(
           staging_.Stage(segment_, at, mode_ == WriteMode::kDirect, fields, payload));
     }
+    last_frame_ = at;
     offset_ = at + fields.frame_bytes();
     return Status::Ok();
   }
@@ -173,6 +177,7 @@ class AppendPoint {
 
   std::shared_ptr<Segment> segment_;
   uint64_t offset_ = 0;
+  uint64_t last_frame_ = 0;
   uint64_t next_seq_ = 0;
   uint32_t last_time_ms_ = 0;   // of the segment's last frame
   uint32_t frame_time_ms_ = 0;  // of the frames being appended, which may still be refused

@@ -30,7 +30,7 @@ void Log::CheckFiles() {
   FinishFilesCheck();
   if (executor_ == nullptr || !state_.CheckFree().ok() || !files_.IsDue()) return;
   if (point_.maps() && point_.segment()->active()) {
-    chain_.NoteEnd(*point_.segment(), point_.offset());
+    chain_.NoteEnd(*point_.segment(), point_.offset(), point_.last_frame());
   }
   HeldFiles held = chain_.Held();
   if (capabilities_.keeps_file_ids) {

@@ -87,7 +87,7 @@ Status Log::RotateMapped() {
   commits_.Want(Level::kSync, next_seq());
   Pump();
   std::shared_ptr<Segment> sealed = point_.segment();
-  chain_.NoteEnd(*sealed, point_.offset());
+  chain_.NoteEnd(*sealed, point_.offset(), point_.last_frame());
   EnterSegment(std::move(next));
   // If the commit has just left the map, direct writes begin here.
   point_.MoveGroupStart();

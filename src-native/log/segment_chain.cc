@@ -36,12 +36,12 @@ void SegmentChain::Hold(const Segment& segment, uint64_t end) {
   held_.push_back({segment.first_seq(), segment.id(), end, 0});
 }
 
-void SegmentChain::NoteEnd(const Segment& segment, uint64_t offset) {
+void SegmentChain::NoteEnd(const Segment& segment, uint64_t offset, uint64_t frame) {
   for (HeldSegment& held : held_) {
     if (held.first_seq != segment.first_seq()) continue;
     // A commit that was rolled back may have replaced an empty segment.
     if (!(held.id == segment.id())) held = {held.first_seq, segment.id(), kSegmentHeaderBytes, 0};
-    held.NoteEnd(offset);
+    held.NoteEnd(offset, frame);
   }
 }
 

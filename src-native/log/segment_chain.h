@@ -49,8 +49,8 @@ class SegmentChain {
   // Notes that the log continues in the segment, which is the last one, after the frames that end
   // at `end`.
   void Hold(const Segment& segment, uint64_t end);
-  // Notes that every frame before `offset` of a held segment is stored.
-  void NoteEnd(const Segment& segment, uint64_t offset);
+  // Notes that every frame before `offset` of a held segment is stored. See HeldSegment::NoteEnd().
+  void NoteEnd(const Segment& segment, uint64_t offset, uint64_t frame = 0);
   // The state for a check of the files. The caller has noted the end of the newest segment.
   HeldFiles Held() const;
   // As Add(), for a segment after the log's first one, and reports the rotation.

@@ -19,9 +19,11 @@ struct HeldSegment {
   uint64_t end = 0;          // the end of the frames that are stored
   uint64_t frame_at = 0;     // a frame begins here; 0 if none is known
 
-  // Notes that every frame before `offset` is stored.
-  void NoteEnd(uint64_t offset) {
-    if (offset > end) frame_at = std::exchange(end, offset);
+  // Notes that every frame before `offset` is stored. A frame begins at `frame`, if that is not 0.
+  void NoteEnd(uint64_t offset, uint64_t frame) {
+    if (offset <= end) return;
+    frame_at = frame > 0 ? frame : end;
+    end = offset;
   }
 };
 

@@ -214,12 +214,16 @@ class ObservedFileSystem final : public FileSystem {
   }
   uint64_t NowMs() override { return DefaultFileSystem().NowMs() + clock_ahead_ms; }
   uint64_t MonotonicMicros() override {
-    return DefaultFileSystem().MonotonicMicros() + micros_ahead;
+    const uint64_t now =
+        stopped_at_micros > 0 ? stopped_at_micros : DefaultFileSystem().MonotonicMicros();
+    return now + micros_ahead;
   }
   uint64_t Random64() override { return DefaultFileSystem().Random64(); }
 
   uint64_t clock_ahead_ms = 0;
   std::atomic<uint64_t> micros_ahead{0};
+  // If it is not 0, the clock moves only with micros_ahead.
+  uint64_t stopped_at_micros = 0;
   uint32_t direct_alignment =
       0;                       // of a device with blocks larger than the machine's; 0 for its own
   MapsByFile* maps = nullptr;  // where set, all maps of a file are at one address
