@@ -8,7 +8,7 @@ import { rawHeaders } from '../src/jetstream/raw-headers.js'
 import { DuplicateMessage, Unanswered } from '../src/jetstream/refusals.js'
 import { ShipConflict } from '../src/ship/conflict.js'
 
-vi.mock('../src/timers.js', async (actual) => (await import('./fixtures/fake-clock.js')).globalTimers(actual))
+vi.mock('../src/timers.js', async (actual) => (await import('./fixtures/global-timers.js')).globalTimers(actual))
 beforeEach(() => {
   vi.useFakeTimers()
 })

@@ -11,7 +11,7 @@ import { makePair, withoutOpenssl } from '../fixtures/certificate.js'
 import { scratchDir } from '../fixtures/scratch.js'
 import { scratchStreams } from '../fixtures/streams.js'
 
-vi.mock('../../src/timers.js', async (actual) => (await import('../fixtures/fake-clock.js')).globalTimers(actual))
+vi.mock('../../src/timers.js', async (actual) => (await import('../fixtures/global-timers.js')).globalTimers(actual))
 // Without a limit, only `close` ends a handshake.
 vi.mock('node:https', async (original) => {
   const https = await original<typeof import('node:https')>()

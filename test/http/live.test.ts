@@ -5,7 +5,7 @@ import { resolveHandlerOptions } from '../../src/http/options.js'
 import { accessOf } from '../../src/streams/access.js'
 import { scratchStreams } from '../fixtures/streams.js'
 
-vi.mock('../../src/timers.js', async (actual) => (await import('../fixtures/fake-clock.js')).globalTimers(actual))
+vi.mock('../../src/timers.js', async (actual) => (await import('../fixtures/global-timers.js')).globalTimers(actual))
 
 test('counts of tenants are shared for a second, and take no memory afterwards', async () => {
   const { streams } = await scratchStreams({ exclusive: true })
