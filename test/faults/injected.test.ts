@@ -245,7 +245,7 @@ describe.skipIf(problem !== '')(`a system call that fails${problem && ` (skipped
   )
 
   test.each([
-    ['mmap', 'msync'],
+    ['mmap', 'fdatasync'],
     ['pwrite', 'fdatasync'],
   ] as const)('%s: close rejects where its own %s fails, and lets go of the log', async (strategy, call) => {
     const met = await meet({
