@@ -98,10 +98,15 @@ function areFiles(files: unknown[]): boolean {
   return files.every(isFile) && files.every(([first], at) => first >= (files[at - 1]?.[1] ?? 0))
 }
 
+/** The protocol allows epochs and seqs of producers up to 2^53 - 1. */
+function isCounter(value: unknown): boolean {
+  return Number.isSafeInteger(value) && (value as number) >= 0
+}
+
 function isProducer(value: unknown): boolean {
   if (!Array.isArray(value)) return false
   const [id, epoch, seq, recent] = value as unknown[]
-  return typeof id === 'string' && Number.isSafeInteger(epoch) && Number.isSafeInteger(seq) && areNumbers(recent)
+  return typeof id === 'string' && isCounter(epoch) && isCounter(seq) && areNumbers(recent)
 }
 
 /** The number of the request, and the seqs of its records; -1 for an end or a deletion. */

@@ -94,7 +94,8 @@ const NUMBERS: [name: string, path: (string | number)[]][] = [
 test.each(NUMBERS)('a record of the stream %s without a number at %j is refused', async (name, path) => {
   for (const value of NOT_NUMBERS) {
     // The length of a record in a source may be greater than a seq.
-    if (path.at(-1) === 'bytes' && value === 2 ** 48) continue
+    const isCounter = path[0] === 'producers' && path.length === 3
+    if ((path.at(-1) === 'bytes' || isCounter) && value === 2 ** 48) continue
     await refused(await folder.withGroup([changed(name, path, value)]))
   }
 })
