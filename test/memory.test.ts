@@ -65,9 +65,13 @@ describe.skipIf(process.platform !== 'linux')('peak memory of a process, as Linu
 
   test('a hostile batch makes no call hold more than two of its frames', async () => {
     const unfinished = hugeSegment({ ends: false })
-    for (const call of ['first', 'verify']) {
+    // The frames state that the records before them are synced, so verify counts those that a reader with salvage delivers.
+    for (const [call, expected] of [
+      ['first', RECORD_BYTES],
+      ['verify', `corrupt ${FRAMES}`],
+    ] as const) {
       const { value, peakBytes } = await peakOf(unfinished, call)
-      expect(value, call).not.toBe(FRAMES)
+      expect(value, call).toEqual(expected)
       expect(peakBytes, call).toBeLessThan(2 * RECORD_BYTES + SLACK_BYTES)
     }
     const { value, peakBytes } = await peakOf(hugeSegment({ ends: true }), 'first')
