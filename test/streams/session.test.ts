@@ -11,6 +11,7 @@ import { type OwnerContext, Session } from '../../src/streams/processes/session.
 const STORE = {
   encoding: 'json',
   changes: [],
+  access: { identities: { uuid: 'u', generation: 0 } },
   contextFor: () => ({ encoding: 'json', removeExpired() {}, submit: () => new Promise(() => {}) }),
 }
 
@@ -48,7 +49,7 @@ async function connected(): Promise<Connected> {
   const next = (type: FrameType) => new Promise<unknown>((resolve) => waiting.set(type, resolve))
   const writer = new FrameWriter(socket, new FrameMaker())
   const hello = { protocol: PROTOCOL, version: PROTOCOL_VERSION, client: '0123456789abcdef', folder: '1:1' }
-  const welcome = next(FrameType.welcome)
+  const welcome = Promise.race([next(FrameType.welcome), next(FrameType.unwelcome)])
   writer.json(FrameType.hello, 0, hello)
   expect(await welcome).toMatchObject({ encoding: 'json' })
   return { session, socket, writer, next }
