@@ -9,7 +9,7 @@ import type { Bucket } from './bucket.js'
 import { archiveCursors } from './cursors.js'
 import { inParallel } from './in-parallel.js'
 import { archiveRoot, digitsOf } from './layout.js'
-import { addHistory, listFolder } from './manifest.js'
+import { addHistory, hasNewerHistory, listFolder } from './manifest.js'
 import { type PieceFacts, toMetadata } from './piece.js'
 import { type ArchivePosition, findPosition } from './position.js'
 import { checkStore } from './probe.js'
@@ -50,6 +50,12 @@ export class ArchiveDestination implements Destination {
   #isProbed = false
   #ended = false
   #flushes = false
+  /** The number of calls of `flush`. */
+  #asked = 0
+  /** As `#asked`, when the archive was last found to have no newer history. */
+  #checked = 0
+  /** As `#checked`, when the positions of cursors were archived after that. */
+  #confirmed = 0
   #wake: () => void = () => {}
   #running: Promise<void> = Promise.resolve()
   /** The positions of cursors that the session has archived last, as JSON. */
@@ -63,6 +69,10 @@ export class ArchiveDestination implements Destination {
   }
 
   get isCurrent(): boolean {
+    return this.#isSameGeneration && this.#confirmed === this.#asked
+  }
+
+  get #isSameGeneration(): boolean {
     return this.#log?.generation === this.#generation
   }
 
@@ -89,6 +99,7 @@ export class ArchiveDestination implements Destination {
 
   flush(): void {
     this.#flushes = true
+    this.#asked++
     this.#wake()
   }
 
@@ -116,11 +127,13 @@ export class ArchiveDestination implements Destination {
     this.#isProbed = true
     this.#streams = await encodingOfStreams(log.dir)
     const { firstSeq } = log
+    const asked = this.#asked
     const position = await findPosition(this.#bucket, log, this.#segments, cursor)
     if (signal.aborted) return
     const { generation } = position
     this.#log = log
     this.#generation = generation
+    this.#checked = asked
     // Records that were trimmed after the archive was listed may have been archived by another archiver.
     if (position.next < firstSeq) throw trimmedError(session, position)
     if (position.next < log.firstSeq) throw new SegmentRemoved('records were trimmed')
@@ -135,6 +148,9 @@ export class ArchiveDestination implements Destination {
       await this.#checkGeneration(session)
       await this.#archive(session, position)
       if (!position.isNew) await this.#archiveCursors(session, position)
+      if (this.#checked !== this.#asked) await this.#checkNewest(session, position)
+      this.#confirmed = this.#checked
+      session.onConfirmed()
       if (isLast) return
       await this.#wait(session)
     }
@@ -143,11 +159,22 @@ export class ArchiveDestination implements Destination {
   /** Throws a ShipConflict if the log was cut after the session began, or is being cut: its files may have changed already. */
   async #checkGeneration({ cursor }: ReplicationSession): Promise<void> {
     if (this.#log?.readOnly) await this.#log.refresh()
-    if (!this.isCurrent) throw new ShipConflict('the log was truncated')
+    if (!this.#isSameGeneration) throw new ShipConflict('the log was truncated')
     if (cursor.generation !== this.#generation)
       throw new ShipConflict(
         'a truncation of the log has not ended: if its writer was killed, open the log for writing, which ends it',
       )
+  }
+
+  /**
+   * Throws a ShipConflict if the archive has a newer history: a restored copy of the log is archived, and a restore would not deliver
+   * the records that this archiver stores.
+   */
+  async #checkNewest({ log }: ReplicationSession, { history }: ArchivePosition): Promise<void> {
+    const asked = this.#asked
+    if (await hasNewerHistory(this.#bucket, archiveRoot(this.#bucket.prefix, log.uuid), history.generation))
+      throw new ShipConflict('the archive has a newer history')
+    this.#checked = asked
   }
 
   /** Waits until `flushMs` have passed, `flushBytes` wait, or `flush` or `end` is called. */
@@ -259,6 +286,7 @@ export class ArchiveDestination implements Destination {
       )
     }
     if (records === 0) return
+    await this.#checkNewest(session, position)
     position.next = facts.lastSeq + 1
     position.previous = facts.sha256
     session.onReplicated(facts.lastSeq, records, body.length)

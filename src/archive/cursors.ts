@@ -5,7 +5,7 @@ import type { Bucket } from './bucket.js'
 import { sha256Of } from './piece.js'
 import type { StoredFields } from './stored-fields.js'
 
-interface ArchivedCursors {
+export interface ArchivedCursors {
   /** The last archived seq when the positions were read; -1 if there was none. */
   seq: number
   positions: CursorPositions
@@ -46,6 +46,6 @@ export async function archiveCursors(
   return found
 }
 
-export async function readCursors(bucket: Bucket, key: string): Promise<CursorPositions> {
-  return (await bucket.getJson(key, toCursors))?.value.positions ?? {}
+export async function readCursors(bucket: Bucket, key: string): Promise<ArchivedCursors> {
+  return (await bucket.getJson(key, toCursors))?.value ?? { seq: -1, positions: {} }
 }

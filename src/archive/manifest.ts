@@ -63,6 +63,13 @@ export async function addHistory(bucket: Bucket, root: string, { generation, fro
   })
 }
 
+/** Whether the archive has a history that is newer than the one of `generation`. */
+export async function hasNewerHistory(bucket: Bucket, root: string, generation: number): Promise<boolean> {
+  const folder = historyFolder(root)
+  const listed = await bucket.list(folder, `${folder}${digitsOf(generation)}`)
+  return listed.some(({ key }) => (seqOfKey(folder, key) ?? 0) > generation)
+}
+
 /** Returns the history of `generation`, by default the newest. Throws ERR_DURLOG_NOT_FOUND if there is no such history. */
 export function chooseHistory(histories: readonly History[], generation: number | undefined): History {
   const found = generation === undefined ? histories.at(-1) : histories.find((one) => one.generation === generation)

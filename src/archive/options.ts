@@ -15,7 +15,7 @@ const NAMES: readonly string[] = [
   ...([
     'flushMs',
     'flushBytes',
-    'keepLocal',
+    'keepAfterAck',
     'compress',
     'cursor',
     'retryForMs',
@@ -46,7 +46,7 @@ export function resolveArchiveOptions(log: unknown, options: unknown): ResolvedA
       retryForMs,
       laggingMs,
       signal,
-      keepAfterAck: given.keepLocal,
+      keepAfterAck: given.keepAfterAck,
     }),
     flushMs,
     compresses: choice('compress', given.compress, ['none', 'zstd'], 'none') === 'zstd',

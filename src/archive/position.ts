@@ -174,7 +174,7 @@ async function isSame(
 function olderError(log: ReadableLog, archived: number): DurlogError {
   return new DurlogError(
     'ERR_DURLOG_DESTINATION_OTHER',
-    `the archive has a history of generation ${archived}, but the generation of the log is ${log.generation}: a newer copy of the log is archived there. Nothing is overwritten; use another prefix for this copy`,
+    `the archive has a history of generation ${archived}, but the generation of the log is ${log.generation}: a restored or newer copy of the log has replaced this one there. Nothing is overwritten. Stop writing to this copy; its records that the other copy does not have are in this log only, and in the archive's older history (generation, --generation). To keep both copies, use another prefix for this one`,
   )
 }
 

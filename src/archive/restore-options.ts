@@ -4,7 +4,7 @@ import type { ReadableLog } from '../index.js'
 import { checkSignal } from '../options/abort-signal.js'
 import { checkSeq, resolveDir, toTimeMs } from '../options/call-options.js'
 import { bag, callback, flag, shown, whole } from '../options/checks.js'
-import { resolveRetryFor } from '../ship/options.js'
+import { type RestoreRetry, resolveRestoreRetry } from '../ship/options.js'
 import type { ShipRetry } from '../ship/types.js'
 import { BUCKET_OPTION_NAMES, type ResolvedBucket, resolveBucket } from './bucket-options.js'
 import type { ArchiveChoice, ReadArchiveOptions, RestoreArchiveOptions } from './types.js'
@@ -32,12 +32,11 @@ export interface ResolvedChoice {
   generation: number | undefined
 }
 
-export interface ResolvedRestore extends ResolvedChoice {
+export interface ResolvedRestore extends ResolvedChoice, RestoreRetry {
   to: number
   untilMs: number
   follow: boolean
   pollMs: number
-  retryForMs: number
   onProgress: (restoredBytes: number, totalBytes: number) => void
   onRetry: (retry: ShipRetry) => void
   signal: AbortSignal | undefined
@@ -54,7 +53,7 @@ export function resolveChoice(given: ArchiveChoice): ResolvedChoice {
 /** Throws ERR_DURLOG_INVALID_ARGUMENT. */
 export function resolveRestore(options: unknown): ResolvedRestore {
   const given = bag('restoreArchive options', options, NAMES) as unknown as RestoreArchiveOptions
-  const { to, until, retryForMs } = given
+  const { to, until } = given
   if (to !== undefined) checkSeq('to', to)
   const follow = flag('follow', given.follow, false)
   if (follow && (to !== undefined || until !== undefined))
@@ -65,7 +64,7 @@ export function resolveRestore(options: unknown): ResolvedRestore {
     untilMs: until === undefined ? Number.POSITIVE_INFINITY : resolveTime(until),
     follow,
     pollMs: whole('pollMs', given.pollMs, MS, 1000),
-    retryForMs: resolveRetryFor(retryForMs),
+    ...resolveRestoreRetry(given.retryForMs),
     onProgress: callback('onProgress', given.onProgress),
     onRetry: callback('onRetry', given.onRetry),
     signal: checkSignal(given.signal),

@@ -1,7 +1,10 @@
 /** Determines the pieces that a restore reads, checks that they follow each other, and finds the end of the restored log. */
 import { findExtent } from '../extent.js'
 import { segmentFile } from '../segment-name.js'
-import type { Manifest, PieceEntry } from './manifest.js'
+import { readBoundary } from './boundary.js'
+import type { Bucket } from './bucket.js'
+import { readCursors } from './cursors.js'
+import type { History, Manifest, PieceEntry } from './manifest.js'
 import type { PieceFacts } from './piece.js'
 import type { ResolvedRestore } from './restore-options.js'
 import { StoreFailure } from './store-errors.js'
@@ -33,6 +36,25 @@ export async function wantedPieces(
   // All records of the first piece may already be restored.
   const facts = await manifest.facts(from)
   return facts === undefined || facts.lastSeq < next ? wanted.slice(1) : wanted
+}
+
+/** Returns the seq before which the history has held every record, according to its objects that are not pieces. */
+export async function provenEnd(bucket: Bucket, { names }: History): Promise<number> {
+  const { seq } = await readCursors(bucket, names.cursors)
+  // The parts up to the boundary were deleted, because their segment is archived whole.
+  return Math.max(seq + 1, (await readBoundary(bucket, names.boundary)) + 1)
+}
+
+/** Returns the first seq before `proven` that the pieces lack at their end and that is to be restored; undefined if there is none. */
+export async function missingFrom(
+  manifest: Manifest,
+  proven: number,
+  { to, untilMs }: Pick<ResolvedRestore, 'to' | 'untilMs'>,
+): Promise<number | undefined> {
+  const last = await manifest.last()
+  if (last === undefined) return undefined
+  const end = manifest.endOf(manifest.entries.length - 1, last)
+  return end < Math.min(proven, to) && last.newestMs < untilMs ? end : undefined
 }
 
 /** Returns the highest seq up to `end` at which the log can end without dividing a batch. */

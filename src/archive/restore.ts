@@ -17,7 +17,7 @@ import { damaged, factsOf, HEADER_BYTES, offsetOfSeq, type PieceFacts, pieceIn, 
 import { readPieces } from './ranges.js'
 import { RestoreLock } from './restore-lock.js'
 import { type ResolvedRestore, resolveRestore } from './restore-options.js'
-import { endOfBatches, factsBefore, follows, wantedPieces } from './restore-plan.js'
+import { endOfBatches, factsBefore, follows, missingFrom, provenEnd, wantedPieces } from './restore-plan.js'
 import { newGeneration, type RestoreMark, RestoreTarget } from './restore-target.js'
 import type { RestoredFiles } from './restored-files.js'
 import { Segments } from './segments.js'
@@ -91,18 +91,23 @@ class ArchiveRestore {
     }
   }
 
+  get #retryForMs(): number {
+    const { retryForMs, replicaRetryForMs } = this.#options
+    return this.#isReplica ? replicaRetryForMs : retryForMs
+  }
+
   /** Makes one attempt. Returns whether the restore is complete; waits before it returns false. */
   async #attempt(before: RestoreMark | undefined): Promise<boolean> {
-    const { signal, to, follow, pollMs, retryForMs, onRetry } = this.#options
+    const { signal, to, follow, pollMs, onRetry } = this.#options
     try {
       signal?.throwIfAborted()
-      const chosen = await chooseArchive(this.#bucket, this.#options, this.#known)
+      const chosen = await this.#choose()
       const { firstSeq } = chosen.manifest.entries[0] as PieceEntry
       if (firstSeq >= to) throw tooEarlyError(firstSeq)
       const { files } = await this.#accept(chosen, before)
       await this.#readAll(files, chosen.manifest)
       if (!follow) {
-        this.#cursors = await readCursors(this.#bucket, chosen.manifest.history.names.cursors)
+        this.#cursors = (await readCursors(this.#bucket, chosen.manifest.history.names.cursors)).positions
         this.#generation = await newGeneration(chosen)
       }
       this.#backoff.succeeded()
@@ -122,11 +127,24 @@ class ArchiveRestore {
       const isDoubted = error instanceof DurlogError && DOUBTED.includes(error.code) && ++this.#doubts < DOUBTS
       if (!isDoubted && !(error instanceof StoreFailure)) throw error
       // Not limited by retryForMs: damage is not an unreachable store.
-      const pauseMs = this.#backoff.failed(error, isDoubted ? Number.POSITIVE_INFINITY : retryForMs)
+      const pauseMs = this.#backoff.failed(error, isDoubted ? Number.POSITIVE_INFINITY : this.#retryForMs)
       onRetry({ error, attempt: this.#backoff.failures, pauseMs })
       await wait(pauseMs, { signal }).catch(() => {})
       return false
     }
+  }
+
+  /** Lists the archive. Throws ERR_DURLOG_DESTINATION_GAP if it lacks the newest records that it has held. */
+  async #choose(): Promise<ChosenArchive> {
+    const chosen = await chooseArchive(this.#bucket, this.#options, this.#known)
+    if (this.#options.follow) return chosen
+    const proven = await provenEnd(this.#bucket, chosen.manifest.history)
+    if ((await missingFrom(chosen.manifest, proven, this.#options)) === undefined) return chosen
+    // An archiver may have stored records after the list: only a list that is newer than the proof shows that they are missing.
+    const newer = await chooseArchive(this.#bucket, this.#options)
+    const first = await missingFrom(newer.manifest, proven, this.#options)
+    if (first === undefined) return newer
+    throw lostEndError(this.#bucket.urlOf(newer.root), first, proven - 1)
   }
 
   async #accept(chosen: ChosenArchive, before: RestoreMark | undefined): Promise<RestoreTarget> {
@@ -156,10 +174,13 @@ class ArchiveRestore {
       report()
     }
     const whole = entries.slice(checked.length)
-    const { retryForMs } = this.#options
     report()
     let hash = createHash('sha256')
-    for await (const { entry, facts, offset, body, isLast, bytes } of readPieces(this.#bucket, whole, retryForMs)) {
+    for await (const { entry, facts, offset, body, isLast, bytes } of readPieces(
+      this.#bucket,
+      whole,
+      this.#retryForMs,
+    )) {
       if (offset === 0) await this.#begin(files, entry, body)
       const written = files.write(offset === 0 ? body.subarray(HEADER_BYTES) : body)
       hash.update(body)
@@ -268,6 +289,14 @@ function shorterError(dir: string, found: number, expected: number): DurlogError
     'ERR_DURLOG_CORRUPT',
     `the restored log ends before seq ${found} instead of ${expected}: the device may be failing; run "durlog doctor ${dir}"`,
     { path: dir },
+  )
+}
+
+function lostEndError(url: string, first: number, last: number): DurlogError {
+  return new DurlogError(
+    'ERR_DURLOG_DESTINATION_GAP',
+    `${url} has held the records ${first} to ${last}, but their objects are missing: restore the records before them with to: ${first} (--to ${first})`,
+    { lostFirst: first, lostLast: last },
   )
 }
 

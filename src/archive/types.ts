@@ -30,7 +30,7 @@ export interface ArchiveOptions extends BucketAccess {
   /** The upload begins earlier if this many bytes wait: 64 KiB to 64 MiB. Default 64 MiB. */
   flushBytes?: ByteSize | undefined
   /** Trims archived records from the log, which must be open for writing. Default: keep all records. */
-  keepLocal?: KeepAfterAck | undefined
+  keepAfterAck?: KeepAfterAck | undefined
   /**
    * `zstd` compresses each whole segment, but not the parts of the newest one. Needs Node 22.15 or newer, or the package
    * `@bokuweb/zstd-wasm`; so does a restore. Default `none`.
@@ -123,7 +123,10 @@ export interface RestoreArchiveOptions extends ArchiveChoice {
   follow?: boolean | undefined
   /** The interval, in milliseconds, at which a replica checks for new records. Default 1000. */
   pollMs?: Duration | undefined
-  /** As in `ArchiveOptions`. */
+  /**
+   * Reject with ERR_DURLOG_DESTINATION_UNREACHABLE after this many milliseconds of consecutive failures. Default 5 min; with
+   * `follow`, no limit after the replica has caught up once.
+   */
   retryForMs?: Duration | undefined
   /** Called repeatedly with the bytes that were read and the bytes to read in total. */
   onProgress?: ((restoredBytes: number, totalBytes: number) => void) | undefined

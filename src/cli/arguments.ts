@@ -64,7 +64,8 @@ export function addTimes(command: Command, verb = 'print records'): Command {
     .option('--until <time>', `${verb} before this time`, toTimeMs)
 }
 
-/** Adds the option --retry-for. */
-export function addRetryFor(command: Command): Command {
-  return command.option('--retry-for <ms>', 'stop after this time of failures in a row (default: never)', toWaitMs)
+/** Adds the option --retry-for, whose default is `preset`, as text. */
+export function addRetryFor(command: Command, preset: string = 'never'): Command {
+  const text = `stop after this time of failures in a row (default: ${preset})`
+  return command.option('--retry-for <ms>', text, toWaitMs)
 }

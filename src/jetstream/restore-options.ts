@@ -4,7 +4,7 @@ import { checkSignal } from '../options/abort-signal.js'
 import { checkSeq, toTimeMs } from '../options/call-options.js'
 import { bag, callback, flag, whole } from '../options/checks.js'
 import { DEFAULTS, SEGMENT_BYTES_RANGE } from '../options/open-options.js'
-import { resolveRetryFor } from '../ship/options.js'
+import { type RestoreRetry, resolveRestoreRetry } from '../ship/options.js'
 import type { ShipRetry } from '../ship/types.js'
 import { PLACE_NAMES, type ResolvedPlace, resolvePlace } from './options.js'
 import type { RestoreOptions } from './types.js'
@@ -24,13 +24,12 @@ const RESTORE_NAMES: readonly string[] = [
   ] satisfies (keyof RestoreOptions)[]),
 ]
 
-export interface ResolvedRestoreOptions extends ResolvedPlace {
+export interface ResolvedRestoreOptions extends ResolvedPlace, RestoreRetry {
   from: number | undefined
   to: number
   untilMs: number
   follow: boolean
   segmentBytes: number
-  retryForMs: number
   onProgress: (restored: number, total: number) => void
   onRetry: (retry: ShipRetry) => void
   signal: AbortSignal | undefined
@@ -48,7 +47,7 @@ export interface RestoreMark {
 /** Throws ERR_DURLOG_INVALID_ARGUMENT. */
 export function resolveRestoreOptions(options: unknown): ResolvedRestoreOptions {
   const given = bag('restore options', options, RESTORE_NAMES) as unknown as RestoreOptions
-  const { from, to, until, retryForMs } = given
+  const { from, to, until } = given
   if (from !== undefined) checkSeq('from', from)
   if (to !== undefined) checkSeq('to', to)
   if (from !== undefined && to !== undefined && to <= from)
@@ -63,7 +62,7 @@ export function resolveRestoreOptions(options: unknown): ResolvedRestoreOptions 
     untilMs: until === undefined ? Number.POSITIVE_INFINITY : toTimeMs('until', until),
     follow,
     segmentBytes: whole('segmentBytes', given.segmentBytes, SEGMENT_BYTES_RANGE, DEFAULTS.segmentBytes),
-    retryForMs: resolveRetryFor(retryForMs),
+    ...resolveRestoreRetry(given.retryForMs),
     onProgress: callback('onProgress', given.onProgress),
     onRetry: callback('onRetry', given.onRetry),
     signal: checkSignal(given.signal),

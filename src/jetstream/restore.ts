@@ -91,8 +91,9 @@ class Restore {
       }
       if (error instanceof DurlogError) throw error
       await this.#link.leaveAfter(error)
-      const { retryForMs, onRetry, signal } = this.#options
-      const pauseMs = this.#backoff.failed(error as Error, retryForMs)
+      const { retryForMs, replicaRetryForMs, follow, onRetry, signal } = this.#options
+      const isReplica = follow && this.#log !== undefined
+      const pauseMs = this.#backoff.failed(error as Error, isReplica ? replicaRetryForMs : retryForMs)
       onRetry({ error: error as Error, attempt: this.#backoff.failures, pauseMs })
       await wait(pauseMs, { signal }).catch(() => {})
     }

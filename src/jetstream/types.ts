@@ -65,7 +65,10 @@ export interface RestoreOptions extends NatsAccess, JetStreamPlace {
   follow?: boolean | undefined
   /** The log's `segmentBytes`. Default 64 MiB. Every record must fit into a segment. */
   segmentBytes?: ByteSize | undefined
-  /** See `ShipperOptions`. */
+  /**
+   * Reject with ERR_DURLOG_DESTINATION_UNREACHABLE after this many milliseconds of consecutive failures. Default 5 min; with
+   * `follow`, no limit after the server has responded once.
+   */
   retryForMs?: Duration | undefined
   /** Called every 1000 records with the number of restored records and the total. */
   onProgress?: ((restored: number, total: number) => void) | undefined

@@ -13,6 +13,8 @@ export interface ReplicationSession {
   onStart(seq: number): void
   /** `records` more records, up to `seq`, were acknowledged. `inFlight` includes them until the call returns. */
   onReplicated(seq: number, records: number, bytes: number): void
+  /** `isCurrent` may have become true. */
+  onConfirmed(): void
   /** Neither the log nor the destination holds the records `first` to `last`; they are skipped. */
   onGap(first: number, last: number): void
 }
@@ -31,7 +33,10 @@ export interface Destination {
   /** Ends the session: starts no more requests, and waits up to `waitMs` for acknowledgements. */
   end(waitMs: number): Promise<void>
   close(): Promise<void>
-  /** Whether the acknowledged records are still in the log. False after a cut, which the next session will find. */
+  /**
+   * Whether a restore would deliver the acknowledged records now. False after a cut of the log, which the next session will find, and
+   * after `flush` until the destination has confirmed it.
+   */
   readonly isCurrent: boolean
   /** The number of records that wait for an acknowledgement. */
   readonly inFlight: number

@@ -47,10 +47,25 @@ export function checkLog(log: unknown): asserts log is ReadableLog {
     throw invalidArgument(`log must be a log that open() returned; got ${shown(log)}`)
 }
 
+/** The default of `retryForMs` for a call that ends. */
+const RESTORE_RETRY_MS = 300_000
+
 /** Infinity without a limit. Throws ERR_DURLOG_INVALID_ARGUMENT. */
-export function resolveRetryFor(value: unknown): number {
+export function resolveRetryFor(value: unknown, preset: number = Number.POSITIVE_INFINITY): number {
   const range = { min: 1, max: MAX_MS, unit: 'milliseconds' }
-  return value === Number.POSITIVE_INFINITY ? value : whole('retryForMs', value, range, Number.POSITIVE_INFINITY)
+  return value === Number.POSITIVE_INFINITY ? value : whole('retryForMs', value, range, preset)
+}
+
+export interface RestoreRetry {
+  /** Infinity without a limit. */
+  retryForMs: number
+  /** As `retryForMs`, after a replica has caught up once: by default it then continues over any outage, as a shipper does. */
+  replicaRetryForMs: number
+}
+
+/** Throws ERR_DURLOG_INVALID_ARGUMENT. */
+export function resolveRestoreRetry(value: unknown): RestoreRetry {
+  return { retryForMs: resolveRetryFor(value, RESTORE_RETRY_MS), replicaRetryForMs: resolveRetryFor(value) }
 }
 
 /** Throws ERR_DURLOG_INVALID_ARGUMENT. */

@@ -90,8 +90,8 @@ export class Replicator extends EventEmitter<ShipEvents> implements Shipper {
     if (this.#failure !== undefined) throw this.#failure
     if (this.#state === 'stopped') throw closedError()
     const idle = this.#idle.wait(seq)
-    this.#settleIdle()
     this.#destination.flush()
+    this.#settleIdle()
     await idle
   }
 
@@ -169,6 +169,7 @@ export class Replicator extends EventEmitter<ShipEvents> implements Shipper {
       signal: this.#ending.signal,
       onStart: (seq) => this.#onStart(seq),
       onReplicated: (seq, records, bytes) => this.#onReplicated(seq, records, bytes),
+      onConfirmed: () => this.#settleIdle(),
       onGap: (first, last) => this.#announce('gap', first, last),
     }
     await this.#destination.run(session)

@@ -282,10 +282,10 @@ test('an archive that has disappeared is reported, with the cursor to remove', a
   })
 })
 
-test('keepLocal trims archived segments only', async () => {
+test('keepAfterAck trims archived segments only', async () => {
   const s3 = await store()
   const log = await scratchLog(SMALL)
-  const made = archiver(log, s3, { keepLocal: { maxBytes: '128k' } })
+  const made = archiver(log, s3, { keepAfterAck: { maxBytes: '128k' } })
   await append(log, 1000)
   const all = await plainRecords(log)
   expect(log.firstSeq).toBe(0)
@@ -358,4 +358,38 @@ test('the parts of a segment that is archived whole are deleted several at a tim
   }
   await archiveAll(log, s3)
   expect(s3.keys('/tail/')).toHaveLength(1)
+})
+
+test('the archiver of a replaced machine acknowledges nothing after its copy has begun a new history', async () => {
+  const s3 = await store()
+  const old = await scratchLog(SMALL)
+  await append(old, 10)
+  const former = archiver(old, s3, { keepAfterAck: { maxBytes: 0 } })
+  await former.idle()
+  const archived: number[] = []
+  former.on('archived', (seq) => archived.push(seq))
+  const log = await openUntilDone(await restored(s3), SMALL)
+  await append(log, 1)
+  await archiveAll(log, s3)
+  const stopped = stopCode(former)
+  await append(old, 5)
+  expect(await codeOf(former.idle())).toBe('ERR_DURLOG_DESTINATION_OTHER')
+  expect(await stopped).toBe('ERR_DURLOG_DESTINATION_OTHER')
+  expect(archived).toEqual([])
+  expect(old.firstSeq).toBe(0)
+  expect(await plainRecordsIn(await restored(s3))).toEqual(await plainRecords(log))
+})
+
+test('idle rejects if the history is no longer the newest one, although every record was archived before', async () => {
+  const s3 = await store()
+  const old = await scratchLog(SMALL)
+  await append(old, 10)
+  const former = archiver(old, s3)
+  await former.idle()
+  const log = await openUntilDone(await restored(s3), SMALL)
+  await append(log, 1)
+  await archiveAll(log, s3)
+  const stopped = stopCode(former)
+  expect(await codeOf(former.idle())).toBe('ERR_DURLOG_DESTINATION_OTHER')
+  expect(await stopped).toBe('ERR_DURLOG_DESTINATION_OTHER')
 })

@@ -169,7 +169,7 @@ test('no record is archived from a segment that a truncation changes while it is
   expect(await plainRecordsIn(await restored(s3, { generation }))).toEqual(before.slice(0, 50))
 })
 
-test('keepLocal keeps records that replace archived records while these are sent', async () => {
+test('keepAfterAck keeps records that replace archived records while these are sent', async () => {
   const s3 = await store()
   const log = await scratchLog(SMALL)
   const pass = adjustableClock('running')
@@ -186,7 +186,7 @@ test('keepLocal keeps records that replace archived records while these are sent
       await log.sync()
     },
   )
-  const made = archiver(log, s3, { keepLocal: { maxBytes: 0 } })
+  const made = archiver(log, s3, { keepAfterAck: { maxBytes: 0 } })
   await made.idle()
   await made.close()
   expect(await plainRecordsIn(await restored(s3))).toHaveLength(621)
@@ -199,11 +199,12 @@ test('a restore repeats its last request', async () => {
   await log.sync()
   await log.ensureCursor('mailer', { from: 7 })
   await archiveAll(log, s3)
-  let failures = 0
+  // Each attempt reads the positions first, to find the end of the archive, and last, to restore them.
+  let reads = 0
   s3.fault = ({ method, key }) =>
-    method === 'GET' && key.endsWith('/cursors') && failures++ === 0 ? { status: 503, code: 'SlowDown' } : undefined
+    method === 'GET' && key.endsWith('/cursors') && ++reads === 2 ? { status: 503, code: 'SlowDown' } : undefined
   const copy = await openUntilDone(await restored(s3))
-  expect(failures).toBe(2)
+  expect(reads).toBe(4)
   expect(await copy.cursors()).toMatchObject([{ name: 'mailer', position: 7 }])
 })
 

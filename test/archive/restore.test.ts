@@ -5,8 +5,9 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
 import { restoreArchive } from '../../src/archive/index.js'
+import { resolveRestore } from '../../src/archive/restore-options.js'
 import { type Log, open, verify } from '../../src/index.js'
-import { archiveAll, plainRecords, plainRecordsIn, store } from '../fixtures/archive.js'
+import { archiveAll, archiver, plainRecords, plainRecordsIn, restored, store } from '../fixtures/archive.js'
 import { codeOf, openUntilDone, scratchDir, scratchLog } from '../fixtures/scratch.js'
 
 const CHILD = fileURLToPath(new URL('../fixtures/archive-restore-child.mjs', import.meta.url))
@@ -69,9 +70,10 @@ test('a restore whose files lose records before its end reports that, and no suc
   await append(log, 100)
   await archiveAll(log, s3)
   const dir = join(scratchDir(), 'restored')
-  // The positions of cursors are read after the last record.
+  // The positions of cursors are read before the first record, and again after the last one.
+  let reads = 0
   s3.fault = ({ key }) => {
-    if (key.endsWith('/cursors')) truncateSync(join(dir, '00000000000000000000.seg'), 20_000)
+    if (key.endsWith('/cursors') && ++reads === 2) truncateSync(join(dir, '00000000000000000000.seg'), 20_000)
     return undefined
   }
   expect(await codeOf(restoreArchive(dir, s3.access))).toBe('ERR_DURLOG_CORRUPT')
@@ -320,4 +322,64 @@ test('a file in place of the folder is refused', async () => {
   writeFileSync(path, '')
   for (const dir of [path, join(path, 'below')])
     expect(await codeOf(restoreArchive(dir, s3.access))).toBe('ERR_DURLOG_NOT_EMPTY')
+})
+
+test('a restore reports newest records that the archive has held and has lost', async () => {
+  const s3 = await store()
+  const log = await scratchLog(SMALL)
+  const cursor = await log.cursor('worker')
+  const made = archiver(log, s3)
+  for (let part = 1; part <= 3; part++) {
+    await append(log, 10)
+    await cursor.commit(log.nextSeq - 1)
+    await made.idle()
+  }
+  await made.close()
+  const parts = s3.keys('/tail/')
+  expect(parts).toHaveLength(3)
+  for (const key of parts.slice(1)) s3.objects.delete(key)
+  await expect(restored(s3)).rejects.toMatchObject({
+    code: 'ERR_DURLOG_DESTINATION_GAP',
+    lostFirst: 10,
+    lostLast: 29,
+    message: expect.stringContaining('--to 10'),
+  })
+  expect(await plainRecordsIn(await restored(s3, { to: 10 }))).toEqual(await plainRecords(log, 10))
+})
+
+test('a restore reports a lost segment whose parts were deleted', async () => {
+  const s3 = await store()
+  const log = await scratchLog(SMALL)
+  await append(log, 250)
+  await archiveAll(log, s3)
+  await append(log, 250)
+  await archiveAll(log, s3)
+  const whole = s3.keys('/log/')
+  for (const key of [...whole.slice(1), ...s3.keys('/tail/')]) s3.objects.delete(key)
+  expect(await codeOf(restored(s3))).toBe('ERR_DURLOG_DESTINATION_GAP')
+})
+
+test('records that are archived while a restore begins are no gap', async () => {
+  const s3 = await store()
+  const log = await scratchLog(SMALL)
+  const cursor = await log.cursor('worker')
+  const made = archiver(log, s3)
+  await append(log, 10)
+  await made.idle()
+  s3.fault = async ({ method, key }) => {
+    if (method !== 'GET' || !key.endsWith('/cursors')) return undefined
+    s3.fault = () => undefined
+    await append(log, 10)
+    await cursor.commit(log.nextSeq - 1)
+    await made.idle()
+    return undefined
+  }
+  expect(await plainRecordsIn(await restored(s3))).toEqual(await plainRecords(log))
+})
+
+test('a restore from a store that does not answer ends by default', () => {
+  expect(resolveRestore({ bucket: 's3://b', credentials: { accessKeyId: 'a', secretAccessKey: 'b' } })).toMatchObject({
+    retryForMs: 300_000,
+    replicaRetryForMs: Number.POSITIVE_INFINITY,
+  })
 })

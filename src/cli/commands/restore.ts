@@ -43,7 +43,7 @@ export function register(command: Command): void {
     .option('--to <seq>', 'end before this record (default: restore all)', parseWhole)
     .option('--until <time>', 'end before this time: ISO 8601, or how long ago (90s, 15m, 2h, 7d)', toTimeMs)
     .option('--follow', 'keep the restored log up to date for readers, until SIGINT or SIGTERM')
-  addRetryFor(command)
+  addRetryFor(command, '5m; with --follow never, after it has caught up once')
     .optionsGroup(FOR_BUCKETS)
     .option('--list', 'only list the contents of the bucket')
     .option('--uuid <uuid>', 'the UUID of the log, if the bucket holds several')

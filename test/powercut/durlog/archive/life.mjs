@@ -34,7 +34,11 @@ let ending = false
 const onFailure = (error) => {
   if (!ending) throw error
 }
-const archiver = archive(log, { ...store.access, flushMs: between(random, 1, 20), keepLocal: { maxBytes: 256 * KIB } })
+const archiver = archive(log, {
+  ...store.access,
+  flushMs: between(random, 1, 20),
+  keepAfterAck: { maxBytes: 256 * KIB },
+})
 archiver.on('error', onFailure)
 archiver.on('retry', ({ error }) => onFailure(error))
 
