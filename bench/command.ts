@@ -11,8 +11,10 @@ import { InputError } from '#terminal/input-error.js'
 import { writeJson, writeOut } from '#terminal/output.js'
 import { type Progress, startProgress } from '#terminal/progress.js'
 import { packageVersion } from '#terminal/version.js'
+import { baselinesSupported, MISSING_BASELINES } from './harness/baselines.js'
 import { IMAGE_FILE_SYSTEMS, type ImageFileSystem, withImage } from './harness/fs-image.js'
 import { describeMachine } from './harness/machine.js'
+import { disturbances, lookAtOtherLoad, type OtherLoad } from './harness/other-load.js'
 import type { Suite, SuiteContext } from './harness/suite.js'
 import { REPORT_VERSION, type Report, type SuiteResult, type TableResult } from './report/report.js'
 import { formatFindings, formatHeading, formatMachine, formatResult } from './report/text.js'
@@ -48,16 +50,24 @@ class Stage implements SuiteContext {
   readonly big: boolean
   readonly tables: TableResult[] = []
   readonly #silent: boolean
+  readonly #firstLoad: OtherLoad | undefined
   #label = ''
   #steps = 0
   #done = 0
   #progress: Progress | undefined
 
-  constructor(dir: string, flags: BenchFlags) {
+  constructor(dir: string, flags: BenchFlags, firstLoad: OtherLoad | undefined) {
     this.dir = dir
+    this.#firstLoad = firstLoad
     this.quick = flags.quick === true
     this.big = flags.big === true
     this.#silent = flags.json === true
+  }
+
+  async disturbances(): Promise<string[]> {
+    const loads = [this.#firstLoad, await lookAtOtherLoad()].filter((load) => load !== undefined)
+    const most = loads.sort((a, b) => disturbances(b).length - disturbances(a).length)[0]
+    return most === undefined ? [] : disturbances(most)
   }
 
   async plan(label: string, steps: number): Promise<void> {
@@ -90,9 +100,8 @@ class Stage implements SuiteContext {
   }
 }
 
-async function runSuite({ name, title, run: measure }: Suite, dir: string, flags: BenchFlags): Promise<SuiteResult> {
+async function runSuite({ name, title, run: measure }: Suite, stage: Stage, flags: BenchFlags): Promise<SuiteResult> {
   if (!flags.json) await writeOut(formatHeading(title))
-  const stage = new Stage(dir, flags)
   try {
     const findings = await measure(stage)
     stage.stop()
@@ -108,9 +117,14 @@ async function runOn(dir: string, chosen: readonly Suite[], flags: BenchFlags): 
   await mkdir(dir, { recursive: true })
   const started = Date.now()
   const machine = describeMachine(dir)
-  if (!flags.json) await writeOut(formatMachine(machine))
+  const otherLoad = await lookAtOtherLoad()
+  const notes = [
+    ...(otherLoad === undefined ? [] : disturbances(otherLoad).map((text) => `${text}: figures vary`)),
+    ...(baselinesSupported() ? [] : [MISSING_BASELINES]),
+  ]
+  if (!flags.json) await writeOut(formatMachine(machine) + formatFindings(notes))
   const results: SuiteResult[] = []
-  for (const suite of chosen) results.push(await runSuite(suite, dir, flags))
+  for (const suite of chosen) results.push(await runSuite(suite, new Stage(dir, flags, otherLoad), flags))
   return {
     version: REPORT_VERSION,
     durlog: packageVersion(),
@@ -118,6 +132,8 @@ async function runOn(dir: string, chosen: readonly Suite[], flags: BenchFlags): 
     quick: flags.quick === true,
     elapsedMs: Date.now() - started,
     machine,
+    ...(otherLoad !== undefined && { otherLoad }),
+    notes,
     suites: results,
   }
 }
@@ -157,7 +173,7 @@ async function run(names: string[], given: BenchFlags): Promise<void> {
 export function register(command: Command): void {
   command
     .description(
-      'Measure durlog on this disk and compare it with raw system calls made by C++ in the same run. Default suites: ' +
+      'Measure durlog on this disk and compare it with raw system calls, which C++ makes in the same run on Linux with glibc. Default suites: ' +
         `${DEFAULT_SUITES.join(', ')}.`,
     )
     .argument('[suite...]', 'suites to run, or "all"')

@@ -102,9 +102,13 @@ let loaded: BenchAddon | undefined
 
 function addon(): BenchAddon {
   loaded ??= loadBenchAddon() as BenchAddon | undefined
-  if (loaded === undefined) throw new Error('there is no durlog_bench.node for this system')
+  if (loaded === undefined) throw new Error(MISSING_BASELINES)
   return loaded
 }
+
+/** The sentence of a report without baselines. */
+export const MISSING_BASELINES: string =
+  'raw system calls were not measured, because they need Linux with glibc: only the figures of durlog are shown'
 
 /** Whether baselines can be measured: on Linux, if the bench's addon is available. */
 export function baselinesSupported(): boolean {

@@ -22,7 +22,7 @@ export interface AppendJob {
 export type ToMember = { kind: 'prepare'; job: AppendJob } | { kind: 'go' } | { kind: 'finish' } | { kind: 'quit' }
 export type FromMember =
   | { kind: 'ready' }
-  | { kind: 'done'; startNs: string; endNs: string }
+  | { kind: 'done'; startNs: string; endNs: string; acknowledged: number }
   | { kind: 'finished' }
   | { kind: 'failed'; message: string; unsupported: boolean }
 
@@ -30,7 +30,8 @@ const BURST = 1000
 const RECORDS_PER_SAMPLE = 100
 
 interface Prepared {
-  go(): Promise<unknown>
+  /** Makes the appends. Returns the number of those that were acknowledged. */
+  go(): Promise<number>
   close(): Promise<unknown>
 }
 
@@ -39,7 +40,7 @@ function stamp(payload: Buffer, index: number): void {
   if (payload.length >= 4) payload.writeUInt32LE(index)
 }
 
-async function writeAll(log: Log, { recordBytes, operations }: AppendJob): Promise<void> {
+async function writeAll(log: Log, { recordBytes, operations }: AppendJob): Promise<number> {
   const payload = Buffer.alloc(recordBytes, 0x5a)
   let index = 0
   const write = (): void => {
@@ -48,20 +49,24 @@ async function writeAll(log: Log, { recordBytes, operations }: AppendJob): Promi
     index += 1
   }
   await writeInBursts(write, () => log.drain(), operations, BURST)
+  return index
 }
 
-async function appendAll(log: Log, job: AppendJob): Promise<void> {
+async function appendAll(log: Log, job: AppendJob): Promise<number> {
   const { recordBytes, operations, inFlight, durability = 'memory' } = job
   const payload = Buffer.alloc(recordBytes, 0x5a)
   let index = 0
+  let acknowledged = 0
   const lane = async (): Promise<void> => {
     while (index < operations) {
       stamp(payload, index)
       index += 1
       await log.append(payload, { durability })
+      acknowledged += 1
     }
   }
   await Promise.all(Array.from({ length: inFlight }, lane))
+  return acknowledged
 }
 
 async function prepare(job: AppendJob): Promise<Prepared> {
@@ -69,7 +74,11 @@ async function prepare(job: AppendJob): Promise<Prepared> {
     const baseline = await Baseline.open({ ...job.spec, recordsPerSample: RECORDS_PER_SAMPLE })
     // `close` is part of the measured time, because it flushes the process's own buffer.
     return {
-      go: () => baseline.run(job.operations / RECORDS_PER_SAMPLE).then(() => baseline.close()),
+      go: async () => {
+        const latencies = await baseline.run(job.operations / RECORDS_PER_SAMPLE)
+        await baseline.close()
+        return latencies.length * RECORDS_PER_SAMPLE
+      },
       close: async () => {},
     }
   }
@@ -101,9 +110,9 @@ async function handle(message: ToMember): Promise<void> {
     return tell({ kind: 'finished' })
   }
   const startNs = process.hrtime.bigint()
-  await prepared?.go()
+  const acknowledged = (await prepared?.go()) ?? 0
   const endNs = process.hrtime.bigint()
-  tell({ kind: 'done', startNs: String(startNs), endNs: String(endNs) })
+  tell({ kind: 'done', startNs: String(startNs), endNs: String(endNs), acknowledged })
 }
 
 const parent = parentPort ?? process

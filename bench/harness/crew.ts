@@ -4,6 +4,7 @@ import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import { Worker } from 'node:worker_threads'
 import type { AppendJob, FromMember, ToMember } from './crew-member.js'
+import { sum } from './stats.js'
 
 const MEMBER = fileURLToPath(new URL('./crew-member.js', import.meta.url))
 
@@ -22,8 +23,11 @@ export class Crew {
     return new Crew(Array.from({ length: count }, () => new Worker(MEMBER)))
   }
 
-  /** Runs one job on each of the first members. Returns the milliseconds from the first start to the last end. */
-  async run(jobs: readonly AppendJob[]): Promise<number> {
+  /**
+   * Runs one job on each of the first members. Returns the milliseconds from the first start to the last end, and the number of
+   * appends that were acknowledged.
+   */
+  async run(jobs: readonly AppendJob[]): Promise<{ ms: number; acknowledged: number }> {
     const members = this.#members.slice(0, jobs.length)
     // Waits for all members even if one fails. Otherwise the responses of the others would be taken for those to the next message.
     const all = async (messageTo: (i: number) => ToMember): Promise<FromMember[]> => {
@@ -36,7 +40,10 @@ export class Crew {
     await all(() => ({ kind: 'finish' }))
     const starts = times.map(({ startNs }) => BigInt(startNs)).sort((a, b) => (a < b ? -1 : 1))
     const ends = times.map(({ endNs }) => BigInt(endNs)).sort((a, b) => (a < b ? 1 : -1))
-    return Number((ends[0] ?? 0n) - (starts[0] ?? 0n)) / 1e6
+    return {
+      ms: Number((ends[0] ?? 0n) - (starts[0] ?? 0n)) / 1e6,
+      acknowledged: sum(times.map(({ acknowledged }) => acknowledged)),
+    }
   }
 
   dismiss(): void {

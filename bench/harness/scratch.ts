@@ -49,7 +49,14 @@ export async function makeScratch(parent: string): Promise<string> {
   return folder
 }
 
+/** Keeps the folder as evidence. */
+export function keepScratch(folder: string): void {
+  folders.delete(folder)
+}
+
+/** Removes the folder, unless it is kept. */
 export async function removeScratch(folder: string): Promise<void> {
+  if (!folders.has(folder)) return
   await rm(folder, { recursive: true, force: true })
   folders.delete(folder)
 }

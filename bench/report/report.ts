@@ -1,5 +1,6 @@
 /** The results of a bench run as data, from which the terminal's output, JSON, HTML and docs/BENCHMARKS.md are made. */
 import type { Machine } from '../harness/machine.js'
+import type { OtherLoad } from '../harness/other-load.js'
 import type { Summary } from '../harness/stats.js'
 
 export const REPORT_VERSION = 1
@@ -63,5 +64,9 @@ export interface Report {
   quick: boolean
   elapsedMs: number
   machine: Machine
+  /** The load of other programs before the first suite; absent if the system does not report it. */
+  otherLoad?: OtherLoad
+  /** What limits all figures, as sentences. */
+  notes: string[]
   suites: SuiteResult[]
 }

@@ -10,6 +10,7 @@ import {
 } from '../harness/baselines.js'
 import { Crew } from '../harness/crew.js'
 import type { AppendJob } from '../harness/crew-member.js'
+import { requireWhole } from '../harness/read-back.js'
 import { withScratch } from '../harness/scratch.js'
 import { median } from '../harness/stats.js'
 import type { Suite, SuiteContext } from '../harness/suite.js'
@@ -29,8 +30,11 @@ interface Method {
   inFlight: number
   /** Whether all processes write one log. */
   shared?: boolean
-  /** Whether the record may still be in the process's memory when the call returns: kill -9 loses it. */
-  unsafe?: boolean
+  /**
+   * Whether the process collects records in its own memory and writes a full buffer of them: kill -9 loses the buffer, and the
+   * buffers of several processes tear each other's records.
+   */
+  buffered?: boolean
 }
 
 const METHODS: readonly Method[] = [
@@ -49,7 +53,7 @@ const METHODS: readonly Method[] = [
   },
   { label: 'C++ Linux AIO, 32 at a time', raw: { method: 'aio-append', file: 'none' }, inFlight: 0 },
   { label: 'C++ O_DIRECT, padded to 4 KiB', raw: { method: 'direct-append', file: 'none', padded: true }, inFlight: 0 },
-  { label: 'C++ FILE stream, its own buffer', raw: { method: 'stdio', file: 'none' }, inFlight: 0, unsafe: true },
+  { label: 'C++ FILE stream, its own buffer', raw: { method: 'stdio', file: 'none' }, inFlight: 0, buffered: true },
 ]
 
 interface Load {
@@ -91,19 +95,19 @@ async function runRaw(crew: Crew, folder: string, raw: NonNullable<Method['raw']
     }
     return { ...load, spec, inFlight: 0 }
   })
-  const ms = await crew.run(jobs)
+  const run = await crew.run(jobs)
   const { records, damaged } = await verifyRecords({
     path,
     start: raw.mapped ? SHARED_HEADER_BYTES : 0,
     stride: raw.padded ? Math.ceil(load.recordBytes / BLOCK_BYTES) * BLOCK_BYTES : load.recordBytes,
     recordBytes: load.recordBytes,
   })
-  return { ms, records, damaged }
+  return { ...run, records, damaged }
 }
 
 async function runDurlog(crew: Crew, folder: string, inFlight: number, load: Load) {
   const dirs = Array.from({ length: PROCESSES }, (_, i) => join(folder, `log-${i}`))
-  const ms = await crew.run(dirs.map((dir): AppendJob => ({ ...load, dir, inFlight })))
+  const run = await crew.run(dirs.map((dir): AppendJob => ({ ...load, dir, inFlight })))
   let records = 0
   let damaged = 0
   for (const dir of dirs) {
@@ -115,13 +119,13 @@ async function runDurlog(crew: Crew, folder: string, inFlight: number, load: Loa
     }
     await log.close()
   }
-  return { ms, records, damaged }
+  return { ...run, records, damaged }
 }
 
 /** Measures one log for all processes. Each record's number must be in the log once for each process. */
 async function runShared(crew: Crew, folder: string, inFlight: number, load: Load) {
   const dir = join(folder, 'log')
-  const ms = await crew.run(
+  const run = await crew.run(
     Array.from({ length: PROCESSES }, (): AppendJob => ({ ...load, dir, inFlight, shared: true })),
   )
   const counts = new Uint8Array(load.operations)
@@ -137,14 +141,14 @@ async function runShared(crew: Crew, folder: string, inFlight: number, load: Loa
     else damaged += 1
   }
   await log.close()
-  return { ms, records, damaged }
+  return { ...run, records, damaged }
 }
 
 interface Outcome {
   method: Method
   totalsMs: number[]
-  lost: number
-  damaged: number
+  /** Whether a record was not read back as it was written. */
+  isTorn: boolean
   note?: string
 }
 
@@ -152,14 +156,15 @@ async function measureOnce(crew: Crew, dir: string, load: Load, outcome: Outcome
   const { method } = outcome
   await withScratch(dir, async (folder) => {
     try {
-      const { ms, records, damaged } = await (method.raw
+      const { ms, ...found } = await (method.raw
         ? runRaw(crew, folder, method.raw, load)
         : method.shared
           ? runShared(crew, folder, method.inFlight, load)
           : runDurlog(crew, folder, method.inFlight, load))
+      const planned = PROCESSES * load.operations
+      if (method.buffered) outcome.isTorn ||= found.records !== planned || found.damaged > 0
+      else requireWhole(method.label, { planned, ...found }, method.raw ? undefined : folder)
       outcome.totalsMs.push(ms)
-      outcome.lost += PROCESSES * load.operations - records
-      outcome.damaged += damaged
     } catch (error) {
       if ((error as { unsupported?: boolean }).unsupported !== true) throw error
       outcome.note = (error as Error).message
@@ -169,7 +174,7 @@ async function measureOnce(crew: Crew, dir: string, load: Load, outcome: Outcome
 
 /** Makes a run whose result is not used, so that V8 has compiled the JavaScript code before the measurement. */
 function warmUp(crew: Crew, dir: string, load: Load, { method }: Outcome): Promise<void> {
-  return measureOnce(crew, dir, load, { method, totalsMs: [], lost: 0, damaged: 0 })
+  return measureOnce(crew, dir, load, { method, totalsMs: [], isTorn: false })
 }
 
 function toRow(outcome: Outcome, load: Load, baselineMs: number): Row {
@@ -180,25 +185,24 @@ function toRow(outcome: Outcome, load: Load, baselineMs: number): Row {
   const calls = PROCESSES * load.operations
   row.extras = [ms, (ms * 1000 * PROCESSES) / calls, (calls * load.recordBytes) / ms / 1e6]
   row.ratio = ms / baselineMs
-  const complete = outcome.lost === 0 && outcome.damaged === 0
-  row.extras.push(complete ? 'all records' : `LOST ${outcome.lost}, damaged ${outcome.damaged}`)
+  row.extras.push(outcome.isTorn ? 'torn' : 'all records')
   return row
 }
 
-function toTable(load: Load, outcomes: readonly Outcome[], unsafe: boolean): TableResult {
+function toTable(load: Load, outcomes: readonly Outcome[], buffered: boolean): TableResult {
   const write = outcomes.find(({ method }) => method.raw?.method === 'write-append')
   const baselineMs = median(write?.totalsMs ?? [])
-  const chosen = outcomes.filter(({ method }) => (method.unsafe ?? false) === unsafe)
+  const chosen = outcomes.filter(({ method }) => (method.buffered ?? false) === buffered)
   const size = formatSize(load.recordBytes)
   return {
-    title: `${PROCESSES} processes × ${load.operations.toLocaleString('en-US')} × ${size}${unsafe ? ', buffered in the process' : ''}`,
-    durability: unsafe
-      ? "in the process's own buffer: kill -9 loses it"
+    title: `${PROCESSES} processes × ${load.operations.toLocaleString('en-US')} × ${size}${buffered ? ', buffered in the process' : ''}`,
+    durability: buffered
+      ? "in the process's own buffer: kill -9 loses it, and the buffers of several processes tear records"
       : 'in the page cache or beyond, never synced: survives kill -9',
     labels: ['method'],
     figures: [],
     extras: ['total ms', 'us a call', 'GB/s', 'read back'],
-    ratioTo: unsafe ? '' : "C++ write + O_APPEND's time",
+    ratioTo: buffered ? '' : "C++ write + O_APPEND's time",
     rows: chosen.map((outcome) => toRow(outcome, load, baselineMs)),
   }
 }
@@ -211,7 +215,7 @@ async function run(context: SuiteContext): Promise<string[]> {
   const crew = Crew.ofProcesses(PROCESSES)
   try {
     for (const load of loads) {
-      const outcomes = methods.map((method): Outcome => ({ method, totalsMs: [], lost: 0, damaged: 0 }))
+      const outcomes = methods.map((method): Outcome => ({ method, totalsMs: [], isTorn: false }))
       for (const outcome of outcomes) if (!outcome.method.raw) await warmUp(crew, context.dir, load, outcome)
       for (let round = 0; round < rounds; round += 1) {
         for (const outcome of outcomes) {

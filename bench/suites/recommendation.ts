@@ -1,11 +1,15 @@
 /** Recommends a strategy for this disk, from its measurements. */
 
-import type { Summary } from '../harness/stats.js'
+import { median, type Summary } from '../harness/stats.js'
 import { formatNumber } from '../report/format.js'
 import type { Row, TableResult } from '../report/report.js'
 
 /** If `auto` is slower than the best explicit choice by more than this factor, the finding reports it. */
 const TOLERANCE = 1.15
+
+/** If the medians of the raw rows differ by more than this factor between rounds, the machine is not steady enough. */
+const STEADY = 1.5
+const KEEP = 'leave strategy and preallocate at "auto"'
 
 /** The figure by which a table is judged. Less is better. */
 interface Criterion {
@@ -42,21 +46,34 @@ function isSlowerThroughout(slower: Row, faster: Row, { cost }: Criterion): bool
 
 function verdictOn(auto: Row, best: Row, criterion: Criterion): string {
   const factor = costOf(auto, criterion) / costOf(best, criterion)
-  const keep = 'leave strategy and preallocate at "auto"'
-  if (factor <= TOLERANCE) return keep
+  if (factor <= TOLERANCE) return KEEP
   const times = `"auto" takes ${formatNumber(factor)} times as long`
   if (isSlowerThroughout(auto, best, criterion)) return `${times}: set the best strategy explicitly`
-  return `${times}, but the rounds of the two overlap, so this may be noise: ${keep}, or measure again on an idle machine`
+  return `${times}, but the rounds of the two overlap, so this may be noise: ${KEEP}, or measure again on an idle machine`
+}
+
+/** Returns the median of the factors by which the raw rows varied between rounds: no part of durlog is in it. */
+function variationOfRaw({ rows }: TableResult, { cost }: Criterion): number {
+  const factors = rows.flatMap(({ baseline, summary }) => {
+    const costs = baseline === true ? (summary?.rounds ?? []).map(cost) : []
+    return costs.length > 1 ? [Math.max(...costs) / Math.min(...costs)] : []
+  })
+  return factors.length === 0 ? 1 : median(factors)
 }
 
 function judge(table: TableResult, criterion: Criterion): string | undefined {
+  const variation = variationOfRaw(table, criterion)
+  if (variation > STEADY) {
+    const times = formatNumber(variation)
+    return `${criterion.subject} (${table.title}): no recommendation, because the raw system calls themselves varied by a factor of ${times} between rounds: ${KEEP}, or measure again on an idle machine.`
+  }
   const measured = table.rows.filter((row) => row.baseline !== true && row.summary !== undefined)
   const auto = measured.find(({ labels }) => labels[0] === 'auto')
   const best = [...measured].sort((a, b) => costOf(a, criterion) - costOf(b, criterion))[0]
   if (best === undefined) return undefined
   if (best === auto) {
     const took = auto.note === undefined ? '' : `, which chose ${auto.note}`
-    return `${criterion.subject} (${table.title}): "auto"${took}, is best, ${criterion.told(auto)}: leave strategy and preallocate at "auto".`
+    return `${criterion.subject} (${table.title}): "auto"${took}, is best, ${criterion.told(auto)}: ${KEEP}.`
   }
   const [strategy, preallocate] = best.labels
   const name = `strategy "${strategy}" with preallocate "${preallocate}"`
@@ -66,8 +83,13 @@ function judge(table: TableResult, criterion: Criterion): string | undefined {
   return `${start}; auto chose ${took}, ${criterion.told(auto)}: ${verdictOn(auto, best, criterion)}.`
 }
 
-/** Returns recommendations as sentences: for durable appends one at a time, and for appends at memory. */
-export function recommend(tables: readonly TableResult[]): string[] {
+/**
+ * Returns recommendations as sentences: for durable appends one at a time, and for appends at memory. If `disturbances` made the
+ * figures invalid, returns the reasons instead.
+ */
+export function recommend(tables: readonly TableResult[], disturbances: readonly string[] = []): string[] {
+  if (disturbances.length > 0)
+    return [`No recommendation, because ${disturbances.join(' and ')}: ${KEEP}, or measure again on an idle machine.`]
   return tables.flatMap((table) => {
     const level = table.title.split(',')[0]
     const criterion = level === 'sync' ? DURABLE : level === 'memory' ? MEMORY : undefined

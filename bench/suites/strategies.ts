@@ -159,7 +159,7 @@ async function run(context: SuiteContext): Promise<string[]> {
       await context.add(table)
     }
   }
-  return recommend(tables)
+  return recommend(tables, await context.disturbances())
 }
 
 export const strategies: Suite = {

@@ -1,3 +1,5 @@
+import { existsSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import {
@@ -9,7 +11,8 @@ import {
   randomWrite,
   verifyRecords,
 } from '../../bench/harness/baselines.js'
-import { withScratch } from '../../bench/harness/scratch.js'
+import { requireWhole } from '../../bench/harness/read-back.js'
+import { makeScratch, removeScratch, withScratch } from '../../bench/harness/scratch.js'
 
 const BLOCK_BYTES = 4096
 const METHODS: [BaselineMethod, BaselineFile][] = [
@@ -120,4 +123,25 @@ describe.skipIf(!baselinesSupported())('each raw method', () => {
       })
     await unlessRefused(body, (note) => expect(note).not.toBe(''))
   })
+})
+
+const whole = { planned: 10, acknowledged: 10, records: 10, damaged: 0 }
+
+test('a failed read-back names the party at fault', () => {
+  expect(() => requireWhole('m', whole)).not.toThrow()
+  expect(() => requireWhole('m', { ...whole, acknowledged: 9, records: 9 })).toThrow('m: the bench is at fault')
+  expect(() => requireWhole('m', { ...whole, records: 8, damaged: 1 })).toThrow(
+    'm: the raw method is at fault: 8 whole records and 1 damaged one were read back of 10 acknowledged appends',
+  )
+  expect(() => requireWhole('m', { ...whole, records: 11 })).toThrow('the raw method is at fault')
+})
+
+test('the files of a log that lost a record are kept', async () => {
+  const folder = await makeScratch(tmpdir())
+  expect(() => requireWhole('m', { ...whole, records: 9 }, folder)).toThrow(
+    `the log is at fault: 9 whole records and 0 damaged ones were read back of 10 acknowledged appends`,
+  )
+  await removeScratch(folder)
+  expect(existsSync(folder)).toBe(true)
+  rmSync(folder, { recursive: true })
 })

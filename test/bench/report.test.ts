@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { describeMachine } from '../../bench/harness/machine.js'
+import { disturbances } from '../../bench/harness/other-load.js'
 import { summarize } from '../../bench/harness/stats.js'
 import { formatNumber, formatSize, tableCells } from '../../bench/report/format.js'
 import { readChartLibrary, renderHtml } from '../../bench/report/html.js'
@@ -65,6 +66,18 @@ describe('the recommendation', () => {
     expect(recommend([{ ...table, rows: [auto, direct] }])[0]).toContain('measure again on an idle machine')
   })
 
+  test('is withheld if the raw calls vary between rounds, or if others use the machine', () => {
+    const raw = rowOf(['C++ pwrite', 'zero'], 100, { baseline: true })
+    if (raw.summary) raw.summary.rounds = [100, 190, 120].map((p50) => ({ p50, opsPerSecond: 1e6 / p50 }))
+    const unsteady = recommend([{ ...table, rows: [...table.rows.slice(0, 3), raw] }])[0]
+    expect(unsteady).toContain('no recommendation, because the raw system calls themselves varied by a factor of 1.90')
+    const busy = { processors: 0.6, waitedForProcessor: 0.1, waitedForDisk: 0.3, stolen: 0 }
+    expect(recommend([table], disturbances(busy))).toEqual([
+      'No recommendation, because other programs use 60 % of the processors and programs wait for a disk 30 % of the time: leave strategy and preallocate at "auto", or measure again on an idle machine.',
+    ])
+    expect(disturbances({ processors: 0.1, waitedForProcessor: 0.1, waitedForDisk: 0.05, stolen: 0.01 })).toEqual([])
+  })
+
   test('never recommends a raw call', () => {
     expect(recommend([{ ...table, rows: table.rows.slice(3) }])).toEqual([])
   })
@@ -78,6 +91,7 @@ async function pageOf(...tables: TableResult[]): Promise<string> {
     quick: true,
     elapsedMs: 1000,
     machine: describeMachine(import.meta.dirname),
+    notes: [],
     suites: [{ name: 'strategies', title: 'Strategies', tables, findings: ['a < b'] }],
   }
   return renderHtml(report, await readChartLibrary(new URL('../../bench/dist/report/', import.meta.url)))
