@@ -16,6 +16,7 @@
 #include "napi/exports.h"
 #include "platform/output_pipe.h"
 #include "read/measure.h"
+#include "recovery/drop_cache.h"
 
 namespace durlog {
 namespace {
@@ -133,6 +134,20 @@ Napi::Value AddFileTo(const Napi::CallbackInfo& info) {
       [](Napi::Env env) { return env.Undefined(); });
 }
 
+Result<bool> DropCacheIn(const std::string& path, const std::string& name) {
+  DURLOG_ASSIGN_OR_RETURN(const auto directory, DefaultFileSystem().OpenDirectory(path, false));
+  DURLOG_ASSIGN_OR_RETURN(const auto file, directory->Open(name, OpenMode::kReadWrite));
+  return DropCache(*file);
+}
+
+Napi::Value DropCacheOf(const Napi::CallbackInfo& info) {
+  const std::string path = StringAt(info, 0);
+  const std::string name = StringAt(info, 1);
+  return RunFor(
+      info.Env(), [path, name] { return DropCacheIn(path, name); },
+      [](Napi::Env env, bool on_device) { return Napi::Boolean::New(env, on_device); });
+}
+
 Result<std::vector<std::string>> NamesWith(const std::string& path, const std::string& prefix) {
   DURLOG_ASSIGN_OR_RETURN(const auto directory, DefaultFileSystem().OpenDirectory(path, false));
   DURLOG_ASSIGN_OR_RETURN(std::vector<FileEntry> entries, directory->List());
@@ -190,6 +205,7 @@ constexpr std::pair<const char*, Napi::Value (*)(const Napi::CallbackInfo&)> kEx
     {"extent", ExtentOf},
     {"repair", RepairLog},
     {"addFile", AddFileTo},
+    {"dropCache", DropCacheOf},
     {"names", NamesIn},
     {"hasNoReader", HasNoReaderOf},
     {"crc32c", Checksum}};

@@ -62,6 +62,11 @@ export interface Native extends NativeJson {
   repair(dir: string, apply: boolean, backup: string): Promise<NativeRepairReport>
   /** Creates the file `name` with the content `text`. Resolves once both are on the device. Rejects if the file exists. */
   addFile(dir: string, name: string, text: string): Promise<void>
+  /**
+   * Syncs the file `name` and drops it from the page cache. Resolves to true if both were successful: all bytes that are read from
+   * now on are on the device. An O_DIRECT read is no such proof, because Btrfs may answer it from the page cache.
+   */
+  dropCache(dir: string, name: string): Promise<boolean>
   /** The names in the folder `dir` that begin with `prefix`. */
   names(dir: string, prefix: string): Promise<string[]>
   /** Whether a write to the pipe or socket `fd` would fail, because its reader has closed it. False on Windows. */

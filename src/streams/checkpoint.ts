@@ -4,7 +4,6 @@
 import { DurlogError, isCode } from '../errors.js'
 import { ofFileSystem } from '../file-system-error.js'
 import { clock, setImmediate } from '../timers.js'
-import { AlignedMemory } from './aligned-memory.js'
 import type { CatalogChange, CatalogHead } from './catalog-records.js'
 import { missingCursor } from './checkpoint-errors.js'
 import { FileRepair, type StepHook } from './file-repair.js'
@@ -142,7 +141,6 @@ export class Checkpointer {
     let failed = false
     let folderChanged = false
     const worker = async (): Promise<void> => {
-      const memory = new AlignedMemory()
       while (!failed) {
         const job = new StoreJob<FileRequest>(memTable)
         const taken = takeFlushes(states, job, memTable, changes)
@@ -150,7 +148,7 @@ export class Checkpointer {
         folderChanged ||= taken.folderChanged
         // Without a job nothing has been awaited yet: give the event loop a turn.
         if (job.isEmpty) await new Promise((resolve) => setImmediate(resolve))
-        else folderChanged = (await this.#store(job, memTable, memory, !syncsAll, changes)) || folderChanged
+        else folderChanged = (await this.#store(job, memTable, !syncsAll, changes)) || folderChanged
       }
     }
     const latchingWorker = async (): Promise<void> => {
@@ -199,7 +197,6 @@ export class Checkpointer {
   async #store(
     job: StoreJob<FileRequest>,
     memTable: MemTable,
-    memory: AlignedMemory,
     sync: boolean,
     changes: CatalogChange[],
   ): Promise<boolean> {
@@ -214,7 +211,7 @@ export class Checkpointer {
     for (const request of unexpected) {
       const { state } = request.flush
       const records = request.positions.map((position) => memTable.at(position))
-      const disk = await new FileRepair(this.#context, memory, state, request.disk).run(records)
+      const disk = await new FileRepair(this.#context, state, request.disk).run(records)
       const positions = request.positions.slice(disk.next - request.disk.next)
       const repaired = new StoreJob<FileRequest>(memTable)
       // The new file may exist already, from a checkpoint that did not end.

@@ -4,10 +4,11 @@
  */
 import type { Stats } from 'node:fs'
 import { constants, type FileHandle, link, lstat, open, rm } from 'node:fs/promises'
+import { basename, dirname } from 'node:path'
 import { syncFile } from '../durable-files.js'
 import { native } from '../native/native.js'
 import { rename } from '../rename.js'
-import { type AlignedMemory, PAGE_BYTES } from './aligned-memory.js'
+import { PAGE_BYTES } from './aligned-memory.js'
 import { codecOf, type StreamCodec } from './encoding.js'
 import { EMPTY } from './entry.js'
 import { completeLines, HEADER_BYTES, withoutSpaces } from './file-format.js'
@@ -19,9 +20,6 @@ import { encodeIndex } from './record-index.js'
 import type { FileDisk, StreamState } from './state.js'
 import type { StreamChange } from './types.js'
 
-/** 0 on systems without O_DIRECT. */
-const O_DIRECT = constants.O_DIRECT ?? 0
-const READ_BYTES = 1 << 20
 /** A file to which another program has added more bytes is not copied. */
 const FOREIGN_MAX_BYTES = 1 << 26
 
@@ -48,19 +46,15 @@ const NOTHING: Found = { ends: [], kept: EMPTY }
 
 export class FileRepair {
   readonly #context: FileRepairContext
-  readonly #memory: AlignedMemory
   readonly #state: StreamState
   readonly #codec: StreamCodec
   readonly #path: string
   #disk: FileDisk
   #file: FileHandle | undefined
-  /** The same file, opened with O_DIRECT; null if the system refuses that. */
-  #direct: FileHandle | null | undefined
 
   /** `disk` describes the file of `state` as of the last checkpoint. */
-  constructor(context: FileRepairContext, memory: AlignedMemory, state: StreamState, disk: FileDisk) {
+  constructor(context: FileRepairContext, state: StreamState, disk: FileDisk) {
     this.#context = context
-    this.#memory = memory
     this.#state = state
     this.#codec = codecOf(state.meta.encoding)
     this.#path = context.files.records(state.fileName(disk.first), this.#codec)
@@ -89,7 +83,6 @@ export class FileRepair {
       }
     } finally {
       await this.#file?.close()
-      await this.#direct?.close()
     }
   }
 
@@ -160,8 +153,9 @@ export class FileRepair {
   /** Keeps complete lines after the last checkpoint if they equal `records`, and cuts off all other bytes. */
   async #examine(records: readonly MemTableRecord[], size: number): Promise<Found> {
     const { bytes: from } = this.#disk
-    const onDevice = await this.#readDevice(from, size)
-    const found = this.#codec.lines && onDevice !== undefined ? matching(records, onDevice, from) : NOTHING
+    // Bytes that may be in the page cache alone are cut off and written again.
+    const isOnDevice = this.#codec.lines && (await native.dropCache(dirname(this.#path), basename(this.#path)))
+    const found = isOnDevice ? matching(records, await readRange(this.#file as FileHandle, from, size), from) : NOTHING
     if (found.kept.length === size - from) return found
     const end = from + found.kept.length
     const rest = await readRange(this.#file as FileHandle, end, size)
@@ -180,32 +174,6 @@ export class FileRepair {
     this.#context.onStep('sync cut')
     await syncFile(this.#file as FileHandle)
     return found
-  }
-
-  /** The bytes from `from` to `size` as they are on the device; undefined if they cannot be read by O_DIRECT. */
-  async #readDevice(from: number, size: number): Promise<Buffer | undefined> {
-    const file = await this.#openDirect()
-    const aligned = this.#memory.take(READ_BYTES)
-    if (file === null || aligned === undefined) return undefined
-    const found = Buffer.allocUnsafe(size - from)
-    for (let at = from - (from % PAGE_BYTES); at < size; at += READ_BYTES) {
-      const { bytesRead } = await file.read(aligned, 0, READ_BYTES, at)
-      if (at + bytesRead < Math.min(size, at + READ_BYTES)) return undefined
-      const skipped = Math.max(from - at, 0)
-      aligned.copy(found, at + skipped - from, skipped, Math.min(size - at, READ_BYTES))
-    }
-    return found
-  }
-
-  async #openDirect(): Promise<FileHandle | null> {
-    if (this.#direct !== undefined) return this.#direct
-    try {
-      this.#direct = O_DIRECT === 0 ? null : await open(this.#path, constants.O_RDWR | SAFE_FLAGS | O_DIRECT)
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== 'EINVAL') throw error
-      this.#direct = null
-    }
-    return this.#direct
   }
 }
 
