@@ -1,5 +1,5 @@
-// Snapshot: balances that are rebuilt from a log without reading all of it at each start. A truncation of records that the
-// snapshot covers makes it useless, which `isCurrent` detects.
+// Snapshot: balances that are rebuilt from a log without reading all of it at each start. If records that the snapshot
+// covers were cut or replaced, it is useless, which `isCurrent` detects.
 //
 //   node snapshot.mjs DIR NAME AMOUNT
 import { readFileSync } from 'node:fs'
@@ -40,7 +40,8 @@ apply({ seq: await log.append(value, { durability: 'memory' }), value })
 
 // Only synced records belong in a snapshot: a power cut may remove others, and later records get their seqs.
 await log.sync()
-await writeFile(`${file}.new`, JSON.stringify({ uuid, generation, ...state }), { flush: true })
+const checksum = await log.checksum(state.seq)
+await writeFile(`${file}.new`, JSON.stringify({ ...state, uuid, generation, checksum }), { flush: true })
 await rename(`${file}.new`, file)
 await log.close()
 console.log(`replayed ${replayed} records: ${JSON.stringify(state.balances)}`)

@@ -539,7 +539,7 @@ export type LogEvents = {
   stalled: [stall: { pid: number; seq: number }]
 }
 
-/** The log of a snapshot, and the last record that the snapshot covers. */
+/** The log of a snapshot, and the last record that the snapshot covers. JSON keeps it. */
 export interface LogPosition {
   /** The log's `uuid`. */
   uuid: string
@@ -547,6 +547,8 @@ export interface LogPosition {
   generation: number
   /** The seq of the last record that the snapshot covers; -1 for none. The record must have been synced. */
   seq: number
+  /** The log's `checksum(seq)`. Without it, a position at a record is never current. */
+  checksum: number | undefined
 }
 
 /** The members that a writer and a reader of a log have in common. A method that returns a promise never throws. */
@@ -570,10 +572,13 @@ export interface ReadableLog<R extends LogRecord = LogRecord> extends AsyncDispo
   readonly generation: number
 
   /**
-   * Whether the snapshot at `position` belongs to this log, and none of the records that it covers was cut after it was made.
-   * A trim has no effect on the result. If the result is false, discard the snapshot: other records may have these seqs.
+   * Whether the snapshot at `position` belongs to this log, none of the records that it covers was cut after it was made, and the
+   * last of them is still the same, unless it was trimmed. If the result is false, discard the snapshot: other records may have
+   * these seqs.
    */
   isCurrent(position: LogPosition): Promise<boolean>
+  /** A number from the UUID, seq, timestamp and data of record `seq`, for a `LogPosition`. Rejects like `get`. */
+  checksum(seq: number): Promise<number>
   /** Iterates over records in order. Opens no file before the first `next`. */
   read(options?: ReadOptions): LogReader<R>
   /** Reads record `seq`. Rejects with ERR_DURLOG_OUT_OF_RANGE if the log does not hold it. */

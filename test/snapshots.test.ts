@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process'
-import { readFileSync, writeFileSync } from 'node:fs'
+import { cpSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
@@ -15,7 +15,9 @@ test('a snapshot is current until a record that it covers is cut', async () => {
   await writeAll(log, numbered(10))
   await log.sync()
   const { uuid, generation } = log
-  const at = (seq: number): LogPosition => ({ uuid, generation, seq })
+  const checksums: Record<number, number> = {}
+  for (let seq = 0; seq < 10; seq++) checksums[seq] = await log.checksum(seq)
+  const at = (seq: number): LogPosition => ({ uuid, generation, seq, checksum: checksums[seq] ?? 0 })
   const reader = await openUntilDone(log.dir, { readOnly: true })
   const current = async (seq: number): Promise<boolean> => {
     const answers = [await log.isCurrent(at(seq)), await reader.isCurrent(at(seq))]
@@ -26,7 +28,7 @@ test('a snapshot is current until a record that it covers is cut', async () => {
   await log.truncateAfter(5)
   await writeAll(log, numbered(20))
   expect([await current(5), await current(6), await current(9), await current(20)]).toEqual([true, false, false, false])
-  const reopened = { ...at(20), generation: log.generation }
+  const reopened = { ...at(20), generation: log.generation, checksum: await log.checksum(20) }
   expect(await log.isCurrent(reopened)).toBe(true)
   await log.close()
   const next = await openUntilDone(log.dir)
@@ -75,15 +77,53 @@ test('the generation does not change when a log is opened whose cursor has not n
 test('a snapshot of another log, of a future generation or with a damaged list of cuts is not current', async () => {
   const log = await scratchLog()
   await writeAll(log, numbered(10))
-  const { uuid, generation } = log
-  expect(
-    await log.isCurrent({ uuid: uuid.replace(/^./, (digit) => (digit === '0' ? '1' : '0')), generation, seq: 3 }),
-  ).toBe(false)
-  expect(await log.isCurrent({ uuid, generation: 1, seq: 3 })).toBe(false)
+  const position = { uuid: log.uuid, generation: log.generation, seq: 3, checksum: await log.checksum(3) }
+  expect(await log.isCurrent(position)).toBe(true)
+  const other = position.uuid.replace(/^./, (digit) => (digit === '0' ? '1' : '0'))
+  expect(await log.isCurrent({ ...position, uuid: other })).toBe(false)
+  expect(await log.isCurrent({ ...position, generation: 1 })).toBe(false)
   await log.truncateAfter(5)
   writeFileSync(join(log.dir, 'cuts'), Buffer.alloc(8192, 1))
-  expect(await log.isCurrent({ uuid, generation, seq: 3 })).toBe(false)
+  expect(await log.isCurrent(position)).toBe(false)
   expect((await inspect(log.dir)).generation).toBe(-1)
+})
+
+test('a snapshot of records that an older copy of the folder has replaced is not current', async () => {
+  const log = await scratchLog()
+  await log.appendBatch(numbered(10))
+  await log.close()
+  const copy = join(scratchDir(), 'copy')
+  cpSync(log.dir, copy, { recursive: true })
+  const lost = await openUntilDone(log.dir)
+  await lost.appendBatch(Array.from({ length: 10 }, (_, i) => `lost ${i}`))
+  const at = async (seq: number): Promise<LogPosition> => ({
+    uuid: lost.uuid,
+    generation: lost.generation,
+    seq,
+    checksum: await lost.checksum(seq),
+  })
+  const positions = [await at(9), await at(10), await at(15), await at(19)]
+  await lost.close()
+  rmSync(log.dir, { recursive: true })
+  cpSync(copy, log.dir, { recursive: true })
+  const restored = await openUntilDone(log.dir)
+  await restored.appendBatch(Array.from({ length: 15 }, (_, i) => `new ${i}`))
+  const current = await Promise.all(positions.map((position) => restored.isCurrent(position)))
+  expect(current).toEqual([true, false, false, false])
+})
+
+test('a snapshot without a checksum is not current, and one whose last record was trimmed is', async () => {
+  const log = await scratchLog({ segmentBytes: 65_536 })
+  await log.append('first')
+  const { uuid, generation } = log
+  const position = { uuid, generation, seq: 0, checksum: await log.checksum(0) }
+  expect(await log.isCurrent({ ...position, checksum: undefined })).toBe(false)
+  expect(await log.isCurrent({ uuid, generation, seq: -1, checksum: undefined })).toBe(true)
+  await log.rotate()
+  await log.trimBefore(1)
+  expect(log.firstSeq).toBe(1)
+  expect(await log.isCurrent(position)).toBe(true)
+  expect(await codeOf(log.checksum(0))).toBe('ERR_DURLOG_OUT_OF_RANGE')
 })
 
 test('an invalid position is refused', async () => {
@@ -95,6 +135,8 @@ test('an invalid position is refused', async () => {
     { uuid, generation },
     { uuid, generation, seq: -2 },
     { uuid, generation: 0.5, seq: 1 },
+    { uuid, generation, seq: 1, checksum: -1 },
+    { uuid, generation, seq: 1, checksum: '7' },
   ]
   for (const position of positions)
     expect(await codeOf(log.isCurrent(position as LogPosition))).toBe('ERR_DURLOG_INVALID_ARGUMENT')

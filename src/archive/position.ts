@@ -1,6 +1,7 @@
 /** Determines the record with which archiving continues, by comparing the archive's last piece with the log. */
 import { DurlogError } from '../errors.js'
 import type { DurableCursor, Log, ReadableLog, ReadOnlyLog } from '../index.js'
+import { isUncut } from '../uncut.js'
 import type { Bucket } from './bucket.js'
 import { archiveRoot, HistoryNames } from './layout.js'
 import { type History, listHistories, listPieces, type Manifest, type PieceEntry } from './manifest.js'
@@ -148,8 +149,7 @@ async function isSame(
 ): Promise<boolean> {
   const { firstSeq, lastSeq, generation, sha256 } = facts
   const end = manifest.endOf(index, facts)
-  if (end <= log.firstSeq)
-    return index < manifest.entries.length - 1 || log.isCurrent({ uuid: log.uuid, generation, seq: end - 1 })
+  if (end <= log.firstSeq) return index < manifest.entries.length - 1 || isUncut(log, generation, end)
   if (end > log.nextSeq) return false
   const seq = Math.max(firstSeq, log.firstSeq)
   const local = await segments.find(seq)

@@ -6,6 +6,7 @@ import { openRestored, type RestoringLog } from '../open.js'
 import { InputError } from '../terminal/input-error.js'
 import { formatSeqs } from '../terminal/output.js'
 import type { CursorSummary, LogRecord, ReadOptions } from '../types.js'
+import { isUncut } from '../uncut.js'
 import { Appender, type Piece } from './appender.js'
 
 /** The last records of a log, with at most this many seqs, show whether a copy continues it. */
@@ -53,7 +54,7 @@ export async function copyLog(
   await checkContinues(source, copy, end, to)
   const lastTimestamp = await copyRecords(source, copy, end, salvage, (seq) => onProgress(seq - first, end - first))
   // A truncation also ends the reader. The seqs after it are no voids.
-  if (copy.nextSeq < end && !(await source.isCurrent({ uuid: source.uuid, generation, seq: end - 1 })))
+  if (copy.nextSeq < end && !(await isUncut(source, generation, end)))
     throw new InputError(
       `the log was truncated while it was copied, so the copy ends with seq ${copy.nextSeq - 1}: repeat the command`,
     )

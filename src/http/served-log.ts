@@ -16,6 +16,7 @@ import { StreamTable } from '../streams/table.js'
 import type { StreamEncoding } from '../streams/types.js'
 import { wait } from '../timers.js'
 import type { LogRecord, ReadOnlyLog } from '../types.js'
+import { isUncut } from '../uncut.js'
 import { isOperation } from './operations.js'
 import { serve } from './server.js'
 import type { LogServerOptions, StreamsServer } from './types.js'
@@ -143,7 +144,7 @@ class ServedLog {
       const records = await this.#records(from, to, body.left)
       const next = records.length === 0 ? to : (records.at(-1) as LogRecord).seq + 1
       // Without a readable list of cuts, cuts cannot be detected.
-      if (created === -1 || (await this.#isCurrent(created, next))) return addRecords(records, next, body)
+      if (created === -1 || (await isUncut(this.#log, created, next))) return addRecords(records, next, body)
     } catch (error) {
       // The log was trimmed or truncated, or cannot be read.
       await this.#update()
@@ -152,11 +153,6 @@ class ServedLog {
     }
     await this.#update()
     throw noSuchStream(name)
-  }
-
-  /** Whether the log has not been cut before `end` since `generation`. */
-  #isCurrent(generation: number, end: number): Promise<boolean> {
-    return this.#log.isCurrent({ uuid: this.#log.uuid, generation, seq: end - 1 })
   }
 
   /** Reads records of about `maxBytes`. If there are none, the log has none from `from` to before `to`. */

@@ -66,6 +66,10 @@ export class ReaderLog implements ReadOnlyLog {
     return this.#reads.isCurrent(this.uuid, position)
   }
 
+  checksum(seq: number): Promise<number> {
+    return this.#reads.checksum(this.uuid, seq)
+  }
+
   read(options?: ReadOptions): LogReader {
     return this.#reads.read(options)
   }

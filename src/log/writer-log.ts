@@ -125,6 +125,10 @@ export class WriterLog extends EventEmitter<LogEvents> implements Log<unknown> {
     return this.#reads.isCurrent(this.uuid, position)
   }
 
+  checksum(seq: number): Promise<number> {
+    return this.#reads.checksum(this.uuid, seq)
+  }
+
   get firstSeq(): number {
     return this.#counter(Counter.firstSeq)
   }

@@ -44,11 +44,13 @@ export function checkSeq(name: string, seq: unknown, min = 0): void {
 export function checkLogPosition(value: unknown): LogPosition {
   if (typeof value !== 'object' || value === null)
     throw invalidArgument(`a position must be an object with uuid, generation and seq; got ${shown(value)}`)
-  const { uuid, generation, seq } = value as LogPosition
+  const { uuid, generation, seq, checksum } = value as LogPosition
   if (typeof uuid !== 'string') throw invalidArgument(`uuid must be the UUID of a log; got ${shown(uuid)}`)
   checkSeq('generation', generation)
   checkSeq('seq', seq, -1)
-  return { uuid, generation, seq }
+  // A snapshot that was saved without a checksum proves nothing, but is no mistake of the caller.
+  if (checksum !== undefined) whole('checksum', checksum, { min: 0, max: 2 ** 32 - 1 }, 0)
+  return { uuid, generation, seq, checksum }
 }
 
 const READ_OPTION_NAMES: readonly string[] = [

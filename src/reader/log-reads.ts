@@ -1,8 +1,9 @@
 /** The read methods of an open log, for writers and readers. */
 import type { Readable } from 'node:stream'
 import { atCaller } from '../caller-stack.js'
-import { closedError } from '../errors.js'
+import { closedError, isCode } from '../errors.js'
 import { native } from '../native/native.js'
+import { isUncut } from '../native/uncut.js'
 import { checkLogPosition, checkSeq, toTimeMs } from '../options/call-options.js'
 import type { Codec } from '../options/encoding.js'
 import type { LogPosition, LogReader, LogRecord, ReadableOptions, ReadOptions } from '../types.js'
@@ -70,14 +71,31 @@ export class LogReads {
 
   /** Whether the log `uuid` still begins with the records that it had up to `position`. */
   async isCurrent(uuid: string, position: LogPosition): Promise<boolean> {
-    const { generation, seq, ...of } = checkLogPosition(position)
+    const { generation, seq, checksum, ...of } = checkLogPosition(position)
     this.#check()
-    if (of.uuid !== uuid) return false
-    // Read the end before the cuts: a cut is recorded before the log becomes shorter.
+    if (of.uuid !== uuid || (seq >= 0 && checksum === undefined)) return false
+    // Read the end and the record before the cuts: a cut is recorded before the log becomes shorter.
     const { next } = await atCaller(this.#source.range(false))
-    if (seq >= next) return false
-    const cuts = await atCaller(native.cuts(this.#source.dir, generation))
-    return cuts.uuid === uuid && generation <= cuts.generation && (cuts.lowest === -1 || cuts.lowest > seq)
+    if (seq >= next || !(await atCaller(this.#holds(uuid, seq, checksum)))) return false
+    return await atCaller(isUncut(this.#source.dir, { uuid, generation, end: seq + 1 }))
+  }
+
+  /** Whether record `seq` has this checksum. If the log has no record before it any more, that cannot be known: true. */
+  async #holds(uuid: string, seq: number, checksum: number | undefined): Promise<boolean> {
+    try {
+      return seq < this.#source.seqs().first || (await this.checksum(uuid, seq)) === checksum
+    } catch (error) {
+      if (isCode(error, 'ERR_DURLOG_VOID')) return false
+      // Removed since the end was read: by a trim, or by a cut, which is recorded.
+      if (isCode(error, 'ERR_DURLOG_OUT_OF_RANGE')) return true
+      throw error
+    }
+  }
+
+  /** The checksum of record `seq` of the log `uuid`. */
+  async checksum(uuid: string, seq: number): Promise<number> {
+    const { timestamp, data } = await this.get(seq)
+    return native.crc32c(native.crc32c(0, Buffer.from(`${uuid}:${seq}:${timestamp}:`)), data)
   }
 
   getSync(seq: number): LogRecord {
