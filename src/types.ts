@@ -243,12 +243,12 @@ export interface ReadOptions {
   /** The seq before which reading ends. Default: the end of the log when reading begins; with `follow`, no end. */
   to?: number | undefined
   /**
-   * Begin at the first record at or after this time (a Date, or milliseconds since 1970). If there is no such record, begin
+   * Begin at the first record at or after this time (a Date, milliseconds since 1970, or ISO 8601 text). If there is no such record, begin
    * after the last record. With `from`, begin at the later of the two positions. See `seqAt`.
    */
-  since?: Date | number | undefined
+  since?: TimePoint | undefined
   /** End before the first record at or after this time. Not with `follow`. */
-  until?: Date | number | undefined
+  until?: TimePoint | undefined
   /** Wait for new records at the end of the log instead of finishing. Default false. */
   follow?: boolean | undefined
   /** Deliver a record only once it is known to be synced. Default false. */
@@ -261,22 +261,39 @@ export interface ReadOptions {
   signal?: AbortSignal | undefined
 }
 
-/** Iterates over records. Leaving a `for await` loop early closes the reader. */
-export interface LogReader<R extends LogRecord = LogRecord>
-  extends AsyncIterator<R, undefined, undefined>,
-    AsyncDisposable {
+/** A time: a Date, milliseconds since 1970, or text in the format of ISO 8601, for example `2026-01-31T12:00:00Z`. */
+export type TimePoint = Date | number | string
+
+/**
+ * Iterates over records. Leaving a `for await` loop early closes the reader, and so does destroying a stream that was made of
+ * it, while it waits for a record too.
+ */
+export interface RecordReader<T> extends AsyncIterator<T, undefined, undefined>, AsyncDisposable {
   /** Returns the next record if it is already decoded and no `next()` is pending. Otherwise returns undefined: await `next()`. */
-  nextBuffered(): R | undefined
-  next(): Promise<IteratorResult<R, undefined>>
+  nextBuffered(): T | undefined
+  next(): Promise<IteratorResult<T, undefined>>
   /**
    * Yields arrays of the records that are already decoded, 1 to `maxRecords` (1 to 65,536, default 1024) in each, so that many
    * records need one `await`. Leaving the loop early closes the reader.
    */
-  batches(maxRecords?: number): AsyncGenerator<R[], undefined, undefined>
-  /** Ends the iteration and closes the files. */
-  return(): Promise<IteratorResult<R, undefined>>
-  [Symbol.asyncIterator](): LogReader<R>
+  batches(maxRecords?: number): RecordBatches<T>
+  /** A stream of the records in object mode. `highWaterMark` is the number of records that it buffers, by default 256. */
+  readable(options?: { highWaterMark?: number | undefined }): Readable
+  /** Ends the iteration and closes the files. A pending `next` settles with the end of the iteration. */
+  return(): Promise<IteratorResult<T, undefined>>
+  [Symbol.asyncIterator](): RecordReader<T>
 }
+
+/** Iterates over the records of a reader in arrays. */
+export interface RecordBatches<T> extends AsyncIterator<T[], undefined, undefined>, AsyncDisposable {
+  next(): Promise<IteratorResult<T[], undefined>>
+  /** Ends the iteration of the reader, and closes the files. */
+  return(): Promise<IteratorResult<T[], undefined>>
+  [Symbol.asyncIterator](): RecordBatches<T>
+}
+
+/** The reader of a log. */
+export type LogReader<R extends LogRecord = LogRecord> = RecordReader<R>
 
 /** The failures that a cursor's position survives: see `Durability`. */
 export type CursorDurability = 'memory' | 'sync' | 'full'
@@ -594,7 +611,7 @@ export interface ReadableLog<R extends LogRecord = LogRecord> extends AsyncDispo
    * segment that holds the result. Timestamps are assumed never to decrease from one record to the next; if some do, the
    * result is one of several possible seqs. Rejects like `get`.
    */
-  seqAt(time: Date | number): Promise<number>
+  seqAt(time: TimePoint): Promise<number>
   /** A stream of `LogRecord`, in object mode. */
   readable(options?: ReadableOptions): Readable
   /**

@@ -227,7 +227,8 @@ test('the objects that a user gets have no methods in addition to those of their
     [log, 'Log', 'ReadableLog'],
     [await openUntilDone(log.dir, { readOnly: true }), 'ReadOnlyLog', 'ReadableLog'],
     [await log.cursor('reader'), 'DurableCursor'],
-    [log.read(), 'LogReader'],
+    [log.read(), 'RecordReader'],
+    [log.read().batches(), 'RecordBatches'],
   ]
   for (const [object, ...types] of objects) {
     const names = types.flatMap((type) => (exported.get(type) as Declaration).members.map(({ name }) => name))

@@ -1,6 +1,7 @@
 /** Reads records of an archive, then the newer records of the log. */
 import { DurlogError } from '../errors.js'
-import { type LogRecord, open, type ReadableLog } from '../index.js'
+import { type LogRecord, open, type ReadableLog, type RecordReader } from '../index.js'
+import { BatchReader } from '../reader/batch-reader.js'
 import { gapError } from '../ship/start.js'
 import { Bucket } from './bucket.js'
 import { chooseArchive } from './choose.js'
@@ -17,16 +18,23 @@ import type { ReadArchiveOptions } from './types.js'
  * `from`), ERR_DURLOG_CORRUPT (a checksum differs), ERR_DURLOG_DESTINATION_GAP or another destination error, or as a reader of
  * the log does.
  */
-export async function* readArchive(options: ReadArchiveOptions): AsyncGenerator<LogRecord, void, undefined> {
+export function readArchive(options: ReadArchiveOptions): RecordReader<LogRecord> {
   const resolved = resolveRead(options)
+  return new BatchReader((stop) => checkedBatches({ ...resolved, signal: stop }), resolved.signal)
+}
+
+/** A read whose `signal` the reader aborts when it is closed. */
+type StoppableRead = ResolvedRead & { signal: AbortSignal }
+
+async function* checkedBatches(read: StoppableRead): AsyncGenerator<LogRecord[], void, undefined> {
   try {
-    yield* records(resolved)
+    yield* batchesOf(read)
   } catch (error) {
-    throw resolved.signal?.aborted === true ? resolved.signal.reason : withoutRetry(error)
+    throw read.signal.aborted ? read.signal.reason : withoutRetry(error)
   }
 }
 
-async function* records(resolved: ResolvedRead): AsyncGenerator<LogRecord, void, undefined> {
+async function* batchesOf(resolved: StoppableRead): AsyncGenerator<LogRecord[], void, undefined> {
   const { log, to, signal } = resolved
   const reader = new ArchiveReader(resolved)
   let next = resolved.from ?? (await reader.firstSeq())
@@ -37,9 +45,9 @@ async function* records(resolved: ResolvedRead): AsyncGenerator<LogRecord, void,
         try {
           const piece = await reader.find(next, log !== undefined)
           if (piece === undefined) return
-          for await (const record of reader.read(piece, next, end, signal)) {
-            yield record
-            next = record.seq + 1
+          for await (const records of reader.read(piece, next, end, signal)) {
+            yield records
+            next = endOf(records)
           }
           next = Math.min(end, piece.nextSeq)
         } catch (error) {
@@ -50,8 +58,9 @@ async function* records(resolved: ResolvedRead): AsyncGenerator<LogRecord, void,
       try {
         const { follow } = resolved
         const range = Number.isFinite(to) ? { from: next, to } : { from: next }
-        for await (const record of log.read({ ...range, follow, ...(signal !== undefined && { signal }) })) {
-          yield record
+        // One at a time: the log's reader withholds the next record if it was cut meanwhile.
+        for await (const record of log.read({ ...range, follow, signal })) {
+          yield [record]
           next = record.seq + 1
         }
         return
@@ -64,6 +73,11 @@ async function* records(resolved: ResolvedRead): AsyncGenerator<LogRecord, void,
   } finally {
     await reader.close()
   }
+}
+
+/** The seq after the last of `records`. */
+function endOf(records: readonly LogRecord[]): number {
+  return (records.at(-1) as LogRecord).seq + 1
 }
 
 /** The number of attempts to read a record if its piece is deleted, or if other readers remove it from the cache. */
@@ -120,8 +134,8 @@ class ArchiveReader {
     { facts, entry, nextSeq }: Piece,
     from: number,
     to: number,
-    signal: AbortSignal | undefined,
-  ): AsyncGenerator<LogRecord> {
+    signal: AbortSignal,
+  ): AsyncGenerator<LogRecord[]> {
     const end = Math.min(to, nextSeq)
     let next = from
     for (let attempts = 1; ; attempts++) {
@@ -132,9 +146,9 @@ class ArchiveReader {
         const { firstSeq, lastSeq } = facts
         if (log.uuid !== this.#uuid || log.firstSeq !== firstSeq || log.nextSeq !== lastSeq + 1)
           throw damaged(this.#bucket.urlOf(entry.key))
-        for await (const record of log.read({ from: next, to: end, ...(signal !== undefined && { signal }) })) {
-          yield record
-          next = record.seq + 1
+        for await (const records of log.read({ from: next, to: end, signal }).batches()) {
+          yield records
+          next = endOf(records)
           attempts = 0
         }
         if (next === end) return

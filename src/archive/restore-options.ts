@@ -61,7 +61,7 @@ export function resolveRestore(options: unknown): ResolvedRestore {
   return {
     ...resolveChoice(given),
     to: to ?? Number.POSITIVE_INFINITY,
-    untilMs: until === undefined ? Number.POSITIVE_INFINITY : resolveTime(until),
+    untilMs: until === undefined ? Number.POSITIVE_INFINITY : toTimeMs('until', until),
     follow,
     pollMs: whole('pollMs', given.pollMs, MS, 1000),
     ...resolveRestoreRetry(given.retryForMs),
@@ -108,11 +108,4 @@ export function resolveRead(options: unknown): ResolvedRead {
     cacheBytes: whole('cache.maxBytes', maxBytes, { min: 0, max: 2 ** 53 - 1, unit: 'bytes' }, 2 ** 30),
     signal: checkSignal(given.signal),
   }
-}
-
-function resolveTime(time: Date | number | string): number {
-  if (typeof time !== 'string') return toTimeMs('until', time)
-  const parsed = Date.parse(time)
-  if (Number.isNaN(parsed)) throw invalidArgument(`until must be a time in ISO 8601; got ${shown(time)}`)
-  return toTimeMs('until', parsed)
 }

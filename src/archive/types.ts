@@ -1,7 +1,7 @@
 /** The options, results and events of `durlog/archive`. */
 import type { EventEmitter } from 'node:events'
 import type { DurlogError } from '../errors.js'
-import type { ByteSize, Duration, ReadableLog } from '../index.js'
+import type { ByteSize, Duration, ReadableLog, TimePoint } from '../index.js'
 import type { KeepAfterAck, ShipLag, ShipRetry, ShipStats } from '../ship/types.js'
 
 export interface S3Credentials {
@@ -117,8 +117,8 @@ export interface ArchiveChoice extends BucketAccess {
 export interface RestoreArchiveOptions extends ArchiveChoice {
   /** End before this seq; if that would divide a batch, end before the batch. Default: restore all records. */
   to?: number | undefined
-  /** End before the first record at or after this time: a Date, milliseconds since 1970, or ISO 8601. */
-  until?: Date | number | string | undefined
+  /** End before the first record at or after this time: see `TimePoint`. */
+  until?: TimePoint | undefined
   /** Continue until `signal` aborts: the folder is a replica that other processes can read. Default false. */
   follow?: boolean | undefined
   /** The interval, in milliseconds, at which a replica checks for new records. Default 1000. */

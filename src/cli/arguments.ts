@@ -1,6 +1,7 @@
 /** Parsers for sizes, durations and times on the command line. */
 import { type Command, InvalidArgumentError } from 'commander'
 import { parseBytes, parseMillis } from '../options/amounts.js'
+import { parseIsoTime } from '../options/call-options.js'
 
 /** Parses a number of bytes, with or without a unit of 1024: 65536, 64K, 64KiB. */
 export function toBytes(text: string): number {
@@ -17,18 +18,6 @@ export function toWaitMs(text: string): number {
   const ms = /^\d+$/.test(text) ? Number(text) : parseMillis(text)
   if (ms !== undefined && Number.isInteger(ms) && ms <= MAX_WAIT_MS) return ms
   throw new InvalidArgumentError(`It must be milliseconds, or a time such as 90s, 15m or 2h, up to ${MAX_WAIT_MS} ms.`)
-}
-
-/** A date, optionally with a time and a zone. Without a zone it is local time. */
-const ISO_TIME = /^(\d{4}-\d\d-\d\d)(?:[T ](\d\d:\d\d(?::\d\d(?:\.\d+)?)?)\s?(Z|[+-]\d\d:?\d\d)?)?$/i
-
-/** Parses ISO 8601 and returns milliseconds since 1970. NaN for any other text, and for days that do not exist. */
-export function parseIsoTime(text: string): number {
-  const [, day, time = '00:00', zone = ''] = ISO_TIME.exec(text) ?? []
-  if (day === undefined || Number.isNaN(Date.parse(day))) return Number.NaN
-  // Date.parse converts a day that does not exist to a later one, such as February 30 to March 2.
-  if (new Date(`${day}T00:00Z`).toISOString().slice(0, 10) !== day) return Number.NaN
-  return Date.parse(`${day}T${time}${zone.toUpperCase().replace(/(\d\d)(\d\d)$/, '$1:$2')}`)
 }
 
 /** Parses a time (ISO 8601, milliseconds since 1970, or a time ago such as 90s, 15m, 2h, 7d) and returns milliseconds since 1970. */

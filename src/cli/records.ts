@@ -1,11 +1,10 @@
 /** Converts records to lines of JSON and back: {"seq", "timestamp", "data"}, and "encoding" if "data" is not plain UTF-8. */
 
 import { isUtf8 } from 'node:buffer'
-import { TIME_MAX_MS } from '../options/call-options.js'
+import { parseIsoTime, TIME_MAX_MS } from '../options/call-options.js'
 import { InputError } from '../terminal/input-error.js'
 import { formatTime } from '../terminal/output.js'
 import type { LogRecord } from '../types.js'
-import { parseIsoTime } from './arguments.js'
 
 export type Encoding = 'utf8' | 'base64' | 'json'
 export const ENCODINGS: readonly Encoding[] = ['utf8', 'base64', 'json']

@@ -1,7 +1,9 @@
 /** Iterates over the records from a cursor's position on. The cursor is notified of each record before it is delivered. */
+import type { Readable } from 'node:stream'
 import { DurlogError } from '../errors.js'
-import { type Batches, endingFirst } from '../reader/batches.js'
-import type { LogReader, LogRecord } from '../types.js'
+import { ReaderBatches } from '../reader/batches.js'
+import { toReadable } from '../reader/readable.js'
+import type { LogReader, LogRecord, RecordBatches } from '../types.js'
 
 /** The part of a cursor that its reader uses. */
 export interface PassedRecords {
@@ -57,25 +59,21 @@ export class CursorReader implements LogReader {
     })
   }
 
-  batches(maxRecords?: number): Batches {
-    return endingFirst(this, this.#inBatches(this.#reader.batches(maxRecords)))
+  batches(maxRecords?: number): RecordBatches<LogRecord> {
+    return new ReaderBatches<LogRecord>(this, (max) => this.#buffered(max), maxRecords)
   }
 
-  async *#inBatches(batches: Batches): Batches {
-    try {
-      for (;;) {
-        const { done, value: records } = await this.#checked(async () => {
-          const result = await batches.next()
-          if (result.done || this.#ended) return this.#end()
-          this.#pass(result.value.at(-1) as LogRecord)
-          return result
-        })
-        if (done) return undefined
-        yield records
-      }
-    } finally {
-      await this.return()
+  #buffered(max: number): LogRecord[] {
+    const records: LogRecord[] = []
+    for (let record: LogRecord | undefined; records.length < max; records.push(record)) {
+      record = this.nextBuffered()
+      if (record === undefined) break
     }
+    return records
+  }
+
+  readable(options?: { highWaterMark?: number | undefined }): Readable {
+    return toReadable(this, options)
   }
 
   return(): Promise<IteratorResult<LogRecord, undefined>> {

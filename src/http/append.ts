@@ -1,9 +1,10 @@
 /** POST: appends a body, closes a stream, or both in one step. */
 import { isUtf8 } from 'node:buffer'
 import { DurlogError, isCode } from '../errors.js'
-import type { Group, StreamView } from '../streams/access.js'
+import { EncodedValue } from '../streams/encoding.js'
 import { SPLIT_AT_ONCE_BYTES } from '../streams/json-text.js'
 import { contentTypeOf, mediaType } from '../streams/meta.js'
+import type { KnownGroup, SentValue, StreamView } from '../streams/port/port.js'
 import type { Producer, StreamAppendResult, StreamEncoding } from '../streams/types.js'
 import type { Exchange, HeaderList } from './exchange.js'
 import { badRequest, closedStream, conflict } from './http-error.js'
@@ -39,7 +40,7 @@ export function append(service: Service, call: Call): void | Promise<void> {
 /** The messages of a body, for the stream that the entry at `created` created. */
 interface Split {
   created: number
-  messages: readonly Buffer[]
+  messages: readonly SentValue[]
 }
 
 /** Splits a body of JSON on another thread before it is stored. */
@@ -71,7 +72,7 @@ function store(service: Service, call: Call, conditions: Conditions, body: Buffe
   const { closes, producer, writerSeq } = conditions
   let records = 0
   let created = -1
-  const groupOf = (found: StreamView | undefined): Group => {
+  const groupOf = (found: StreamView | undefined): KnownGroup => {
     const stream = existing(found)
     const values = valuesIn(service, stream, conditions, body, split)
     records = values.length
@@ -90,7 +91,7 @@ function store(service: Service, call: Call, conditions: Conditions, body: Buffe
     else answer(service, call, offsetOf(service.access, { created }, outcome.seq + records), conditions)
   }
   try {
-    service.access.append(call.name, groupOf, settle)
+    service.access.appendTo(call.name, groupOf, settle)
   } catch (error) {
     failed(error)
   }
@@ -148,7 +149,7 @@ function valuesIn(
   { closes, contentType }: Conditions,
   body: Buffer,
   split: Split | undefined,
-): readonly (Buffer | string)[] {
+): readonly SentValue[] {
   if (body.length === 0) {
     if (closes) return []
     throw badRequest('the body is empty: send data, or Stream-Closed: true')
@@ -171,16 +172,16 @@ function hasTypeOf({ meta }: StreamView, contentType: string): boolean {
 }
 
 /** Returns the records of a body. Throws an HttpError with status 400 or 413. */
-function valuesOf(encoding: StreamEncoding, body: Buffer): (Buffer | string)[] {
+function valuesOf(encoding: StreamEncoding, body: Buffer): SentValue[] {
   if (encoding === 'json') return messagesOf(body)
-  if (encoding === 'bytes') return [body]
+  if (encoding === 'bytes') return [new EncodedValue(encoding, body)]
   // Other bytes would be replaced by U+FFFD.
   if (!isUtf8(body)) throw badRequest('the body is not text in UTF-8')
-  return [JSON.stringify(body.toString())]
+  return [new EncodedValue(encoding, JSON.stringify(body.toString()))]
 }
 
 /** Like `valuesOf`, on another thread if the body is long JSON. */
-export async function valuesOfLong(encoding: StreamEncoding, body: Buffer): Promise<(Buffer | string)[]> {
+export async function valuesOfLong(encoding: StreamEncoding, body: Buffer): Promise<SentValue[]> {
   return encoding === 'json' ? messagesOfLong(body) : valuesOf(encoding, body)
 }
 

@@ -2,7 +2,8 @@
  * The subscribers of one stream that have received all of its data. New data is read and formatted once for all of
  * them.
  */
-import type { StreamView } from '../streams/access.js'
+
+import type { StreamView } from '../streams/port/port.js'
 import { clock, setImmediate, setTimeout } from '../timers.js'
 import { controlEvent, type DataEvent, readEvent } from './events.js'
 import type { Service } from './service.js'

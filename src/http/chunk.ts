@@ -1,8 +1,8 @@
 /** Reads records of a stream as the body of an answer. */
 import { isCode } from '../errors.js'
-import type { StreamView } from '../streams/access.js'
 import { Body } from '../streams/body.js'
 import { contentTypeOf, mediaType } from '../streams/meta.js'
+import type { StreamView } from '../streams/port/port.js'
 import { TimeSlice } from '../streams/time-slice.js'
 import type { Service } from './service.js'
 

@@ -1,7 +1,7 @@
 /** PUT: creates a stream, with or without a first body, open or closed, or as a fork. */
 import { isCode } from '../errors.js'
-import type { EncodedCreation, StreamView } from '../streams/access.js'
 import { contentTypeOf, defaultMeta, isContentType, mediaType, type StreamMeta } from '../streams/meta.js'
+import type { CreationRequest, SentValue, StreamView } from '../streams/port/port.js'
 import type { StreamForkPoint } from '../streams/types.js'
 import { valuesOfLong } from './append.js'
 import type { HeaderList } from './exchange.js'
@@ -23,7 +23,7 @@ export async function create(service: Service, call: Call): Promise<void> {
   const { meta, forkAnywhere } = await requestedMeta(service, call)
   const body = await new Promise<Buffer>((take, fail) => exchange.body(options.maxBodyBytes, take, fail))
   const values = body.length === 0 ? [] : await valuesOfLong(meta.encoding, body)
-  const request: EncodedCreation = { meta, forkAnywhere, encodingNamed: true, end: closed }
+  const request: CreationRequest = { meta, forkAnywhere, encodingNamed: true, end: closed }
   let created: boolean
   let found: StreamView | undefined
   do {
@@ -47,8 +47,8 @@ export async function create(service: Service, call: Call): Promise<void> {
 async function createOnce(
   { access, live }: Service,
   { name, exchange: { scope } }: Call,
-  request: EncodedCreation,
-  values: (Buffer | string)[],
+  request: CreationRequest,
+  values: SentValue[],
 ): Promise<boolean> {
   const isNew = (await access.find(name)) === undefined
   if (isNew) await live.admitStream(scope)

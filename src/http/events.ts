@@ -1,5 +1,5 @@
 /** Reads data of streams as server-sent events. */
-import type { StreamView } from '../streams/access.js'
+import type { StreamView } from '../streams/port/port.js'
 import { isText, readChunk } from './chunk.js'
 import { EMPTY } from './exchange.js'
 import { currentCursor, offsetOf } from './offset.js'

@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { DurlogError } from '../errors.js'
-import { accessOf, type StreamsAccess } from '../streams/access.js'
+import { portOf, type ServedPort } from '../streams/port/port.js'
 import type { Streams } from '../streams/types.js'
 import { clearInterval, clock, setInterval } from '../timers.js'
 import { Turns } from '../turns.js'
@@ -78,10 +78,10 @@ const LIST: Operation = { right: 'list', perform: list }
 
 /** Returns a handler of `streams`, which must stay open while it is used. Throws ERR_DURLOG_INVALID_ARGUMENT. */
 export function streamsHandler(streams: Streams<never> | Streams<unknown>, options?: HandlerOptions): StreamsHandler {
-  return handlerOf(accessOf(streams), options)
+  return handlerOf(portOf(streams), options)
 }
 
-export function handlerOf(access: StreamsAccess, options?: HandlerOptions): StreamsHandler {
+export function handlerOf(access: ServedPort, options?: HandlerOptions): StreamsHandler {
   const server = new Server(access, options)
   const handler = (request: IncomingMessage, response: ServerResponse, next?: () => void): void =>
     inOrder(request, response, () => server.handle(new NodeExchange(request, response, server.limits, next)))
@@ -112,7 +112,7 @@ class Server {
   #onIdle: (() => void) | undefined
   #closing: Promise<void> | undefined
 
-  constructor(access: StreamsAccess, given: HandlerOptions | undefined) {
+  constructor(access: ServedPort, given: HandlerOptions | undefined) {
     const options = resolveHandlerOptions(given)
     const headers = [...SECURITY]
     if (options.cors.includes('*'))

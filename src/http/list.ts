@@ -1,8 +1,8 @@
 /** GET of the list of streams, whose format the protocol does not define. */
 import { isCode } from '../errors.js'
-import type { StreamsAccess, StreamView } from '../streams/access.js'
 import { Body } from '../streams/body.js'
 import { contentTypeOf } from '../streams/meta.js'
+import type { ServedPort, StreamView } from '../streams/port/port.js'
 import { badRequest, HttpError, notFound } from './http-error.js'
 import { offsetOf } from './offset.js'
 import { needRead } from './rights.js'
@@ -73,7 +73,7 @@ async function listNames(service: Service, { exchange, query }: Call): Promise<v
   reply(service, { exchange }, 200, ['content-type', 'application/json', 'cache-control', 'no-store'], body)
 }
 
-function describe(access: StreamsAccess, state: StreamView, scope: string): Record<string, unknown> {
+function describe(access: ServedPort, state: StreamView, scope: string): Record<string, unknown> {
   const { name, meta, visible, firstSeq, endVisible } = state
   return {
     name: name.slice(scope.length),

@@ -1,5 +1,6 @@
 /** The requests that wait for changes of streams, and the limits on them. */
-import type { SeenState, StreamsAccess } from '../streams/access.js'
+
+import type { SeenState, ServedPort } from '../streams/port/port.js'
 import { clearTimeout, setTimeout } from '../timers.js'
 import type { Broadcast } from './broadcast.js'
 import type { Exchange } from './exchange.js'
@@ -23,7 +24,7 @@ export class Live {
   /** The number of open live requests. */
   open = 0
   isClosing = false
-  readonly #access: StreamsAccess
+  readonly #access: ServedPort
   readonly #options: ResolvedHandlerOptions
   /** The Broadcasts of the streams that have subscribers with all data, by name. */
   readonly broadcasts: Map<string, Broadcast> = new Map()
@@ -32,7 +33,7 @@ export class Live {
   /** By the tenant's scope. */
   readonly #enders = new Map<string, Enders>()
 
-  constructor(access: StreamsAccess, options: ResolvedHandlerOptions) {
+  constructor(access: ServedPort, options: ResolvedHandlerOptions) {
     this.#access = access
     this.#options = options
   }

@@ -1,5 +1,5 @@
 /** The metrics of a handler, in the text format of Prometheus. */
-import type { StreamsAccess } from '../streams/access.js'
+import type { ServedPort } from '../streams/port/port.js'
 import type { Buffered } from './buffered.js'
 import type { Live } from './live.js'
 import type { DropReason } from './types.js'
@@ -15,7 +15,7 @@ interface Durations {
 }
 
 export class Metrics {
-  readonly #access: StreamsAccess
+  readonly #access: ServedPort
   readonly #live: Live
   readonly #buffered: Buffered
   /** The number of requests by method and status. */
@@ -23,7 +23,7 @@ export class Metrics {
   readonly #durations = new Map<string, Durations>()
   readonly #drops = new Map<DropReason, number>()
 
-  constructor(access: StreamsAccess, live: Live, buffered: Buffered) {
+  constructor(access: ServedPort, live: Live, buffered: Buffered) {
     this.#buffered = buffered
     this.#access = access
     this.#live = live

@@ -3,8 +3,7 @@
  * record in 16 digits, so the offsets of a stream sort as text in the order of their seqs. Zeros are the first offset of
  * any stream: the conformance suite writes it in this form.
  */
-
-import type { StreamsAccess, StreamView } from '../streams/access.js'
+import type { ServedPort, StreamView } from '../streams/port/port.js'
 import { badRequest } from './http-error.js'
 
 const SEQ_DIGITS = 16
@@ -17,7 +16,7 @@ const MAX_JITTER_INTERVALS = 180
 const CURSOR_MAX = Number.MAX_SAFE_INTEGER - MAX_JITTER_INTERVALS
 
 /** Returns the offset of the record `seq` of a stream. */
-export function offsetOf(access: StreamsAccess, { created }: Pick<StreamView, 'created'>, seq: number): string {
+export function offsetOf(access: ServedPort, { created }: Pick<StreamView, 'created'>, seq: number): string {
   return `${access.identities.of(created)}_${String(seq).padStart(SEQ_DIGITS, '0')}`
 }
 

@@ -1,6 +1,7 @@
 /** GET by offset and by long-poll, HEAD, and DELETE. */
-import type { StreamView } from '../streams/access.js'
+
 import { contentTypeOf } from '../streams/meta.js'
+import type { StreamView } from '../streams/port/port.js'
 import { type Chunk, isJson, readChunk } from './chunk.js'
 import type { HeaderList } from './exchange.js'
 import { badRequest, HttpError } from './http-error.js'

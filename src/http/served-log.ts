@@ -4,17 +4,11 @@ import { DurlogError, invalidArgument } from '../errors.js'
 import { open } from '../index.js'
 import type { Body, BodyRead } from '../streams/body.js'
 import { noSuchStream } from '../streams/decide.js'
-import { codecOf } from '../streams/encoding.js'
-import { EntryKind } from '../streams/entry.js'
 import { checkStreamName } from '../streams/file-name.js'
-import { FolderFiles } from '../streams/folder-files.js'
 import { checkContentType, defaultMeta, mediaType, type StreamMeta } from '../streams/meta.js'
-import { OwnedAccess } from '../streams/owned-access.js'
-import { NO_DISK, NO_FILES, StreamState } from '../streams/state.js'
+import type { SeenState, ServedPort, StreamsStats, StreamView } from '../streams/port/port.js'
 import { StreamIdentities } from '../streams/stream-identities.js'
-import { StreamTable } from '../streams/table.js'
-import type { StreamEncoding } from '../streams/types.js'
-import { wait } from '../timers.js'
+import { queueMicrotask, wait } from '../timers.js'
 import type { LogRecord, ReadOnlyLog } from '../types.js'
 import { isUncut } from '../uncut.js'
 import { isOperation } from './operations.js'
@@ -38,7 +32,7 @@ export async function serveLog(dir: string | URL, options: LogServerOptions = {}
     const path = (options.prefix ?? '/') + encodeURIComponent(log.name)
     if (isOperation(path))
       throw invalidArgument(`the server answers ${path} itself: rename the folder of the log, or serve a symbolic link`)
-    const server = await serve(log.access, { ...serverOptions, readOnly: true })
+    const server = await serve(log, { ...serverOptions, readOnly: true })
     const close = (): Promise<void> => server.close().then(() => log.close())
     return { url: server.url + path, setTls: server.setTls, close, [Symbol.asyncDispose]: close }
   } catch (error) {
@@ -47,24 +41,28 @@ export async function serveLog(dir: string | URL, options: LogServerOptions = {}
   }
 }
 
-class ServedLog {
+/** The log as a folder with one stream, which cannot be changed. */
+class ServedLog implements ServedPort {
   /** The name of the stream: that of the log's folder. */
   readonly name: string
-  readonly access: OwnedAccess
+  /** The number of truncations is the identity of the stream, see `#viewAt`. */
+  readonly identities: StreamIdentities
   readonly #log: ReadOnlyLog
   readonly #meta: StreamMeta
-  readonly #table = new StreamTable()
+  #view: StreamView
+  /** The requests that wait for a change of the stream. */
+  readonly #waiting = new Set<() => void>()
   readonly #closing = new AbortController()
   readonly #following: Promise<void>
 
   constructor(log: ReadOnlyLog, contentType: string) {
     this.#log = log
+    this.identities = new StreamIdentities(log.uuid, 0)
     this.name = basename(log.dir)
     checkStreamName(this.name)
     const encoding = mediaType(contentType) === 'application/json' ? 'json' : 'bytes'
     this.#meta = { ...defaultMeta(encoding), contentType }
-    this.access = this.#makeAccess(encoding)
-    this.#take(log.syncedSeq)
+    this.#view = this.#viewAt(log.syncedSeq)
     this.#following = this.#follow()
   }
 
@@ -74,48 +72,75 @@ class ServedLog {
     await this.#log.close()
   }
 
-  #makeAccess(encoding: StreamEncoding): OwnedAccess {
-    const refuse = (): Promise<never> =>
-      Promise.reject(
-        new DurlogError('ERR_DURLOG_UNSUPPORTED', 'a log is served read-only: append to it with its writer'),
-      )
-    return new OwnedAccess({
-      // The generation is the identity of the stream, see #take.
-      identities: new StreamIdentities(this.#log.uuid, 0),
-      files: new FolderFiles(this.#log.dir),
-      encoding,
-      codecOf,
-      table: () => this.#table,
-      find: this.#table.find,
-      checkOpen: () => {},
-      append: refuse,
-      groupThen: (_items, settle) => settle(refuse()),
-      submit: refuse,
-      removeExpired: () => {},
-      read: (state, from, to, body) => this.#read(state, from, to, body),
-    })
+  checkOpen(): void {}
+
+  find(name: string): StreamView | undefined {
+    return name === this.name ? this.#view : undefined
   }
 
-  /**
-   * Updates the stream to the bounds of the log. After a truncation of the log, other records can have the old seqs, so
-   * a new stream replaces this one.
-   */
-  #take(syncedSeq: number): void {
-    const { firstSeq, generation } = this.#log
-    let state = this.#table.find(this.name)
-    if (state?.created !== generation) {
-      state = new StreamState(this.name, generation, NO_DISK, NO_FILES, this.#meta, undefined)
-      this.#table.streams.set(this.name, state)
-      this.#table.wakeAll()
+  inherits(): boolean {
+    return false
+  }
+
+  producerSeq(): undefined {}
+
+  appendTo(): never {
+    throw readOnly()
+  }
+
+  async create(): Promise<never> {
+    throw readOnly()
+  }
+
+  async delete(): Promise<never> {
+    throw readOnly()
+  }
+
+  onChange(seen: SeenState, wake: () => void): () => void {
+    const look = (): void => {
+      const { created, visible } = this.#view
+      if (created === seen.created && visible <= seen.visible) return
+      this.#waiting.delete(look)
+      wake()
     }
-    state.disk = { ...NO_DISK, first: firstSeq }
-    this.#table.acknowledged(EntryKind.append, Math.max(syncedSeq, firstSeq - 1), state)
+    this.#waiting.add(look)
+    queueMicrotask(() => this.#waiting.has(look) && look())
+    return () => this.#waiting.delete(look)
+  }
+
+  list(prefix: string, after: string, count: number): StreamView[] {
+    return this.name.startsWith(prefix) && this.name > after ? [this.#view].slice(0, count) : []
+  }
+
+  count(prefix: string): number {
+    return this.name.startsWith(prefix) ? 1 : 0
+  }
+
+  stats(): StreamsStats {
+    return { streams: 1, memTableBytes: 0 }
+  }
+
+  /** After a truncation of the log, other records can have the old seqs, so `created` is the number of truncations. */
+  #viewAt(syncedSeq: number): StreamView {
+    const { firstSeq, generation: created } = this.#log
+    const visible = Math.max(syncedSeq + 1, firstSeq)
+    const state = { ended: false, endVisible: false, softDeleted: false, lifeMs: Number.POSITIVE_INFINITY }
+    return { name: this.name, created, meta: this.#meta, firstSeq, visible, ...state }
+  }
+
+  /** Updates the stream to the bounds of the log. */
+  #take(syncedSeq: number): void {
+    const before = this.#view
+    const now = this.#viewAt(syncedSeq)
+    const visible = now.created === before.created ? Math.max(now.visible, before.visible) : now.visible
+    this.#view = { ...now, visible }
+    for (const look of this.#waiting) look()
   }
 
   async #follow(): Promise<void> {
     const { signal } = this.#closing
     while (!signal.aborted) {
-      const from = this.#table.find(this.name)?.visible ?? 0
+      const from = this.#view.visible
       try {
         await using reader = this.#log.read({ from, follow: true, durableOnly: true, signal })
         const { value } = await reader.next()
@@ -129,9 +154,9 @@ class ServedLog {
 
   /** Tries again: at once if the log was truncated, otherwise later. */
   async #recover(signal: AbortSignal): Promise<void> {
-    const state = this.#table.find(this.name)
+    const { created } = this.#view
     await this.#update().catch(() => {})
-    if (state === this.#table.find(this.name)) await wait(RETRY_MS, { signal }).catch(() => {})
+    if (created === this.#view.created) await wait(RETRY_MS, { signal }).catch(() => {})
   }
 
   async #update(): Promise<void> {
@@ -139,7 +164,8 @@ class ServedLog {
     this.#take(this.#log.syncedSeq)
   }
 
-  async #read({ name, created }: StreamState, from: number, to: number, body: Body): Promise<BodyRead> {
+  async read({ name, created, visible: to }: StreamView, from: number, body: Body): Promise<BodyRead> {
+    if (created !== this.#view.created) throw noSuchStream(name)
     try {
       const records = await this.#records(from, to, body.left)
       const next = records.length === 0 ? to : (records.at(-1) as LogRecord).seq + 1
@@ -167,6 +193,10 @@ class ServedLog {
     }
     return records
   }
+}
+
+function readOnly(): DurlogError {
+  return new DurlogError('ERR_DURLOG_UNSUPPORTED', 'a log is served read-only: append to it with its writer')
 }
 
 /** Adds `records` to `body` until one does not fit. `end` is the seq after the last one. */

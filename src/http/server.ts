@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { createServer as createTlsServer, type Server as TlsServer } from 'node:https'
 import type { AddressInfo, Socket } from 'node:net'
 import { invalidArgument } from '../errors.js'
-import { accessOf, type StreamsAccess } from '../streams/access.js'
+import { portOf, type ServedPort } from '../streams/port/port.js'
 import type { Streams } from '../streams/types.js'
 import { clearTimeout, clock, setImmediate, setTimeout } from '../timers.js'
 import { CLOSE_MS, handlerOf } from './handler.js'
@@ -33,10 +33,10 @@ export async function serveStreams(
   streams: Streams<never> | Streams<unknown>,
   options?: ServerOptions,
 ): Promise<StreamsServer> {
-  return serve(accessOf(streams), options)
+  return serve(portOf(streams), options)
 }
 
-export async function serve(access: StreamsAccess, options?: ServerOptions): Promise<StreamsServer> {
+export async function serve(access: ServedPort, options?: ServerOptions): Promise<StreamsServer> {
   const { host, port, tls, maxConnections, ui, handlerOptions } = resolveServerOptions(options)
   const handler = handlerOf(access, handlerOptions)
   const operations = operationsOf(handler, handlerOptions, ui)

@@ -1,5 +1,5 @@
 /** The parts of a handler that its operations share. */
-import type { StreamsAccess, StreamView } from '../streams/access.js'
+import type { ServedPort, StreamView } from '../streams/port/port.js'
 import type { Turns } from '../turns.js'
 import type { BodyMemory } from './chunk.js'
 import type { ClientLimits, Exchange, HeaderList } from './exchange.js'
@@ -10,7 +10,7 @@ import type { ResolvedHandlerOptions } from './options.js'
 import type { Rights } from './types.js'
 
 export interface Service {
-  access: StreamsAccess
+  access: ServedPort
   options: ResolvedHandlerOptions
   live: Live
   /** Limits the concurrent reads of chunks for requests and for subscribers that catch up. */

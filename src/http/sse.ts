@@ -2,7 +2,8 @@
  * GET with live=sse: sends the data so far, then follows the stream until it is closed or the connection's time is
  * over.
  */
-import type { StreamView } from '../streams/access.js'
+
+import type { StreamView } from '../streams/port/port.js'
 import { clearTimeout, setTimeout } from '../timers.js'
 import { Broadcast, type Subscriber } from './broadcast.js'
 import { isText } from './chunk.js'

@@ -1,6 +1,6 @@
 /** The options and results of `ship` and `restore`. */
 import type { NatsConnection } from '@nats-io/transport-node'
-import type { ByteSize, Duration } from '../index.js'
+import type { ByteSize, Duration, TimePoint } from '../index.js'
 import type { ShipperOptions, ShipRetry } from '../ship/types.js'
 
 export interface NatsTls {
@@ -59,8 +59,8 @@ export interface RestoreOptions extends NatsAccess, JetStreamPlace {
   from?: number | undefined
   /** End before this seq. Default: after the newest record that the stream holds when the restore begins. */
   to?: number | undefined
-  /** End before the first record at or after this time (a `Date`, or milliseconds since 1970). */
-  until?: Date | number | undefined
+  /** End before the first record at or after this time (see `TimePoint`). */
+  until?: TimePoint | undefined
   /** Continue until `signal` aborts: the folder is a replica that other processes can read. Default false. */
   follow?: boolean | undefined
   /** The log's `segmentBytes`. Default 64 MiB. Every record must fit into a segment. */

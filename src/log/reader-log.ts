@@ -19,6 +19,7 @@ import type {
   ReadOnlyLog,
   ReadOnlyStats,
   ReadOptions,
+  TimePoint,
 } from '../types.js'
 import { DiskUse } from './disk-use.js'
 
@@ -86,7 +87,7 @@ export class ReaderLog implements ReadOnlyLog {
     return this.#reads.getSync(seq)
   }
 
-  seqAt(time: Date | number): Promise<number> {
+  seqAt(time: TimePoint): Promise<number> {
     return this.#reads.seqAt(time)
   }
 

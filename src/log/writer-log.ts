@@ -31,6 +31,7 @@ import type {
   Payload,
   ReadableOptions,
   ReadOptions,
+  TimePoint,
   WritableOptions,
 } from '../types.js'
 import { Announcer } from './announcer.js'
@@ -211,7 +212,7 @@ export class WriterLog extends EventEmitter<LogEvents> implements Log<unknown> {
     return this.#reads.getSync(seq)
   }
 
-  seqAt(time: Date | number): Promise<number> {
+  seqAt(time: TimePoint): Promise<number> {
     return this.#reads.seqAt(time)
   }
 

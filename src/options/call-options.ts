@@ -86,11 +86,23 @@ function checkTimestamp(timestamp: unknown): number | undefined {
   return timestamp as number | undefined
 }
 
-/** Converts a Date or a number to whole milliseconds since 1970, rounded up. Throws ERR_DURLOG_INVALID_ARGUMENT. */
+/** A date, optionally with a time and a zone. Without a zone it is local time. */
+const ISO_TIME = /^(\d{4}-\d\d-\d\d)(?:[T ](\d\d:\d\d(?::\d\d(?:\.\d+)?)?)\s?(Z|[+-]\d\d:?\d\d)?)?$/i
+
+/** Parses ISO 8601 and returns milliseconds since 1970. NaN for any other text, and for days that do not exist. */
+export function parseIsoTime(text: string): number {
+  const [, day, time = '00:00', zone = ''] = ISO_TIME.exec(text) ?? []
+  if (day === undefined || Number.isNaN(Date.parse(day))) return Number.NaN
+  // Date.parse converts a day that does not exist to a later one, such as February 30 to March 2.
+  if (new Date(`${day}T00:00Z`).toISOString().slice(0, 10) !== day) return Number.NaN
+  return Date.parse(`${day}T${time}${zone.toUpperCase().replace(/(\d\d)(\d\d)$/, '$1:$2')}`)
+}
+
+/** Converts a TimePoint to whole milliseconds since 1970, rounded up. Throws ERR_DURLOG_INVALID_ARGUMENT. */
 export function toTimeMs(name: string, time: unknown): number {
-  const ms = types.isDate(time) ? time.getTime() : time
+  const ms = types.isDate(time) ? time.getTime() : typeof time === 'string' ? parseIsoTime(time) : time
   if (typeof ms === 'number' && ms >= 0 && ms <= TIME_MAX_MS) return Math.ceil(ms)
-  throw invalidArgument(`${name} must be a Date or milliseconds since 1970; got ${shown(time)}`)
+  throw invalidArgument(`${name} must be a Date, milliseconds since 1970 or text in ISO 8601; got ${shown(time)}`)
 }
 
 /** The checked options of an append. Without a `timestamp` the record gets the clock's time; without an `expectedSeq`, any seq. */

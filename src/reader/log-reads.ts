@@ -6,7 +6,7 @@ import { native } from '../native/native.js'
 import { isUncut } from '../native/uncut.js'
 import { checkLogPosition, checkSeq, toTimeMs } from '../options/call-options.js'
 import type { Codec } from '../options/encoding.js'
-import type { LogPosition, LogReader, LogRecord, ReadableOptions, ReadOptions } from '../types.js'
+import type { LogPosition, LogReader, LogRecord, ReadableOptions, ReadOptions, TimePoint } from '../types.js'
 import { RecordWithValue } from './decoded-record.js'
 import { PointReads } from './point-reads.js'
 import type { ReadSource } from './read-source.js'
@@ -46,7 +46,7 @@ export class LogReads {
     return this.#decodable(record)
   }
 
-  async seqAt(time: Date | number): Promise<number> {
+  async seqAt(time: TimePoint): Promise<number> {
     const timeMs = toTimeMs('time', time)
     return await atCaller(this.#uncut(() => this.#points.seqAt(timeMs)))
   }

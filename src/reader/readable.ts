@@ -1,7 +1,8 @@
 /** A Node stream of a reader's records. */
 import { Readable } from 'node:stream'
 import { resolveReadableOptions } from '../options/call-options.js'
-import type { LogReader, ReadableOptions, ReadOptions } from '../types.js'
+import { bag } from '../options/checks.js'
+import type { LogReader, ReadableOptions, ReadOptions, RecordReader } from '../types.js'
 
 /** An object-mode stream of records. Destroying it closes its reader. */
 export function makeReadable(log: { read(options?: ReadOptions): LogReader }, options?: ReadableOptions): Readable {
@@ -9,12 +10,18 @@ export function makeReadable(log: { read(options?: ReadOptions): LogReader }, op
   return new RecordReadable(log.read(readOptions), highWaterMark)
 }
 
+/** As `makeReadable`, of a reader. `options` has only `highWaterMark`. */
+export function toReadable<T>(reader: RecordReader<T>, options: unknown): Readable {
+  const given = bag('readable options', options, ['highWaterMark'])
+  return new RecordReadable(reader, resolveReadableOptions(given).highWaterMark)
+}
+
 class RecordReadable extends Readable {
-  readonly #reader: LogReader
+  readonly #reader: RecordReader<unknown>
   #delivering = false
   #wanted = false
 
-  constructor(reader: LogReader, highWaterMark: number) {
+  constructor(reader: RecordReader<unknown>, highWaterMark: number) {
     super({ objectMode: true, highWaterMark })
     this.#reader = reader
   }

@@ -1,4 +1,5 @@
 /** Iterates over records in decoded batches. The next batch is fetched while the caller consumes the current one. */
+import type { Readable } from 'node:stream'
 import { atCaller } from '../caller-stack.js'
 import { type DurlogError, isCode, outOfRange } from '../errors.js'
 import type { NativeBatch } from '../native/reading.js'
@@ -6,12 +7,13 @@ import { onAbort } from '../options/abort-signal.js'
 import { resolveReadOptions } from '../options/call-options.js'
 import type { Codec } from '../options/encoding.js'
 import { Turns } from '../turns.js'
-import type { LogReader, LogRecord, ReadOptions } from '../types.js'
+import type { LogReader, LogRecord, ReadOptions, RecordBatches, TimePoint } from '../types.js'
 import { BatchFetcher, type Fetch } from './batch-fetcher.js'
 import { BatchMemory } from './batch-memory.js'
-import { inBatches } from './batches.js'
+import { ReaderBatches } from './batches.js'
 import { DecodedBatch } from './decoded-batch.js'
 import type { ReadSource } from './read-source.js'
+import { toReadable } from './readable.js'
 import type { Truncation } from './truncation.js'
 
 const DONE: IteratorReturnResult<undefined> = { done: true, value: undefined }
@@ -19,7 +21,7 @@ const DONE: IteratorReturnResult<undefined> = { done: true, value: undefined }
 export class Reader implements LogReader {
   readonly #source: ReadSource
   readonly #options: ReturnType<typeof resolveReadOptions>
-  readonly #seqAt: (time: Date | number) => Promise<number>
+  readonly #seqAt: (time: TimePoint) => Promise<number>
   readonly #durableOnly: boolean
   /** The batch that is being consumed. */
   readonly #batch: DecodedBatch
@@ -46,7 +48,7 @@ export class Reader implements LogReader {
   constructor(
     source: ReadSource,
     options: ReadOptions | undefined,
-    seqAt: (time: Date | number) => Promise<number>,
+    seqAt: (time: TimePoint) => Promise<number>,
     codec?: Codec,
   ) {
     this.#options = resolveReadOptions(options)
@@ -85,8 +87,12 @@ export class Reader implements LogReader {
     return this.#source.lastTruncation !== this.#seenTruncation
   }
 
-  batches(maxRecords?: number): AsyncGenerator<LogRecord[], undefined, undefined> {
-    return inBatches(this, (max) => this.#buffered(max), maxRecords)
+  batches(maxRecords?: number): RecordBatches<LogRecord> {
+    return new ReaderBatches<LogRecord>(this, (max) => this.#buffered(max), maxRecords)
+  }
+
+  readable(options?: { highWaterMark?: number | undefined }): Readable {
+    return toReadable(this, options)
   }
 
   /** Takes at most `max` of the decoded records. */

@@ -6,34 +6,17 @@ import { DurlogError } from '../errors.js'
 import type { Durability } from '../index.js'
 import type { FramingLog } from '../open.js'
 import type { Arena } from './arena.js'
-import { type CreationRequest, withInherited } from './creation.js'
-import { checkForkStart, decide, decideBatch, type ProposedChange } from './decide.js'
+import { withInherited } from './creation.js'
+import { checkForkStart, decide, decideBatch } from './decide.js'
 import type { RequestId } from './dedup-table.js'
-import { codecOf } from './encoding.js'
-import { EntryKind, encodeEntry, type ValuedChange } from './entry.js'
-import { encode, hold } from './items.js'
+import { codecOf, EncodedValue, encode } from './encoding.js'
+import { EntryKind, encodeEntry } from './entry.js'
+import { type Item, valueBytes } from './items.js'
 import type { ValueSlice } from './mem-table.js'
+import type { Settle } from './port/port.js'
 import type { StreamState } from './state.js'
 import { resultSeq, type StreamTable } from './table.js'
 import type { StreamAppendResult, StreamEncoding } from './types.js'
-
-/**
- * The value of an append, not encoded, or the options of a creation. The encoding of the value, and the options that a
- * fork inherits, depend on the streams as the earlier calls leave them, and these calls may still be waiting when the
- * item is made. `encoding` is that of a stream that the append creates.
- */
-type Draft = { value: unknown; encoding: StreamEncoding } | { creation: CreationRequest }
-
-/** A change of a stream that a caller requests. */
-export interface Item extends ProposedChange, ValuedChange {
-  /**
-   * The data with which each decision completes the item; undefined if it is complete already. A call that must wait is
-   * decided again, and meanwhile a failed write may have removed what the first decision has found.
-   */
-  draft?: Draft | undefined
-  /** The record's time, if it is not the current one. */
-  timestamp?: number | undefined
-}
 
 /** The parts that calls need to frame entries in the log. */
 export interface Framing {
@@ -47,10 +30,13 @@ export interface Framing {
 export interface Call {
   /** The position of its last entry. */
   last: number
-  /** Copies the values, because the call must wait and the caller may change them. Returns their number of bytes. */
-  hold(): number
-  /** Completes the items. Returns whether the items are already stored. Throws the refusal. */
-  decide(table: StreamTable): boolean
+  /** The number of bytes of the values that are not framed yet. */
+  readonly bytes: number
+  /**
+   * Completes the items. Returns whether they are already stored. Throws the refusal. `encoding` is that of streams that
+   * the items create.
+   */
+  decide(table: StreamTable, encoding: StreamEncoding): boolean
   /**
    * Frames the items in the log, from `position` on, and applies them to the table. Returns false and changes nothing
    * if the log has no room.
@@ -63,9 +49,6 @@ export interface Call {
   /** Settles the call with the rejection. */
   resolve(rejection: Promise<never>): void
 }
-
-/** A callback that is called once, with the result or with a rejected promise. It must not throw or call the log. */
-export type Settle<T> = (outcome: T | Promise<never>) => void
 
 /** A call with one item, and the request that made it. */
 export class SingleCall implements Call {
@@ -87,11 +70,11 @@ export class SingleCall implements Call {
     this.#kind = item.kind
   }
 
-  hold(): number {
-    return hold(this.#item as Item)
+  get bytes(): number {
+    return this.#item === undefined ? 0 : valueBytes(this.#item)
   }
 
-  decide(table: StreamTable): boolean {
+  decide(table: StreamTable, encoding: StreamEncoding): boolean {
     const original = this.#request === undefined ? undefined : table.dedup.find(this.#request)
     if (original !== undefined) {
       this.#seq = original[0] as number
@@ -99,7 +82,7 @@ export class SingleCall implements Call {
       return true
     }
     const item = this.#item as Item
-    complete(item, table)
+    complete(item, table, encoding)
     this.#state = table.find(item.stream)
     const { outcome, seq } = decide(item, this.#state, table.find)
     this.#seq = seq
@@ -146,11 +129,11 @@ export class BatchCall implements Call {
     this.#request = request
   }
 
-  hold(): number {
-    return this.#items.reduce((bytes, item) => bytes + hold(item), 0)
+  get bytes(): number {
+    return this.#items.reduce((bytes, item) => bytes + valueBytes(item), 0)
   }
 
-  decide(table: StreamTable): boolean {
+  decide(table: StreamTable, encoding: StreamEncoding): boolean {
     const original = this.#request === undefined ? undefined : table.dedup.find(this.#request)
     if (original !== undefined) {
       this.#results = original.map((seq) => ({ seq, duplicate: false }))
@@ -160,7 +143,7 @@ export class BatchCall implements Call {
       this.#results = [{ seq: -1, duplicate: true }]
       return true
     }
-    for (const [at, item] of this.#items.entries()) complete(item, table, this.#items[at - 1])
+    for (const [at, item] of this.#items.entries()) complete(item, table, encoding, this.#items[at - 1])
     const verdicts = decideBatch(this.#items, table.find)
     this.#results = verdicts.map(({ seq, outcome }) => ({ seq, duplicate: outcome === 'duplicate' }))
     for (const [at, { outcome }] of verdicts.entries())
@@ -253,20 +236,22 @@ function timeOf({ timestamp }: Item, nowMs: number): number {
   return timestamp === undefined ? nowMs : Math.min(timestamp, nowMs)
 }
 
-/** Completes an item, which follows `previous` in its batch. Throws like `encode`. */
-function complete(item: Item, table: StreamTable, previous?: Item): void {
+/**
+ * Completes an item, which follows `previous` in its batch. `encoding` is that of a stream that the item creates. Throws
+ * like `encode`.
+ */
+function complete(item: Item, table: StreamTable, encoding: StreamEncoding, previous?: Item): void {
   const { draft } = item
   if (draft === undefined && !item.follows) return
   const found = table.find(item.stream)
   // It is refused.
-  if (found?.softDeleted === true) return
-  if (item.follows) item.encoding = (previous as Item).encoding
-  else if (found !== undefined) item.encoding = found.meta.encoding
-  else if (draft !== undefined && 'value' in draft) item.encoding = draft.encoding
-  if (draft === undefined) return
-  if ('creation' in draft) {
-    item.meta = withInherited(table, item.stream, draft.creation)
+  if (found?.softDeleted === true || (found === undefined && item.mustExist)) return
+  if (draft instanceof EncodedValue || item.follows) {
+    item.encoding = item.follows ? (previous as Item).encoding : (found?.meta.encoding ?? encoding)
+    if (draft instanceof EncodedValue) item.value = encode(codecOf(item.encoding), draft)
+  } else if (draft !== undefined) {
+    item.meta = withInherited(table, item.stream, draft)
     item.encoding = item.meta.encoding
     item.value = JSON.stringify(item.meta)
-  } else item.value = encode(codecOf(item.encoding), draft.value)
+  }
 }

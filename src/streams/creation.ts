@@ -1,61 +1,46 @@
-/** Creates a stream with options: empty, with first records, or as a fork. */
+/** Creates a stream: empty, with first records, or as a fork. */
 import { invalidArgument, outOfRange } from '../errors.js'
 import { checkForkSeq } from './decide.js'
-import { codecOf } from './encoding.js'
+import type { RequestId } from './dedup-table.js'
+import { codecOf, EncodedValue } from './encoding.js'
 import { EntryKind } from './entry.js'
-import { bareItem, following, followingAppend, hold, type StreamContext } from './items.js'
+import type { FolderFiles } from './folder-files.js'
+import { bareItem, following, type Item } from './items.js'
 import type { StreamMeta } from './meta.js'
-import { resolveCreateOptions } from './options.js'
+import type { CreationRequest, SentValue } from './port/port.js'
 import { RecordSource } from './record-source.js'
-import type { Item } from './sequencer.js'
 import type { StreamState } from './state.js'
 import type { StreamTable } from './table.js'
 import type { StreamAppendResult, StreamForkPoint } from './types.js'
 
-/** A request of a caller to create a stream. */
-export interface CreationRequest {
-  meta: StreamMeta
-  /**
-   * A fork whose caller gave no seq: it gets the seq of the existing fork of that name, otherwise the next seq of the
-   * source.
-   */
-  forkAnywhere: boolean
-  /** The caller has chosen the encoding. Otherwise a fork gets the encoding of its source. */
-  encodingNamed: boolean
-  end: boolean
+/** The parts of a folder that a creation uses. */
+export interface CreationFolder {
+  readonly table: StreamTable
+  readonly folder: { files: FolderFiles }
+  readonly sequencer: { submit(items: readonly Item[], request?: RequestId): Promise<StreamAppendResult[]> }
+  find(name: string): StreamState | undefined
+  removeExpired(name: string): void
 }
 
-/** Creates a stream. Settles with the results of the creation and of each record. */
-export function createStream(context: StreamContext, name: string, options: unknown): Promise<StreamAppendResult[]> {
-  const { values, ...creation } = resolveCreateOptions(options, context.encoding)
-  const encodingNamed = (options as { encoding?: unknown } | undefined)?.encoding !== undefined
-  return makeStream(context, name, { ...creation, encodingNamed }, (first) =>
-    values.map((value) => followingAppend(first, value)),
-  )
-}
-
-/** Like `createStream`. `appendsOf` returns the appends that follow the creation. */
+/** Creates a stream, and appends `values` in the same step. Settles with the results of the creation and of each record. */
 export async function makeStream(
-  context: StreamContext,
-  name: string,
-  request: CreationRequest,
-  appendsOf: (creation: Item) => readonly Item[],
+  folder: CreationFolder,
+  { name, creation, values }: { name: string; creation: CreationRequest; values: readonly SentValue[] },
+  request?: RequestId,
 ): Promise<StreamAppendResult[]> {
-  context.removeExpired(name)
-  const { fork } = request.meta
-  if (fork !== undefined) context.removeExpired(fork.stream)
-  const creation = bareItem(EntryKind.create, name)
-  const appends = appendsOf(creation)
+  folder.removeExpired(name)
+  const { fork } = creation.meta
+  if (fork !== undefined) folder.removeExpired(fork.stream)
+  const first = bareItem(EntryKind.create, name)
   // Nothing is awaited unless a part of a record is copied, so that the caller's next calls come after the creation.
-  const cuts = fork !== undefined && fork.bytes > 0 && context.table().find(fork.stream) !== undefined
-  if (cuts) for (const append of appends) hold(append)
-  const { meta, cut } = cuts ? await cutRecord(context, request.meta, fork) : { meta: request.meta, cut: undefined }
-  creation.draft = { creation: { ...request, meta } }
-  const items = [creation]
-  if (cut !== undefined) items.push(following(EntryKind.append, creation, cut))
-  items.push(...appends)
-  if (request.end) items.push(following(EntryKind.end, creation))
-  return context.submit(items)
+  const cuts = fork !== undefined && fork.bytes > 0 && folder.table.find(fork.stream) !== undefined
+  const { meta, cut } = cuts ? await cutRecord(folder, creation.meta, fork) : { meta: creation.meta, cut: undefined }
+  first.draft = { ...creation, meta }
+  const items = [first]
+  if (cut !== undefined) items.push(following(first, new EncodedValue('bytes', cut)))
+  for (const value of values) items.push(following(first, value))
+  if (creation.end) items.push(following(first))
+  return folder.sequencer.submit(items, request)
 }
 
 /** Returns the options, with those that a fork gets from its source. */
@@ -82,13 +67,13 @@ export function withInherited(
 
 /** Returns the options of a fork with `fork.bytes`, and the part of the source's record that it copies. */
 async function cutRecord(
-  context: StreamContext,
+  folder: CreationFolder,
   meta: StreamMeta,
   fork: StreamForkPoint,
 ): Promise<{ meta: StreamMeta; cut: Buffer | undefined }> {
-  if (context.table().find(fork.stream)?.meta.encoding !== 'bytes')
+  if (folder.table.find(fork.stream)?.meta.encoding !== 'bytes')
     throw invalidArgument('fork.bytes must be 0 unless the source is a stream of bytes')
-  const record = await bytesOf(context, fork)
+  const record = await bytesOf(folder, fork)
   if (record.length < fork.bytes)
     throw outOfRange(
       `fork.bytes is ${fork.bytes}, but record ${fork.seq} of the stream "${fork.stream}" has only ${record.length} bytes`,
@@ -100,16 +85,16 @@ async function cutRecord(
 }
 
 /** The source of a fork. It may be deleted: a repeated creation of a fork for which it is kept succeeds. */
-function sourceOf(context: StreamContext, stream: string): StreamState | undefined {
-  const state = context.table().find(stream)
-  return state?.softDeleted === true ? state : context.find(stream)
+function sourceOf(folder: CreationFolder, stream: string): StreamState | undefined {
+  const state = folder.table.find(stream)
+  return state?.softDeleted === true ? state : folder.find(stream)
 }
 
-async function bytesOf(context: StreamContext, { stream, seq }: StreamForkPoint): Promise<Buffer> {
-  const state = sourceOf(context, stream)
+async function bytesOf(folder: CreationFolder, { stream, seq }: StreamForkPoint): Promise<Buffer> {
+  const state = sourceOf(folder, stream)
   if (state === undefined || seq >= state.visible)
     throw outOfRange(`fork.bytes needs record ${seq} of the stream "${stream}", which has no such record`)
-  const source = new RecordSource<Buffer>(context.files, context.table, codecOf)
+  const source = new RecordSource<Buffer>(folder.folder.files, () => folder.table, codecOf)
   try {
     const [record] = await source.next(state, seq)
     // A repeated creation reads the record again.

@@ -15,9 +15,9 @@ export interface StreamCodec {
 }
 
 /**
- * A value that another process has encoded, or will decode. A client does not know the encoding of the stream, so it
- * encodes a string as text, a Uint8Array as bytes, and everything else as JSON. The codec of the stream accepts or
- * refuses the encoded value as it would the value itself.
+ * An encoded value. A caller may not know the encoding of the stream, so a string is encoded as text, a Uint8Array as
+ * bytes, and everything else as JSON. The codec of the stream accepts or refuses the encoded value as it would the value
+ * itself.
  */
 export class EncodedValue<Data extends Buffer | string = Buffer> {
   readonly encoding: StreamEncoding
@@ -28,6 +28,9 @@ export class EncodedValue<Data extends Buffer | string = Buffer> {
     this.data = data
   }
 }
+
+/** The maximum length of a record, in bytes. */
+export const RECORD_MAX_BYTES: number = 8 << 20
 
 /** The encodings by their numbers in entries and messages. */
 export const ENCODINGS: readonly (StreamEncoding | undefined)[] = [undefined, 'json', 'text', 'bytes']
@@ -56,6 +59,24 @@ const STORED_CODECS: Record<StreamEncoding, StreamCodec> = {
   json: storedCodec(CODECS.json),
   text: storedCodec(CODECS.text),
   bytes: storedCodec(CODECS.bytes),
+}
+
+/** Encodes a value for a stream. Throws ERR_DURLOG_INVALID_ARGUMENT or ERR_DURLOG_RECORD_TOO_LARGE. */
+export function encode(codec: StreamCodec, value: unknown): Buffer | string {
+  const encoded = codec.encode(value)
+  // A UTF-16 code unit has at most 3 bytes in UTF-8.
+  if (3 * encoded.length > RECORD_MAX_BYTES && Buffer.byteLength(encoded) > RECORD_MAX_BYTES)
+    throw new DurlogError(
+      'ERR_DURLOG_RECORD_TOO_LARGE',
+      `a record must have at most ${RECORD_MAX_BYTES} bytes; got ${Buffer.byteLength(encoded)}: split it`,
+    )
+  return encoded
+}
+
+/** Encodes a value for any stream. Throws like `encode`. */
+export function encodeForAny(value: unknown): EncodedValue<Buffer | string> {
+  const encoding = typeof value === 'string' ? 'text' : value instanceof Uint8Array ? 'bytes' : 'json'
+  return new EncodedValue(encoding, encode(codecOf(encoding), value))
 }
 
 function encodeJson(value: unknown): Buffer | string {

@@ -3,10 +3,8 @@ import type { DurableCursor } from '../index.js'
 import type { NativeStreamFiles } from '../native/stream-files.js'
 import type { FramingLog } from '../open.js'
 import type { Catalog } from './catalog.js'
-import type { StreamCodec } from './encoding.js'
 import type { FolderFiles } from './folder-files.js'
 import type { StreamTable } from './table.js'
-import type { StreamEncoding } from './types.js'
 
 export interface OpenFolder {
   log: FramingLog
@@ -16,8 +14,6 @@ export interface OpenFolder {
   files: FolderFiles
   storage: NativeStreamFiles
   table: StreamTable
-  /** Returns the codec that decodes records for readers. */
-  codecOf(encoding: StreamEncoding): StreamCodec
   /** The position of the last complete checkpoint. */
   position: number
   /** Loads the table again from the catalog and the log. */

@@ -12,11 +12,11 @@ import { Arena } from './arena.js'
 import { CATALOG_SEGMENT_BYTES, Catalog } from './catalog.js'
 import type { CatalogHead } from './catalog-records.js'
 import { DedupTable } from './dedup-table.js'
-import { codecOf, storedCodecOf } from './encoding.js'
+import { RECORD_MAX_BYTES } from './encoding.js'
 import { decodeEntry, type Entry } from './entry.js'
 import type { StepHook } from './file-repair.js'
 import { FolderFiles } from './folder-files.js'
-import { RECORD_MAX_BYTES } from './items.js'
+import { LocalPort } from './local-port.js'
 import type { OpenFolder } from './open-folder.js'
 import { type ResolvedStreamsOptions, resolveStreamsOptions } from './options.js'
 import { StreamStore } from './store.js'
@@ -40,8 +40,7 @@ export interface Internals {
   stepLimit?: () => number
   logSegmentBytes?: number
   /**
-   * Set by the owner: readers get values in encoded form, and the store is returned before the records of the log are
-   * in the files.
+   * Set by the owner: the port is returned before the records of the log are in the files.
    */
   forClients?: boolean
   /** Called and awaited when this process has taken the folder's lock. */
@@ -50,12 +49,12 @@ export interface Internals {
   onFailed?: () => Promise<void>
 }
 
-/** Like `openStreams` with `exclusive: true`. */
-export async function openStore(
+/** Opens the folder in this process. */
+export async function openLocal(
   dir: string | URL,
   options: StreamsOptions | undefined,
   internals: Internals,
-): Promise<StreamStore<unknown>> {
+): Promise<LocalPort> {
   const { logSegmentBytes = LOG_SEGMENT_BYTES, onLocked = () => {} } = internals
   const resolved = resolveStreamsOptions(options)
   const files = new FolderFiles(resolve(resolveDir(dir)))
@@ -88,7 +87,7 @@ async function openOwned(
   log: Log,
   options: ResolvedStreamsOptions,
   internals: Internals,
-): Promise<StreamStore<unknown>> {
+): Promise<LocalPort> {
   const { onStep = () => {}, stepLimit = () => Number.POSITIVE_INFINITY, forClients = false } = internals
   const made = files.make()
   const ended = made.catch(() => {})
@@ -109,7 +108,6 @@ async function openOwned(
       storage: await native.openStreamFiles(files.recordsFolder, files.indexFolder),
       table,
       position,
-      codecOf: forClients ? storedCodecOf : codecOf,
       load: async () => (await load(log, catalog)).table,
     }
     const store = new StreamStore(opened, fitting, { onStep, stepLimit })
@@ -117,7 +115,7 @@ async function openOwned(
     // tries again.
     if (forClients) store.checkpointSoon()
     else if (table.dirty.size > 0) await store.checkpoint().catch(() => {})
-    return store
+    return new LocalPort(store)
   } catch (error) {
     await ended
     await catalogLog?.close()

@@ -1,5 +1,5 @@
 /** The types of the options of `durlog/streams`. */
-import type { ByteSize, Durability, Duration } from '../index.js'
+import type { ByteSize, Durability, Duration, TimePoint } from '../index.js'
 
 /** How values are stored: as JSON, as strings or as bytes. */
 export type StreamEncoding = 'json' | 'text' | 'bytes'
@@ -137,10 +137,10 @@ export interface StreamCreateOptions<V> {
    */
   ttlMs?: Duration | undefined
   /**
-   * The stream is deleted at this time: a Date, or milliseconds since 1970. A fork without `ttlMs` and `expiresAt` gets
+   * The stream is deleted at this time; see `TimePoint`. A fork without `ttlMs` and `expiresAt` gets
    * those of its source.
    */
-  expiresAt?: Date | number | undefined
+  expiresAt?: TimePoint | undefined
   /** Begin with the records of another stream. They are not copied. */
   fork?: StreamFork | undefined
   /** Remove old records. Default: keep all records; a fork has the retention of its source. */

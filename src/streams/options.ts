@@ -10,6 +10,7 @@ import { toTimeMs } from '../options/call-options.js'
 import { bag, choice, flag, isUnicode, shown, whole } from '../options/checks.js'
 import { checkStreamName, NAME_MAX_BYTES } from './file-name.js'
 import { checkContentType, type StreamMeta } from './meta.js'
+import type { AppendConditions, CreationRequest, ReadRange } from './port/port.js'
 import type {
   Producer,
   StreamAppendOptions,
@@ -18,6 +19,7 @@ import type {
   StreamEncoding,
   StreamFork,
   StreamLimits,
+  StreamReadOptions,
   StreamRetention,
   StreamsOptions,
 } from './types.js'
@@ -50,8 +52,15 @@ const CREATE_NAMES: readonly string[] = [
   'values',
   'end',
 ] satisfies (keyof StreamCreateOptions<unknown>)[]
-const READ_NAMES: readonly string[] = ['from', 'follow', 'signal']
-const CURSOR_READ_NAMES: readonly string[] = ['follow', 'signal']
+const READ_NAMES: readonly string[] = [
+  'from',
+  'to',
+  'until',
+  'follow',
+  'durableOnly',
+  'signal',
+] satisfies (keyof StreamReadOptions)[]
+const CURSOR_READ_NAMES: readonly string[] = READ_NAMES.filter((name) => name !== 'from')
 const BATCH_MAX = 65_536
 /** Positions, seqs and epochs have 6 bytes in the files. */
 const SEQ_RANGE = { min: 0, max: 2 ** 48 - 1 }
@@ -97,16 +106,6 @@ export function resolveStreamsOptions(options: unknown): ResolvedStreamsOptions 
   }
 }
 
-export interface AppendConditions {
-  expectedSeq: number | undefined
-  producer: Producer | undefined
-  writerSeq: string | undefined
-  /** Refuse the append if the stream does not exist. */
-  mustExist: boolean
-  end: boolean
-  timestamp: number | undefined
-}
-
 const NO_CONDITIONS: AppendConditions = {
   expectedSeq: undefined,
   producer: undefined,
@@ -133,28 +132,14 @@ export function resolveAppendOptions(options: unknown): AppendConditions {
   }
 }
 
-/**
- * The options of an append with these conditions, for another process. The caller's object may have members that JSON
- * does not keep, such as the getters of a class.
- */
-export function optionsOf(conditions: AppendConditions): StreamAppendOptions | undefined {
-  if (conditions === NO_CONDITIONS) return undefined
-  const { mustExist, end, ...same } = conditions
-  return { ...same, create: mustExist ? false : undefined, end: end || undefined }
-}
-
 /** Checks the options of `end`. */
 export function resolveEndOptions(options: unknown): AppendConditions {
   const { producer } = bag('end options', options, ['producer'])
-  return resolveAppendOptions(producer === undefined ? undefined : { producer })
+  return { ...NO_CONDITIONS, mustExist: true, producer: producer === undefined ? undefined : resolveProducer(producer) }
 }
 
-export interface Creation {
-  meta: StreamMeta
-  /** A fork whose caller gave no `fork.seq`. */
-  forkAnywhere: boolean
+export interface Creation extends CreationRequest {
   values: readonly unknown[]
-  end: boolean
 }
 
 /** Checks the options of `create`. `encoding` is the default, the encoding of the folder. */
@@ -181,7 +166,8 @@ export function resolveCreateOptions(options: unknown, encoding: StreamEncoding)
   const forkAnywhere = fork !== undefined && fork.seq === undefined
   if (forkAnywhere && meta.fork?.bytes !== 0)
     throw invalidArgument('fork.bytes needs fork.seq, the seq of the record to copy a part of')
-  return { meta, forkAnywhere, values, end: flag('end', given.end, false) }
+  const encodingNamed = given.encoding !== undefined
+  return { meta, forkAnywhere, encodingNamed, values, end: flag('end', given.end, false) }
 }
 
 function resolveRetention(value: unknown): StreamLimits {
@@ -241,23 +227,34 @@ export function resolveBatch<V>(items: readonly StreamBatchItem<V>[]): BatchAppe
   })
 }
 
-/** The prefix in the options of `list`. */
-export function resolvePrefix(options: unknown): string {
-  const { prefix = '' } = bag('list options', options, ['prefix'])
+/** Checks the options of `list`. */
+export function resolveListOptions(options: unknown): { prefix: string; signal: AbortSignal | undefined } {
+  const { prefix = '', signal } = bag('list options', options, ['prefix', 'signal'])
   if (typeof prefix !== 'string' || Buffer.byteLength(prefix) > NAME_MAX_BYTES)
     throw invalidArgument(`prefix must be text of at most ${NAME_MAX_BYTES} bytes in UTF-8; got ${shown(prefix)}`)
-  return prefix
+  return { prefix, signal: checkSignal(signal) }
 }
 
 /** Checks the options of a cursor's `read`, which have no `from`: it begins at the cursor's position. */
-export function checkCursorReadOptions<O extends object>(options: O | undefined): O {
-  return checkReadOptions(options, CURSOR_READ_NAMES)
+export function resolveCursorReadOptions(options: unknown): ResolvedRead {
+  return resolveReadOptions(options, CURSOR_READ_NAMES)
 }
 
-export function checkReadOptions<O extends object>(options: O | undefined, names: readonly string[] = READ_NAMES): O {
-  const given = bag('read options', options, names) as { from?: unknown; follow?: unknown; signal?: unknown }
-  if (given.from !== undefined) whole('from', given.from, FROM_RANGE, 0)
-  flag('follow', given.follow, false)
-  checkSignal(given.signal)
-  return given as O
+export interface ResolvedRead {
+  range: ReadRange
+  signal: AbortSignal | undefined
+}
+
+export function resolveReadOptions(options: unknown, names: readonly string[] = READ_NAMES): ResolvedRead {
+  const { from, to, until, follow, durableOnly, signal } = bag('read options', options, names) as StreamReadOptions
+  const range = {
+    from: from === undefined ? undefined : whole('from', from, FROM_RANGE, 0),
+    to: to === undefined ? undefined : whole('to', to, SEQ_RANGE, 0),
+    untilMs: until === undefined ? undefined : toTimeMs('until', until),
+    follow: flag('follow', follow, false),
+    durableOnly: flag('durableOnly', durableOnly, false),
+  }
+  if (range.follow && until !== undefined)
+    throw invalidArgument('until cannot be combined with follow: records before that time may still be appended')
+  return { range, signal: checkSignal(signal) }
 }

@@ -1,79 +1,50 @@
 /** Iterates over the records of all streams in the order of their positions, by reading the main log. */
-import type { DurableCursor, Log, LogReader } from '../index.js'
-import type { CommitOptions } from '../types.js'
+import type { DurableCursor, Log } from '../index.js'
 import type { StreamCodec } from './encoding.js'
 import { decodeEntry, EntryKind } from './entry.js'
-import { checkCursorReadOptions } from './options.js'
+import type { Batches, ReadRange } from './port/port.js'
+import type { StreamTable } from './table.js'
 import { TimeSlice } from './time-slice.js'
-import type { CommittedRecord, StreamEncoding, StreamsCursor, StreamsReadOptions } from './types.js'
+import type { CommittedRecord, StreamEncoding } from './types.js'
 
-export interface ReadAllContext {
-  log: Log
-  codecOf(encoding: StreamEncoding): StreamCodec
-  /** Whether the entry at `position` does not count. */
-  isVoid(position: number): boolean
+export interface ReadAllFolder {
+  readonly table: StreamTable
+  readonly folder: { log: Log }
+  /** Whether every record that readers may see is synced. */
+  readonly isSynced: boolean
   /** Throws ERR_DURLOG_CLOSED if the folder is closed. */
   checkOpen(): void
-  /** Deliver only records that are synced. */
-  durableOnly: boolean
 }
 
-export function readAll<V>(
-  context: ReadAllContext,
-  { from, follow, signal }: StreamsReadOptions,
-): AsyncGenerator<CommittedRecord<V>, void, undefined> {
-  return committed(context, () => context.log.read({ from, follow, signal, durableOnly: context.durableOnly }))
-}
-
-/** A cursor of the main log that delivers records of streams. */
-export class ReadAllCursor<V> implements StreamsCursor<V> {
-  readonly #context: ReadAllContext
-  readonly #cursor: DurableCursor
-
-  constructor(context: ReadAllContext, cursor: DurableCursor) {
-    this.#context = context
-    this.#cursor = cursor
-  }
-
-  get name(): string {
-    return this.#cursor.name
-  }
-
-  get position(): number {
-    return this.#cursor.position
-  }
-
-  read(options?: Omit<StreamsReadOptions, 'from'>): AsyncGenerator<CommittedRecord<V>, void, undefined> {
-    const { follow, signal } = checkCursorReadOptions(options)
-    const { durableOnly } = this.#context
-    return committed(this.#context, () => this.#cursor.read({ follow, signal, durableOnly }))
-  }
-
-  async commit(position: number, options?: CommitOptions): Promise<void> {
-    this.#context.checkOpen()
-    return this.#cursor.commit(position, options)
-  }
-
-  close(): Promise<void> {
-    return this.#cursor.close()
-  }
-
-  [Symbol.asyncDispose](): Promise<void> {
-    return this.close()
-  }
-}
-
-async function* committed<V>(
-  context: ReadAllContext,
-  read: () => LogReader,
-): AsyncGenerator<CommittedRecord<V>, void, undefined> {
+/** With `cursor`, begins at its position, and fails if records that it has delivered are cut from the log. */
+export async function* readAll(
+  folder: ReadAllFolder,
+  { from, to, untilMs = Number.POSITIVE_INFINITY, follow, durableOnly }: ReadRange,
+  codecOf: (encoding: StreamEncoding) => StreamCodec,
+  signal: AbortSignal,
+  cursor?: DurableCursor,
+): Batches<CommittedRecord<unknown>> {
+  folder.checkOpen()
   const slice = new TimeSlice()
-  context.checkOpen()
-  for await (const { seq: position, data } of read()) {
-    if (slice.isOver()) await slice.nextTurn()
-    const { kind, stream, seq, timeMs, encoding, bytes, valueAt } = decodeEntry(data, position)
-    if (kind !== EntryKind.append || context.isVoid(position)) continue
-    const value = context.codecOf(encoding).decode(bytes.subarray(valueAt)) as V
-    yield { stream, seq, value, timestamp: timeMs, position }
+  const range = { to, follow, durableOnly: durableOnly || folder.isSynced, signal }
+  await using reader = cursor?.read(range) ?? folder.folder.log.read({ from, ...range })
+  for await (const batch of reader.batches()) {
+    let records: CommittedRecord<unknown>[] = []
+    for (const { seq: position, data } of batch) {
+      if (slice.isOver()) {
+        if (records.length > 0) yield records
+        records = []
+        await slice.nextTurn()
+      }
+      const { kind, stream, seq, timeMs, encoding, bytes, valueAt } = decodeEntry(data, position)
+      if (kind !== EntryKind.append || folder.table.voids.has(position)) continue
+      if (timeMs >= untilMs) {
+        if (records.length > 0) yield records
+        return
+      }
+      const value = codecOf(encoding).decode(bytes.subarray(valueAt))
+      records.push({ stream, seq, value, timestamp: timeMs, position })
+    }
+    if (records.length > 0) yield records
   }
 }

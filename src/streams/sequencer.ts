@@ -3,22 +3,25 @@
  * framed in the log in the same step. It is acknowledged when it has reached the durability level. If the log has no
  * room for an append, all later ones wait too.
  */
+import { GroupRejection } from '../caller-stack.js'
 import { DurlogError, withOutcome } from '../errors.js'
 import type { Durability } from '../index.js'
 import type { FramingLog } from '../open.js'
 import { HELD_MAX_BYTES } from '../options/call-options.js'
 import { setImmediate } from '../timers.js'
 import { Arena } from './arena.js'
-import { BatchCall, type Call, type Framing, type Item, type Settle, SingleCall } from './call.js'
+import { BatchCall, type Call, type Framing, SingleCall } from './call.js'
 import type { RequestId } from './dedup-table.js'
+import { firstResult, type Item } from './items.js'
+import type { Settle } from './port/port.js'
 import type { StreamTable } from './table.js'
-import type { StreamAppendResult } from './types.js'
-
-export type { Item } from './call.js'
+import type { StreamAppendResult, StreamEncoding } from './types.js'
 
 export interface SequencerContext {
   log: FramingLog
   durability: Durability
+  /** The encoding of streams that an append creates. */
+  encoding: StreamEncoding
   /** If the records in memory take this many bytes, appends wait for a checkpoint. */
   maxMemTableBytes: number
   /** Loads a new table from the catalog and the log, after the checkpoint in progress has ended. */
@@ -36,12 +39,6 @@ const FINAL_ERRORS = ['ERR_DURLOG_SYNC_FAILED', 'ERR_DURLOG_FILE_CHANGED', 'ERR_
 /** Settled calls are removed from the array this many at a time. */
 const REMOVED_AT_ONCE = 4096
 
-let lastResolve: (value: never) => void
-/** One executor for all promises, because a closure for each promise would take more time. */
-function capture(resolve: (value: never) => void): void {
-  lastResolve = resolve
-}
-
 export class Sequencer {
   table: StreamTable
   /** The position of the next entry. */
@@ -53,7 +50,7 @@ export class Sequencer {
   readonly #context: SequencerContext
   readonly #log: FramingLog
   readonly #framing: Framing
-  #waiting: { call: Call; bytes: number }[] = []
+  #waiting: Call[] = []
   /** The bytes of the values that waiting calls hold. */
   #heldBytes = 0
   /** The framed calls, in the order of their positions. Those from `#firstFramed` on have not settled. */
@@ -66,6 +63,8 @@ export class Sequencer {
   #answering = 0
   #onIdle: (() => void) | undefined
   #closed: DurlogError | undefined
+  /** Gives the errors of refused calls the stacks of the calls. */
+  readonly #rejections = new GroupRejection()
 
   constructor(context: SequencerContext, table: StreamTable) {
     this.#context = context
@@ -76,31 +75,18 @@ export class Sequencer {
     this.#framing = { log, durability, memory: new Arena(), onSettled: this.#onSettled }
   }
 
-  append(item: Item, request?: RequestId): Promise<StreamAppendResult> {
-    const promise = new Promise<StreamAppendResult>(capture)
-    this.#submit(new SingleCall(item, request, lastResolve as Settle<StreamAppendResult>))
-    return promise
-  }
-
-  /**
-   * Stores all of `items` or nothing. The results have the order of `items`. If `request` is already stored, it is not
-   * stored again.
-   */
-  submit(items: readonly Item[], request?: RequestId): Promise<StreamAppendResult[]> {
-    const promise = new Promise<StreamAppendResult[]>(capture)
-    this.#submit(new BatchCall(items, request, lastResolve as Settle<StreamAppendResult[]>))
-    return promise
-  }
-
-  /** Like `submit`, with a callback instead of a promise. The result is that of the first item. */
-  groupThen(items: readonly Item[], request: RequestId | undefined, settle: Settle<StreamAppendResult>): void {
+  /** Stores all of `items` or nothing. The result is that of the first. If `request` is already stored, stores nothing. */
+  append(items: readonly Item[], request: RequestId | undefined, settle: Settle<StreamAppendResult>): void {
     if (items.length === 1) this.#submit(new SingleCall(items[0] as Item, request, settle))
     else
       this.#submit(
-        new BatchCall(items, request, (outcome) =>
-          settle(outcome instanceof Promise ? outcome : (outcome[0] as StreamAppendResult)),
-        ),
+        new BatchCall(items, request, (outcome) => settle(outcome instanceof Promise ? outcome : firstResult(outcome))),
       )
+  }
+
+  /** As `append`. The results have the order of `items`. */
+  submit(items: readonly Item[], request?: RequestId): Promise<StreamAppendResult[]> {
+    return new Promise((resolve) => this.#submit(new BatchCall(items, request, resolve)))
   }
 
   /**
@@ -116,7 +102,9 @@ export class Sequencer {
   drain(): void {
     let started = 0
     while (started < this.#waiting.length && this.#isFree()) {
-      const { call, bytes } = this.#waiting[started] as { call: Call; bytes: number }
+      const call = this.#waiting[started] as Call
+      // It is released when it is framed.
+      const { bytes } = call
       if (!this.#start(call)) break
       this.#heldBytes -= bytes
       started++
@@ -141,24 +129,25 @@ export class Sequencer {
   }
 
   #submit(call: Call): void {
-    if (this.#closed !== undefined) call.resolve(Promise.reject(this.#closed))
+    if (this.#closed !== undefined) call.resolve(this.#rejections.rejection(this.#closed))
     else if (this.#waiting.length > 0 || !this.#isFree() || !this.#start(call)) this.#hold(call)
   }
 
   #hold(call: Call): void {
-    try {
-      const bytes = call.hold()
-      if (this.#heldBytes + bytes > HELD_MAX_BYTES)
-        throw new DurlogError(
-          'ERR_DURLOG_BACKPRESSURE',
-          `no room for now: the appends that wait hold ${this.#heldBytes} bytes, of at most ${HELD_MAX_BYTES}; await earlier appends, then try again`,
-          { outcome: 'not-written' },
-        )
-      this.#heldBytes += bytes
-      this.#waiting.push({ call, bytes })
-    } catch (error) {
-      call.resolve(Promise.reject(error))
+    const { bytes } = call
+    if (this.#heldBytes + bytes > HELD_MAX_BYTES) {
+      call.resolve(
+        this.#notWritten(
+          new DurlogError(
+            'ERR_DURLOG_BACKPRESSURE',
+            `no room for now: the appends that wait hold ${this.#heldBytes} bytes, of at most ${HELD_MAX_BYTES}; await earlier appends, then try again`,
+          ),
+        ),
+      )
+      return
     }
+    this.#heldBytes += bytes
+    this.#waiting.push(call)
   }
 
   #isFull(): boolean {
@@ -176,12 +165,12 @@ export class Sequencer {
   #start(call: Call): boolean {
     const failed = this.#isFull() ? this.#context.checkpointError() : undefined
     if (failed !== undefined) {
-      call.resolve(notWritten(failed))
+      call.resolve(this.#notWritten(failed))
       return true
     }
     if (!this.refresh()) return false
     try {
-      if (call.decide(this.table)) {
+      if (call.decide(this.table, this.#context.encoding)) {
         void this.#answer(call)
         return true
       }
@@ -192,7 +181,8 @@ export class Sequencer {
         return true
       }
     } catch (error) {
-      if (BAD_INPUT.includes((error as DurlogError).code)) call.resolve(Promise.reject(error))
+      if (BAD_INPUT.includes((error as DurlogError).code))
+        call.resolve(this.#rejections.rejection(error as DurlogError))
       else void this.#answer(call, error as DurlogError)
       return true
     }
@@ -209,9 +199,10 @@ export class Sequencer {
     try {
       await this.#log.sync(this.#context.durability)
       if (refusal === undefined) call.repeated()
-      else call.resolve(Promise.reject(refusal))
+      else call.resolve(this.#rejections.rejection(refusal))
     } catch (error) {
-      call.resolve(refusal === undefined ? Promise.reject(error) : notWritten(error as DurlogError))
+      const failure = error as DurlogError
+      call.resolve(refusal === undefined ? this.#rejections.rejection(failure) : this.#notWritten(failure))
     }
     this.#answering--
     this.#settled()
@@ -285,7 +276,7 @@ export class Sequencer {
 
   #refuseWaiting(error: DurlogError): void {
     this.#heldBytes = 0
-    for (const { call } of this.#waiting.splice(0)) call.resolve(notWritten(error))
+    for (const call of this.#waiting.splice(0)) call.resolve(this.#notWritten(error))
   }
 
   #isIdle(): boolean {
@@ -297,9 +288,9 @@ export class Sequencer {
     this.#onIdle()
     this.#onIdle = undefined
   }
-}
 
-/** The rejection of a call that has stored nothing because of `error`. */
-function notWritten(error: DurlogError): Promise<never> {
-  return Promise.reject(withOutcome(error, 'not-written'))
+  /** The rejection of a call that has stored nothing because of `error`. */
+  #notWritten(error: DurlogError): Promise<never> {
+    return this.#rejections.rejection(withOutcome(error, 'not-written'))
+  }
 }

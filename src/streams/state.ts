@@ -1,11 +1,11 @@
 /** The state of one stream in the owner of the folder. */
 import type { NativeFileDisk } from '../native/stream-files.js'
 import { clock } from '../timers.js'
-import type { StreamView } from './access.js'
 import { EMPTY } from './entry.js'
 import { fileNameFrom, fileNameOf } from './file-name.js'
 import { ForkChain, noteLoss } from './fork-chain.js'
 import { lifeOf, type StreamMeta } from './meta.js'
+import type { StreamView } from './port/port.js'
 
 /** The content of one file of a stream as of its last checkpoint. It is never changed, only replaced. */
 export interface FileDisk extends NativeFileDisk {

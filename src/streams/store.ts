@@ -1,40 +1,17 @@
-/** An open folder of streams in the process (or thread) that owns it. */
+/** An open folder of streams in the process (or thread) that owns it: orders appends and makes checkpoints. */
 
-import { EventEmitter } from 'node:events'
 import { closedStreamsError, type DurlogError } from '../errors.js'
-import type { CursorOptions } from '../index.js'
-import { clearTimeout, queueMicrotask, setTimeout } from '../timers.js'
-import { type AddressedGroup, provideAccess } from './access.js'
-import { readBody } from './body-source.js'
-import type { Settle } from './call.js'
+import { clearTimeout, setTimeout } from '../timers.js'
 import { type CheckpointContext, Checkpointer, dueBytes } from './checkpoint.js'
 import { checkpointError, logChangedError } from './checkpoint-errors.js'
-import type { DedupTable, RequestId } from './dedup-table.js'
 import { Expiry } from './expiry.js'
-import { checkStreamName } from './file-name.js'
-import { groupItems, type StreamContext } from './items.js'
 import type { OpenFolder } from './open-folder.js'
-import { checkReadOptions, type ResolvedStreamsOptions, resolvePrefix } from './options.js'
-import { OwnedAccess } from './owned-access.js'
-import { type ReadAllContext, ReadAllCursor, readAll } from './read-all.js'
+import type { ResolvedStreamsOptions } from './options.js'
+import type { StreamsPort } from './port/port.js'
 import { Sequencer } from './sequencer.js'
-import { appendBatch, infoOf, NamedStream } from './stream.js'
-import { StreamIdentities } from './stream-identities.js'
+import type { StreamState } from './state.js'
 import type { StreamTable } from './table.js'
-import { TimeSlice } from './time-slice.js'
-import type {
-  CommittedRecord,
-  Stream,
-  StreamAppendResult,
-  StreamBatchItem,
-  StreamChange,
-  StreamEncoding,
-  StreamInfo,
-  Streams,
-  StreamsCursor,
-  StreamsEvents,
-  StreamsReadOptions,
-} from './types.js'
+import type { StreamChange, StreamEncoding } from './types.js'
 
 /** Appends wait if the records in memory take this many times `checkpointBytes`. */
 const MAX_MEM_TABLE_CHECKPOINTS = 8
@@ -44,17 +21,15 @@ const PAUSE = 3
 /** For trials of checkpoints: kill or stop a checkpoint at a given step. */
 export type StepHooks = Pick<CheckpointContext, 'onStep' | 'stepLimit'>
 
-export class StreamStore<V> extends EventEmitter<StreamsEvents> implements Streams<V> {
+export class StreamStore {
   readonly dir: string
   readonly changes: StreamChange[] = []
-  readonly access: OwnedAccess
-  readonly #folder: OpenFolder
+  readonly folder: OpenFolder
+  readonly sequencer: Sequencer
+  onEvent: StreamsPort['onEvent'] = () => {}
   readonly #options: ResolvedStreamsOptions
-  readonly #sequencer: Sequencer
   readonly #expiry: Expiry
   readonly #checkpointer: Checkpointer
-  readonly #context: StreamContext
-  readonly #all: ReadAllContext
   #running: Promise<void> | undefined
   #timer: NodeJS.Timeout | undefined
   /** The duration of the last checkpoint. */
@@ -66,24 +41,24 @@ export class StreamStore<V> extends EventEmitter<StreamsEvents> implements Strea
   #isDrained = false
 
   constructor(opened: OpenFolder, options: ResolvedStreamsOptions, hooks: StepHooks) {
-    super()
-    const { log, files, table, position, codecOf } = opened
+    const { log, files, table, position } = opened
     this.dir = files.dir
-    this.#folder = opened
+    this.folder = opened
     this.#options = options
     const level = options.durability === 'full' ? 'full' : 'sync'
     const onChanged = (change: StreamChange): void => {
       this.changes.push(change)
-      this.#announce('changed', change)
+      this.onEvent('changed', change)
     }
     this.#checkpointer = new Checkpointer(
       { ...opened, level, encoding: options.encoding, onChanged, ...hooks },
       position,
     )
-    this.#sequencer = new Sequencer(
+    this.sequencer = new Sequencer(
       {
         log,
         durability: options.durability,
+        encoding: options.encoding,
         maxMemTableBytes: MAX_MEM_TABLE_CHECKPOINTS * options.checkpointBytes,
         reload: () => this.#reload(),
         onAppended: () => this.#onAppended(),
@@ -91,117 +66,52 @@ export class StreamStore<V> extends EventEmitter<StreamsEvents> implements Strea
       },
       table,
     )
-    const sequencer = this.#sequencer
-    opened.catalog.onFileChanged((error) => sequencer.refuse(error))
-    this.#expiry = new Expiry(sequencer, () => this.checkpointSoon())
-    this.#context = {
-      files,
-      encoding: options.encoding,
-      codecOf,
-      append: (item) => sequencer.append(item),
-      submit: (items) => sequencer.submit(items),
-      table: () => sequencer.table,
-      find: (name) => this.#expiry.find(name),
-      removeExpired: (name) => this.#expiry.removeIfExpired(name),
-      checkOpen: () => this.#checkOpen(),
-    }
-    this.access = new OwnedAccess({
-      ...this.#context,
-      identities: new StreamIdentities(log.uuid, log.generation),
-      groupThen: (items, settle) => sequencer.groupThen(items, undefined, settle),
-      read: (state, from, to, body) => readBody(opened, sequencer.table.memTable, state, { from, to }, body),
-    })
-    provideAccess(this, this.access)
-    this.#all = {
-      log,
-      codecOf,
-      isVoid: (at) => sequencer.table.voids.has(at),
-      checkOpen: () => this.#checkOpen(),
-      durableOnly: options.durability === 'sync' || options.durability === 'full',
-    }
+    opened.catalog.onFileChanged((error) => this.sequencer.refuse(error))
+    if (!this.isSynced) log.on('synced', () => this.table.synced())
+    this.#expiry = new Expiry(this.sequencer, () => this.checkpointSoon())
   }
 
-  stream<T extends V = V>(name: string): Stream<T> {
-    checkStreamName(name)
-    return new NamedStream<T>(this.#context, name)
-  }
-
-  appendBatch(items: readonly StreamBatchItem<V>[]): Promise<StreamAppendResult[]> {
-    return appendBatch(this.#context, items)
-  }
-
-  /** The context of a client's call, which is stored with the client's `request`. */
-  contextFor(request: RequestId): StreamContext {
-    const sequencer = this.#sequencer
-    return {
-      ...this.#context,
-      append: (item) => sequencer.append(item, request),
-      submit: (items) => sequencer.submit(items, request),
-    }
-  }
-
-  /** Appends encoded values to one stream, and stores the client's `request` with them. */
-  appendGroup(request: RequestId, group: AddressedGroup, settle: Settle<StreamAppendResult>): void {
-    const { stream, created } = group
-    this.#expiry.removeIfExpired(stream)
-    // If the stream does not exist, the group is refused or already stored, so its encoding does not matter.
-    const encoding = this.#sequencer.table.find(stream)?.meta.encoding ?? this.#options.encoding
-    this.#sequencer.groupThen(groupItems(stream, encoding, group, created), request, settle)
-  }
-
+  /** The encoding of streams that an append creates. */
   get encoding(): StreamEncoding {
     return this.#options.encoding
   }
 
-  /** The position of the log entry that created the stream. It identifies the stream; a name can be used again. */
-  createdAt(name: string): number | undefined {
-    return this.#sequencer.table.find(name)?.created
+  /** Whether every record that readers may see is synced. */
+  get isSynced(): boolean {
+    const { durability } = this.#options
+    return durability === 'sync' || durability === 'full'
   }
 
-  /** The stored requests of clients. */
-  get dedup(): DedupTable {
-    return this.#sequencer.table.dedup
+  /** The current table. It is replaced when the streams are loaded again. */
+  get table(): StreamTable {
+    return this.sequencer.table
   }
 
-  async *list(options?: { prefix?: string | undefined }): AsyncGenerator<StreamInfo, void, undefined> {
-    const prefix = resolvePrefix(options)
-    const slice = new TimeSlice()
-    const { table, position: end } = this.#sequencer
-    const deleted = table.deletions(prefix).filter((name) => table.find(name) === undefined)
-    // A copy of the names, because a deletion removes its stream from the table before it has reached the level.
-    for (const name of deleted.concat([...table.streams.names()])) {
-      if (slice.isOver()) await slice.nextTurn()
-      this.#checkOpen()
-      if (!name.startsWith(prefix)) continue
-      const info = infoOf(this.#context, name) ?? (await this.stream(name).info())
-      if (info !== undefined && (this.createdAt(name) ?? end) < end) yield info
-    }
+  /** The stream, if callers may see it and it has not expired. */
+  find(name: string): StreamState | undefined {
+    return this.#expiry.find(name)
   }
 
-  readAll(options?: StreamsReadOptions): AsyncGenerator<CommittedRecord<V>, void, undefined> {
-    return readAll<V>(this.#all, checkReadOptions(options))
+  /** Deletes the stream if it has expired. The deletion is stored before the next submitted change. */
+  removeExpired(name: string): void {
+    this.#expiry.removeIfExpired(name)
   }
 
-  async cursor(name: string, options?: CursorOptions): Promise<StreamsCursor<V>> {
-    this.#checkOpen()
-    return new ReadAllCursor<V>(this.#all, await this.#folder.log.cursor(name, options))
-  }
-
-  async removeCursor(name: string): Promise<void> {
-    this.#checkOpen()
-    return this.#folder.log.removeCursor(name)
+  /** Throws ERR_DURLOG_CLOSED if the folder is closed. */
+  checkOpen(): void {
+    if (this.#closing !== undefined) throw closedStreamsError(this.dir)
   }
 
   /** If a checkpoint is in progress, waits for the next one: the current one may not include the latest appends. */
   async checkpoint(): Promise<void> {
-    this.#checkOpen()
+    this.checkOpen()
     await this.#running?.catch(() => {})
     await this.#run()
   }
 
   /** Schedules a checkpoint if streams have changed, as an append does. */
   checkpointSoon(): void {
-    if (this.#sequencer.table.dirty.size > 0) this.#onAppended()
+    if (this.table.dirty.size > 0) this.#onAppended()
   }
 
   /** If `checkpoint` is false, the next process that opens the folder makes the checkpoint. */
@@ -210,39 +120,31 @@ export class StreamStore<V> extends EventEmitter<StreamsEvents> implements Strea
     return this.#closing
   }
 
-  [Symbol.asyncDispose](): Promise<void> {
-    return this.close()
-  }
-
   async #close(checkpoint: boolean): Promise<void> {
     this.#expiry.close()
-    const { log, catalog, cursor } = this.#folder
+    const { log, catalog, cursor } = this.folder
     try {
       // First, because checkpoints must still make room for the appends that wait for it.
-      await this.#sequencer.close(closedStreamsError(this.dir))
+      await this.sequencer.close(closedStreamsError(this.dir))
       this.#isDrained = true
       clearTimeout(this.#timer)
       // When a checkpoint ends, a call of `checkpoint` that has waited for it may begin the next one.
       while (this.#running !== undefined) await this.#running.catch(() => {})
-      const isDirty = this.#sequencer.table.dirty.size > 0
+      const isDirty = this.table.dirty.size > 0
       if (checkpoint && isDirty && this.#checkpointer.latched === undefined) await this.#run()
     } finally {
-      this.#sequencer.table.wakeAll()
-      this.#folder.storage.close()
+      this.table.wakeAll()
+      this.folder.storage.close()
       await cursor.close()
       await catalog.close().finally(() => log.close())
     }
-  }
-
-  #checkOpen(): void {
-    if (this.#closing !== undefined) throw closedStreamsError(this.dir)
   }
 
   /** Begins a checkpoint at once if enough bytes wait for it, otherwise after a pause. */
   #onAppended(): void {
     if (this.#isDrained || this.#running !== undefined || this.#checkpointer.latched !== undefined) return
     const { checkpointBytes, checkpointMs } = this.#options
-    const { memTable, dirty } = this.#sequencer.table
+    const { memTable, dirty } = this.table
     if (memTable.bytes >= dueBytes(checkpointBytes, dirty.size) && this.#failure === undefined) this.#begin()
     else this.#timer ??= setTimeout(() => this.#begin(), Math.max(checkpointMs, PAUSE * this.#durationMs)).unref()
   }
@@ -253,19 +155,11 @@ export class StreamStore<V> extends EventEmitter<StreamsEvents> implements Strea
     this.#run().catch(() => {})
   }
 
-  /**
-   * Emits the event in a microtask: an error that a listener throws is an uncaught exception, not an error of the
-   * checkpoint.
-   */
-  #announce<N extends keyof StreamsEvents>(name: N, ...args: StreamsEvents[N]): void {
-    queueMicrotask(() => this.emit(name, ...(args as never)))
-  }
-
   #run(): Promise<void> {
     this.#running ??= this.#checkpointOnce().finally(() => {
       this.#running = undefined
       this.checkpointSoon()
-      this.#sequencer.drain()
+      this.sequencer.drain()
     })
     return this.#running
   }
@@ -273,7 +167,7 @@ export class StreamStore<V> extends EventEmitter<StreamsEvents> implements Strea
   async #checkpointOnce(): Promise<void> {
     clearTimeout(this.#timer)
     this.#timer = undefined
-    const sequencer = this.#sequencer
+    const sequencer = this.sequencer
     const { rollbacks } = sequencer
     const checkCurrent = (): void => {
       if (!sequencer.refresh() || sequencer.rollbacks !== rollbacks) throw logChangedError(sequencer.writeFailure)
@@ -283,10 +177,10 @@ export class StreamStore<V> extends EventEmitter<StreamsEvents> implements Strea
       const done = await this.#checkpointer.run(sequencer.table, sequencer.position, checkCurrent)
       this.#failure = undefined
       this.#durationMs = done.durationMs
-      this.#announce('checkpoint', done)
+      this.onEvent('checkpoint', done)
     } catch (cause) {
       this.#failure = checkpointError(cause)
-      this.#announce('checkpointFailed', this.#failure)
+      this.onEvent('checkpointFailed', this.#failure)
       throw this.#failure
     }
   }
@@ -297,6 +191,6 @@ export class StreamStore<V> extends EventEmitter<StreamsEvents> implements Strea
    */
   async #reload(): Promise<StreamTable> {
     await this.#running?.catch(() => {})
-    return this.#folder.load()
+    return this.folder.load()
   }
 }

@@ -1,79 +1,79 @@
 /** Iterates over the records of one stream: from its files up to the last checkpoint, then from memory. */
 import { DurlogError } from '../errors.js'
+import type { Log } from '../index.js'
 import { onAbort } from '../options/abort-signal.js'
-import { BatchIterator } from './batch-iterator.js'
 import { noSuchStream } from './decide.js'
 import type { StreamCodec } from './encoding.js'
 import type { FolderFiles } from './folder-files.js'
+import type { Batches, ReadRange } from './port/port.js'
 import { RecordSource, removedStream } from './record-source.js'
 import type { StreamState } from './state.js'
 import type { StreamTable } from './table.js'
 import { TimeSlice } from './time-slice.js'
-import type { StreamEncoding, StreamReadOptions, StreamRecord } from './types.js'
+import type { StreamEncoding, StreamRecord } from './types.js'
 
-export interface ReadContext {
-  files: FolderFiles
-  /** The encoding of streams that an append creates. */
-  encoding: StreamEncoding
-  /** Returns the codec that decodes records for readers. */
-  codecOf(encoding: StreamEncoding): StreamCodec
+/** With `created`, the stream must be the one that the entry at this position created. */
+export type StreamRange = ReadRange & { created?: number | undefined }
+
+export interface ReadFolder {
+  readonly folder: { files: FolderFiles; log: Log }
   /** The current table. It is replaced when the streams are loaded again. */
-  table(): StreamTable
+  readonly table: StreamTable
+  /** Whether every record that readers may see is synced. */
+  readonly isSynced: boolean
   /** The stream, if callers may see it and it has not expired. */
   find(name: string): StreamState | undefined
   /** Throws ERR_DURLOG_CLOSED if the folder is closed. */
   checkOpen(): void
 }
 
-export function readStream<V>(
-  context: ReadContext,
+export async function* readStream(
+  folder: ReadFolder,
   name: string,
-  options: StreamReadOptions,
-): AsyncGenerator<StreamRecord<V>, void, undefined> {
-  return new BatchIterator(batches<V>(context, name, options), options.signal)
-}
-
-async function* batches<V>(
-  context: ReadContext,
-  name: string,
-  { from, follow = false, signal }: StreamReadOptions,
-): AsyncGenerator<StreamRecord<V>[], void, undefined> {
-  const records = new RecordSource<V>(context.files, context.table, context.codecOf)
+  { from, to = Number.POSITIVE_INFINITY, untilMs, follow, durableOnly, created: original }: StreamRange,
+  codecOf: (encoding: StreamEncoding) => StreamCodec,
+  signal: AbortSignal,
+): Batches<StreamRecord<unknown>> {
+  const records = new RecordSource<unknown>(folder.folder.files, () => folder.table, codecOf)
+  const limitOf = durableOnly && !folder.isSynced ? syncedEnd(folder.folder.log) : visibleEnd
   let slice = new TimeSlice()
   let next = from
-  let created: number | undefined
-  const isDeleting = (): boolean => context.table().isDeleting(name)
-  /** Without `follow`: the seq before which the iteration finishes. */
-  let end = Number.POSITIVE_INFINITY
+  let created = original
+  const isDeleting = (): boolean => folder.table.isDeleting(name)
+  /** The seq before which the iteration finishes. */
+  let end = follow ? to : undefined
   try {
     for (;;) {
       // Records in memory are read without a turn of the event loop.
       if (slice.isSpent) await slice.nextTurn()
-      signal?.throwIfAborted()
-      context.checkOpen()
-      const state = context.find(name)
+      signal.throwIfAborted()
+      folder.checkOpen()
+      const state = folder.find(name)
       if (state !== undefined) {
         state.use()
-        if (created === undefined) {
-          created = state.created
-          if (!follow) end = state.visible
-        }
+        created ??= state.created
+        const limit = limitOf(state)
+        end ??= Math.min(limit, to)
         // A negative `from` counts from the end of the stream.
-        if (next !== undefined && next < 0) next = Math.max(state.firstSeq, state.visible + next)
+        if (next !== undefined && next < 0) next = Math.max(state.firstSeq, Math.min(limit, to) + next)
         next ??= state.firstSeq
         if (created !== state.created) throw removedStream(name)
-        let read: StreamRecord<V>[] = []
+        if (next >= end && (follow || next <= state.visible)) return
+        let read: StreamRecord<unknown>[] = []
         try {
           read = await records.next(state, next)
         } catch (error) {
           if (!isDeleting()) throw error
         }
-        const found = read.slice(0, Math.max(end - next, 0))
+        const late = untilMs === undefined ? -1 : read.findIndex(({ timestamp }) => timestamp >= untilMs)
+        const count = Math.min(limit, end) - next
+        const found = read.slice(0, Math.max(late === -1 ? count : Math.min(late, count), 0))
         next += found.length
         if (found.length > 0) yield found
-        signal?.throwIfAborted()
-        if (next < Math.min(state.visible, end)) continue
-        if (state.endVisible || !follow) return checkStart(state, next)
+        if (late !== -1 && found.length === late) return
+        signal.throwIfAborted()
+        if (next < Math.min(limitOf(state), end)) continue
+        if ((state.endVisible && next >= state.visible) || !follow) return checkStart(state, next)
       } else if (!isDeleting()) {
         if (created !== undefined) throw removedStream(name)
         if (!follow) throw noSuchStream(name)
@@ -81,17 +81,39 @@ async function* batches<V>(
       }
       // The stream may have changed while the file was read. Nothing is awaited between this check and the wait, so no
       // change is missed.
-      const now = context.find(name)
-      const unchanged = now === state && (now === undefined || ((next ?? 0) >= now.visible && !now.endVisible))
-      if (!unchanged) continue
-      await changeOf(context.table(), name, signal)
+      const now = folder.find(name)
+      const isAtEnd = now === undefined || (next ?? 0) >= limitOf(now)
+      const hasEnded = now?.endVisible === true && (next ?? 0) >= now.visible
+      if (now !== state || !isAtEnd || hasEnded) continue
+      if (limitOf !== visibleEnd) folder.table.awaitSync(name)
+      await changeOf(folder.table, name, signal)
       slice = new TimeSlice()
     }
   } catch (error) {
     const isFile = (error as DurlogError).code === 'ERR_DURLOG_STREAM_CHANGED'
-    throw isFile && context.find(name)?.created !== created ? removedStream(name) : error
+    throw isFile && folder.find(name)?.created !== created ? removedStream(name) : error
   } finally {
     await records.close()
+  }
+}
+
+function visibleEnd({ visible }: StreamState): number {
+  return visible
+}
+
+/** Returns the function that finds the seq of a stream before which every record is synced. */
+function syncedEnd(log: Log): (state: StreamState) => number {
+  return ({ created, start, disk, unflushed, visible }) => {
+    const { syncedSeq } = log
+    // Every record of a fork's source was appended before the fork was created.
+    if (disk.next === start && syncedSeq < created) return 0
+    let [low, high] = [0, unflushed.length]
+    while (low < high) {
+      const middle = (low + high) >>> 1
+      if ((unflushed[middle] as number) <= syncedSeq) low = middle + 1
+      else high = middle
+    }
+    return Math.min(disk.next + low, visible)
   }
 }
 

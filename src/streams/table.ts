@@ -28,6 +28,8 @@ export class StreamTable {
   /** The streams that can expire, or whose records can. */
   readonly expiring: Set<StreamState> = new Set()
   readonly #waiting = new Map<string, Set<() => void>>()
+  /** The names of the streams for which readers wait until the log is synced. */
+  readonly #awaitingSync = new Set<string>()
   /** For each name, the number of deletions that have not reached the durability level. */
   readonly #deleting = new Map<string, number>()
 
@@ -158,6 +160,17 @@ export class StreamTable {
       waiting.delete(wake)
       if (waiting.size === 0 && this.#waiting.get(name) === waiting) this.#waiting.delete(name)
     }
+  }
+
+  /** Wakes the readers that wait for the stream `name` at the next sync of the log too. */
+  awaitSync(name: string): void {
+    this.#awaitingSync.add(name)
+  }
+
+  /** The log was synced. */
+  synced(): void {
+    for (const name of this.#awaitingSync) this.#wake(name)
+    this.#awaitingSync.clear()
   }
 
   /** Wakes everything that waits for a change. */

@@ -1,6 +1,6 @@
 /** The public types of `durlog/streams`. */
 import type { EventEmitter } from 'node:events'
-import type { CommitOptions, CursorOptions, DurlogError } from '../index.js'
+import type { CommitOptions, CursorOptions, DurlogError, RecordReader, TimePoint } from '../index.js'
 import type {
   StreamAppendOptions,
   StreamCreateOptions,
@@ -29,13 +29,19 @@ export interface StreamAppendResult {
 
 export interface StreamReadOptions {
   /**
-   * The first seq to deliver. Default: the oldest one that is left. With -n, begins with the last n records of the
-   * stream when reading begins; of a stream that does not exist yet, with the first.
+   * The first seq to deliver. Default: the oldest one that is left. With -n, begins with the last n records (before `to`)
+   * of the stream when reading begins; of a stream that does not exist yet, with the first.
    */
   from?: number | undefined
+  /** The seq before which reading ends. Default: the end of the stream when reading begins; with `follow`, no end. */
+  to?: number | undefined
+  /** End before the first record of this time or later. Not with `follow`. */
+  until?: TimePoint | undefined
   /** Wait for new records until the stream ends, and first for the stream if it does not exist. Default false. */
   follow?: boolean | undefined
-  /** Aborts the iteration, which then throws the signal's reason. */
+  /** Deliver a record only once it is synced. Default false: once it has reached its durability. */
+  durableOnly?: boolean | undefined
+  /** Aborting the signal ends the iteration, which throws the signal's reason. */
   signal?: AbortSignal | undefined
 }
 
@@ -48,15 +54,13 @@ export interface StreamRecord<V> {
   position: number
 }
 
-export interface StreamsReadOptions {
-  /**
-   * The first position to deliver. Default: the oldest one that the main log still holds. With -n, begins with the last
-   * n positions, which may hold fewer records.
-   */
-  from?: number | undefined
-  /** Wait for new records. Default false. */
-  follow?: boolean | undefined
-  /** Aborts the iteration, which then throws the signal's reason. */
+/** As `StreamReadOptions`, with positions instead of seqs. `from` -n begins with the last n positions. */
+export type StreamsReadOptions = StreamReadOptions
+
+export interface StreamListOptions {
+  /** Only the streams whose names begin with it. Default '': all. */
+  prefix?: string | undefined
+  /** Aborting the signal ends the iteration, which throws the signal's reason. */
   signal?: AbortSignal | undefined
 }
 
@@ -156,7 +160,7 @@ export interface Stream<V> {
    * exist. Throws ERR_DURLOG_OUT_OF_RANGE if the next record is not kept any more, and ERR_DURLOG_STREAM_CHANGED if
    * another program has damaged it.
    */
-  read(options?: StreamReadOptions): AsyncGenerator<StreamRecord<V>, void, undefined>
+  read(options?: StreamReadOptions): RecordReader<StreamRecord<V>>
   /**
    * Ends the stream: later appends are refused with ERR_DURLOG_STREAM_ENDED, and followers finish after the last
    * record. Settles when the end has reached the folder's `durability`. To end the stream again changes nothing; with
@@ -180,7 +184,7 @@ export interface StreamsCursor<V> extends AsyncDisposable {
   /** The position after the last commit, at which `read` begins. */
   readonly position: number
   /** Iterates over the records of all streams from `position` on. */
-  read(options?: Omit<StreamsReadOptions, 'from'>): AsyncGenerator<CommittedRecord<V>, void, undefined>
+  read(options?: Omit<StreamsReadOptions, 'from'>): RecordReader<CommittedRecord<V>>
   /**
    * Marks the records up to and including `position` as processed; a lower position than the last one changes nothing.
    * With the default durability `memory`, the position survives the death of the process.
@@ -209,9 +213,9 @@ export interface Streams<V> extends EventEmitter<StreamsEvents>, AsyncDisposable
    * Iterates over the streams whose names begin with `prefix`, in the order of their creation. A stream that is created
    * meanwhile is not included.
    */
-  list(options?: { prefix?: string | undefined }): AsyncGenerator<StreamInfo, void, undefined>
+  list(options?: StreamListOptions): RecordReader<StreamInfo>
   /** Iterates over the records of all streams in the order of their positions, also of deleted streams. */
-  readAll(options?: StreamsReadOptions): AsyncGenerator<CommittedRecord<V>, void, undefined>
+  readAll(options?: StreamsReadOptions): RecordReader<CommittedRecord<V>>
   /**
    * Opens the cursor `name`. If it does not exist, it is created at `options.from`, by default at the oldest record of
    * the main log. The main log keeps every record that the cursor has not committed. Rejects with ERR_DURLOG_LOCKED if

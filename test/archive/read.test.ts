@@ -40,6 +40,16 @@ test('a reader continues into the archive for records that the log has trimmed',
   expect((await followed).map(([seq]) => seq)).toEqual(Array.from({ length: 20 }, (_, at) => 995 + at))
 })
 
+test('a reader of a log and its archive delivers no record that was cut from the log', async () => {
+  const log = await scratchLog()
+  await append(log, 3)
+  const credentials = { accessKeyId: 'id', secretAccessKey: 'secret' }
+  const reader = readArchive({ bucket: 's3://bucket', endpoint: 'http://127.0.0.1:1', credentials, log, from: 0 })
+  expect((await reader.next()).value?.seq).toBe(0)
+  await log.truncateAfter(0)
+  expect((await reader.next()).done).toBe(true)
+})
+
 test('the archive alone can be read, and its objects are kept in a cache of bounded size', async () => {
   const s3 = await store()
   const log = await scratchLog({ segmentBytes: 65_536 })

@@ -77,8 +77,8 @@ test('a stream with retention is restored with its newest records', async () => 
 test('streams whose first records were removed from the log are refused, and their copy in a new folder is archived', async () => {
   const s3 = await store()
   const dir = join(scratchDir(), 'streams')
-  const { openStore } = await import('../../src/streams/open-store.js')
-  const streams = await openStore(dir, {}, { logSegmentBytes: 65_536 })
+  const { openExclusive } = await import('../../src/streams/api/open-streams.js')
+  const streams = await openExclusive(dir, {}, { logSegmentBytes: 65_536 })
   onTestFinished(() => streams.close())
   for (let n = 0; n < 300; n++) void streams.stream('long').append('x'.repeat(1000))
   await streams.stream('long').append('last')

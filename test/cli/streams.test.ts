@@ -5,8 +5,8 @@ import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { ACTIONS } from '../../src/cli/streams/actions.js'
 import { damageOf } from '../../src/cli/streams/judge-line.js'
+import type { Folder } from '../../src/streams/api/folder.js'
 import { openStreams, type StreamReadOptions } from '../../src/streams/index.js'
-import type { RemoteStreams } from '../../src/streams/processes/remote-streams.js'
 import { durlog, durlogProcess, startDurlog } from '../fixtures/command.js'
 import { scratchDir } from '../fixtures/scratch.js'
 import { values } from '../fixtures/streams.js'
@@ -116,7 +116,7 @@ test('verify does not report streams as damaged that are deleted, or lose old re
       yield* records
     },
   })
-  const verified = { list: () => streams.list(), stream } as unknown as RemoteStreams<unknown>
+  const verified = { list: () => streams.list(), stream } as unknown as Folder<unknown>
   await ACTIONS['verify']?.(verified, [], {})
   expect(process.exitCode).toBeUndefined()
 })

@@ -5,7 +5,8 @@ import { execFileSync } from 'node:child_process'
 import { appendFileSync, readdirSync, readFileSync, readlinkSync, rmSync } from 'node:fs'
 import { constants } from 'node:os'
 import { join } from 'node:path'
-import { openStore } from '../../dist/streams/open-store.js'
+import { openExclusive } from '../../dist/streams/api/open-streams.js'
+import { portOf } from '../../dist/streams/port/port.js'
 import { arm, disarm, fired } from './shim.mjs'
 
 const { folder, phase, call, errno, streams: count, step, most, times } = JSON.parse(process.argv[2])
@@ -70,7 +71,7 @@ const attempt = async (work) => {
 }
 
 const openIt = () =>
-  openStore(
+  openExclusive(
     join(folder, 'streams'),
     { exclusive: true, checkpointMs: 3_600_000, checkpointBytes: 1 << 20 },
     { logSegmentBytes: 1 << 20 },
@@ -164,7 +165,7 @@ async function scenario(nth) {
   for (let i = 0; i < count; i++) await streams.stream(`s${i}`).create(kindOf(`s${i}`))
   await use(streams, model)
   if (phase !== 'use') await Promise.all(Array.from({ length: count }, () => model.append(streams)))
-  if (phase === 'open') await streams.close(false)
+  if (phase === 'open') await portOf(streams).close(false)
   begin(nth)
   if (phase === 'use') await use(streams, model)
   else if (phase === 'close') await attempt(() => streams.close())

@@ -2,11 +2,11 @@
 import { cpSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import { openExclusive } from '../../src/streams/api/open-streams.js'
 import { fileNameOf as ownFileNameOf } from '../../src/streams/file-name.js'
 import { openStreams, type Streams } from '../../src/streams/index.js'
-import { openStore } from '../../src/streams/open-store.js'
 import { codeOf, scratchDir } from '../fixtures/scratch.js'
-import { all } from '../fixtures/streams.js'
+import { all, leave } from '../fixtures/streams.js'
 import { Steps } from '../streams/checkpoint-steps.js'
 import { fileNameOf, readStreams } from './streams-reader.mjs'
 
@@ -125,7 +125,7 @@ test('after a crash at any step of a checkpoint, a reader that was written from 
     const dir = join(scratchDir(), 'streams')
     const steps = new Steps()
     const options = { checkpointMs: 3_600_000, durability: 'memory' } as const
-    const streams = await openStore(dir, options, steps.hooks)
+    const streams = await openExclusive(dir, options, steps.hooks)
     for (const name of ['kept', 'deleted', 'replaced']) await streams.stream(name).appendAll([1, 2, 3])
     await streams.stream('fork').create({ fork: { stream: 'kept' } })
     await streams.checkpoint()
@@ -134,10 +134,10 @@ test('after a crash at any step of a checkpoint, a reader that was written from 
     await streams.stream('fork').append(4)
     steps.reset(++limit)
     isStopped = (await codeOf(streams.checkpoint())) !== 'none'
-    await streams.close(false)
+    await leave(streams)
     const copy = `${dir}-copy`
     cpSync(dir, copy, { recursive: true })
-    const reopened = await openStore(dir, options, {})
+    const reopened = await openExclusive(dir, options, {})
     await expectTheSame(reopened, copy)
     await reopened.close()
   }

@@ -3,24 +3,21 @@ import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { Duplex } from 'node:stream'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { DurlogError } from '../../src/errors.js'
 import { handlerOf } from '../../src/http/handler.js'
 import { type StreamsHandler, streamsHandler } from '../../src/http/index.js'
 import { native } from '../../src/native/native.js'
-import { accessOf, type StreamsAccess, type StreamView } from '../../src/streams/access.js'
 import { Body } from '../../src/streams/body.js'
 import { readBody } from '../../src/streams/body-source.js'
 import { FolderFiles } from '../../src/streams/folder-files.js'
 import { defaultMeta } from '../../src/streams/meta.js'
-import { OwnedAccess, type OwnedContext } from '../../src/streams/owned-access.js'
-import type { Link } from '../../src/streams/processes/link.js'
-import { RemoteAccess } from '../../src/streams/processes/remote-access.js'
+import { portOf, type ServedPort, type StreamView } from '../../src/streams/port/port.js'
 import type { StreamState } from '../../src/streams/state.js'
 import { StreamIdentities } from '../../src/streams/stream-identities.js'
 import { StreamTable } from '../../src/streams/table.js'
 import { offsetAt, seqOf } from '../fixtures/http.js'
-import { scratchStreams } from '../fixtures/streams.js'
+import { localPort, scratchStreams } from '../fixtures/streams.js'
 
 const KIBIBYTE = 1 << 10
 
@@ -74,7 +71,7 @@ test.each([true, false])(
   'a read returns no records that the view of the stream does not have (exclusive: %s)',
   async (exclusive) => {
     const { streams } = await scratchStreams({ exclusive } as object)
-    const access = accessOf(streams)
+    const access = portOf(streams)
     await streams.stream('s').append(0)
     const view = { ...((await access.find('s')) as StreamView) }
     await streams.stream('s').append(1)
@@ -133,34 +130,25 @@ test.each([
 test('a stream that is deleted during a read is not read, because its file may be that of a new stream', async () => {
   const { streams } = await scratchStreams()
   await streams.stream('s').append(1)
-  const state = (await accessOf(streams).find('s')) as StreamState
-  const table = new StreamTable()
-  table.streams.set('s', state)
-  const access = new OwnedAccess({
-    table: () => table,
-    read: async () => {
-      table.streams.delete('s')
-      return { next: 1, timeMs: 0 }
-    },
-  } as unknown as OwnedContext)
-  await expect(access.read(state, 0, new Body('json', 100))).rejects.toMatchObject({ code: 'ERR_DURLOG_NOT_FOUND' })
+  await streams.checkpoint()
+  const port = localPort(streams)
+  const state = (await port.find('s')) as StreamState
+  const reading = port.read(state, 0, new Body('json', 100))
+  port.store.table.streams.delete('s')
+  await expect(reading).rejects.toMatchObject({ code: 'ERR_DURLOG_NOT_FOUND' })
+  port.store.table.streams.set('s', state)
 })
 
 test('a client of the owner that fails after it has read the file adds no records to the answer', async () => {
-  const { dir, streams } = await scratchStreams()
+  const { streams } = await scratchStreams({ exclusive: false } as object)
   await streams.stream('s').append(1)
   await streams.checkpoint()
-  const state = (await accessOf(streams).find('s')) as StreamState
-  const { index, ...file } = state.disk
-  const sent = { ...file, index: index.toString('base64'), fileName: state.fileName(0), end: 1 }
-  const call = async ({ op }: { op: string }): Promise<unknown> => {
-    if (op === 'body') return sent
-    throw new DurlogError('ERR_DURLOG_STALLED', 'the owner does not answer')
-  }
-  const access = new RemoteAccess({ call } as unknown as Link, new FolderFiles(dir))
-  onTestFinished(() => access.close())
+  const port = portOf(streams)
+  const state = { ...((await port.find('s')) as StreamView) }
+  vi.spyOn(port, 'find').mockRejectedValue(new DurlogError('ERR_DURLOG_STALLED', 'the owner does not answer'))
+  onTestFinished(() => void vi.restoreAllMocks())
   const body = new Body('json', 100)
-  await expect(access.read(state, 0, body)).rejects.toMatchObject({ code: 'ERR_DURLOG_STALLED' })
+  await expect(port.read(state, 0, body)).rejects.toMatchObject({ code: 'ERR_DURLOG_STALLED' })
   expect(body.finish().toString()).toBe('[]')
 })
 
@@ -176,7 +164,7 @@ test('a search for a time ends if retention removes the records that it searches
       return { next: from + 1, timeMs: 1000 }
     },
   }
-  const { fetch } = handlerOf(access as unknown as StreamsAccess)
+  const { fetch } = handlerOf(access as unknown as ServedPort)
   const answer = await fetch(new Request('http://host.example/__ds/streams?name=s&at=1'))
   expect(seqOf((await answer.json()).offset)).toBe(8)
 })
@@ -195,14 +183,14 @@ test.each([true, false])(
       await streams.checkpoint()
     }
     await appendMany()
-    const access = accessOf(streams)
+    const access = portOf(streams)
     let reads = 0
     const shrinking = new Proxy(access, {
       get: (target, key) => {
         const member: unknown = Reflect.get(target, key)
         if (typeof member !== 'function') return member
         if (key !== 'read') return member.bind(target)
-        return async (...args: Parameters<StreamsAccess['read']>) => {
+        return async (...args: Parameters<ServedPort['read']>) => {
           if (reads++ === 1) await appendMany()
           return access.read(...args)
         }
@@ -222,7 +210,7 @@ test('a read whose file retention removes reports that the records are not kept'
   const files = new FolderFiles(dir)
   const storage = await native.openStreamFiles(files.recordsFolder, files.indexFolder)
   onTestFinished(() => storage.close())
-  const state = (await accessOf(streams).find('s')) as StreamState
+  const state = (await portOf(streams).find('s')) as StreamState
   rmSync((await streams.stream('s').info())?.path as string)
   const reading = readBody(
     { files, storage },

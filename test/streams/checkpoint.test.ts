@@ -3,10 +3,10 @@ import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, expect, onTestFinished, test, vi } from 'vitest'
 import { DurlogError } from '../../src/errors.js'
+import { openExclusive } from '../../src/streams/api/open-streams.js'
 import { Catalog } from '../../src/streams/catalog.js'
-import { openStore } from '../../src/streams/open-store.js'
 import { codeOf, scratchDir } from '../fixtures/scratch.js'
-import { values } from '../fixtures/streams.js'
+import { leave, values } from '../fixtures/streams.js'
 
 afterEach(() => {
   vi.restoreAllMocks()
@@ -17,7 +17,7 @@ test.each(['ERR_DURLOG_SYNC_FAILED', 'ERR_DURLOG_LATCHED'] as const)(
   async (code) => {
     const dir = join(scratchDir(), 'streams')
     const steps: string[] = []
-    const streams = await openStore(dir, { checkpointMs: 3_600_000 }, { onStep: (step) => steps.push(step) })
+    const streams = await openExclusive(dir, { checkpointMs: 3_600_000 }, { onStep: (step) => steps.push(step) })
     onTestFinished(() => streams.close())
     await streams.stream('s').append(1)
     const failing = vi.spyOn(Catalog.prototype, 'store').mockRejectedValue(new DurlogError(code, 'of the device'))
@@ -29,7 +29,7 @@ test.each(['ERR_DURLOG_SYNC_FAILED', 'ERR_DURLOG_LATCHED'] as const)(
     await streams.close()
     expect(steps).toEqual([])
     failing.mockRestore()
-    const again = await openStore(dir, {}, {})
+    const again = await openExclusive(dir, {}, {})
     onTestFinished(() => again.close())
     expect(await values(again.stream('s').read())).toEqual([1, 2])
     expect(again.changes).toEqual([])
@@ -47,13 +47,13 @@ test('a checkpoint keeps the records after its position if another program remov
     later.push(...append(300))
   }
   const options = { checkpointMs: 3_600_000, durability: 'memory' } as const
-  const streams = await openStore(dir, options, { logSegmentBytes: 1 << 20, onStep })
-  onTestFinished(() => streams.close(false))
+  const streams = await openExclusive(dir, options, { logSegmentBytes: 1 << 20, onStep })
+  onTestFinished(() => leave(streams))
   await Promise.all(append(300))
   expect(await codeOf(streams.checkpoint())).toBe('ERR_DURLOG_NOT_FOUND')
   await Promise.all(later)
-  await streams.close(false)
-  const again = await openStore(dir, options, {})
+  await leave(streams)
+  const again = await openExclusive(dir, options, {})
   onTestFinished(() => again.close())
   expect(await again.stream('s').info()).toMatchObject({ nextSeq: 600 })
 })

@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest'
 import type { StreamAppendResult, Streams } from '../../src/streams/index.js'
 import { codeOf } from '../fixtures/scratch.js'
-import { scratchStreams } from '../fixtures/streams.js'
+import { leave, localPort, scratchStreams } from '../fixtures/streams.js'
 
 const PENDING = 5000
 
@@ -86,4 +86,48 @@ test('a waiting reader ends when its folder is closed', async () => {
   const waiting = codeOf(reader.next())
   await streams.close()
   expect(await waiting).toBe('ERR_DURLOG_CLOSED')
+})
+
+test.each(['the cursor', 'the folder'])('a follower of a cursor ends when %s is closed', async (closed) => {
+  for (const exclusive of [true, false]) {
+    const { streams } = await scratchStreams({ exclusive })
+    await streams.stream('s').append(1)
+    const cursor = await streams.cursor('c')
+    const reader = cursor.read({ follow: true })
+    expect((await reader.next()).value).toMatchObject({ value: 1 })
+    const waiting = reader.next()
+    await (closed === 'the cursor' ? cursor : streams).close()
+    expect([await waiting, await reader.next()]).toEqual([
+      { done: true, value: undefined },
+      { done: true, value: undefined },
+    ])
+  }
+})
+
+test.each([true, false])(
+  'followers of all streams end when the folder is closed, as those of a log (exclusive: %s)',
+  async (exclusive) => {
+    const { streams } = await scratchStreams({ exclusive })
+    await streams.stream('s').append(1)
+    const cursor = await streams.cursor('c')
+    const follow = { follow: true }
+    const readers = [streams.readAll(follow), streams.readAll({ ...follow, to: 9 }), cursor.read(follow)]
+    for (const reader of readers) expect((await reader.next()).value).toMatchObject({ value: 1 })
+    const pending = readers.map((reader) => reader.next())
+    await streams.close()
+    for (const { done } of await Promise.all(pending)) expect(done).toBe(true)
+    expect(await codeOf(streams.readAll({ follow: true }).next())).toBe('ERR_DURLOG_CLOSED')
+  },
+)
+
+test('a reader of a cursor fails if records that it has delivered are cut from the main log', async () => {
+  const { streams } = await scratchStreams()
+  for (const value of [1, 2, 3]) await streams.stream('s').append(value)
+  const cursor = await streams.cursor('c')
+  const reader = cursor.read({ follow: true })
+  for (const value of [1, 2, 3]) expect((await reader.next()).value).toMatchObject({ value })
+  await localPort(streams).store.folder.log.truncateAfter(1)
+  expect(await codeOf(reader.next())).toBe('ERR_DURLOG_CURSOR_CUT')
+  // A checkpoint would miss the records.
+  await leave(streams)
 })

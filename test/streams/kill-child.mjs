@@ -8,7 +8,7 @@
 //   e N STREAM        an end is acknowledged
 //   f STREAM SEQ      a stream with retention begins at SEQ: earlier records were removed
 //   v TEXT            a guarantee was violated
-import { openStore } from '../../dist/streams/open-store.js'
+import { openExclusive } from '../../dist/streams/api/open-streams.js'
 import { randomFrom } from '../crash/payload.mjs'
 import { say } from '../fixtures/say.mjs'
 import { ledgerValue, RETAINED, trialValue } from './trial-values.mjs'
@@ -35,7 +35,7 @@ function stepLimit() {
   return dieAtStep === -1 ? Number.POSITIVE_INFINITY : Math.max(dieAtStep - steps - 1, 0)
 }
 
-const streams = await openStore(dir, options, { onStep, stepLimit, logSegmentBytes: 4 << 20 })
+const streams = await openExclusive(dir, options, { onStep, stepLimit, logSegmentBytes: 4 << 20 })
 say('o')
 for (const change of streams.changes) say(`v another program changed ${JSON.stringify(change)}`)
 streams.on('changed', (change) => say(`v another program changed ${JSON.stringify(change)}`))

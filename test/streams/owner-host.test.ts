@@ -1,7 +1,7 @@
 /** The owner of a folder that runs in the main thread of a program, as in a bundle. */
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { openStore } from '../../src/streams/open-store.js'
+import { openExclusive } from '../../src/streams/api/open-streams.js'
 import { OwnerHost } from '../../src/streams/processes/owner-host.js'
 import { codeOf, scratchDir } from '../fixtures/scratch.js'
 
@@ -12,5 +12,5 @@ test('a process that closes the folder while it becomes the owner releases the f
   const owning = host.becomeOwner(client, performance.now(), 0, undefined)
   await host.close(client)
   await owning.catch(() => {})
-  expect(await codeOf(openStore(dir, { waitMs: 0 }, {}).then((store) => store.close()))).toBe('none')
+  expect(await codeOf(openExclusive(dir, { waitMs: 0 }, {}).then((store) => store.close()))).toBe('none')
 })

@@ -1,11 +1,11 @@
 /** Simulates power cuts during a checkpoint, and during the checkpoint that then repairs the files. */
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { openStore } from '../../src/streams/open-store.js'
-import type { StreamStore } from '../../src/streams/store.js'
+import type { Folder } from '../../src/streams/api/folder.js'
+import { openExclusive } from '../../src/streams/api/open-streams.js'
 import { randomFrom } from '../crash/payload.mjs'
 import { scratchDir } from '../fixtures/scratch.js'
-import { linesOf, values } from '../fixtures/streams.js'
+import { leave, linesOf, values } from '../fixtures/streams.js'
 import { Steps } from './checkpoint-steps.js'
 import { UnsyncedFiles } from './unsynced-files.js'
 
@@ -42,16 +42,16 @@ class Trial {
   }
 
   /** Makes the next checkpoint end at a random step, and appends records during it. */
-  stopSoon(streams?: StreamStore<unknown>): void {
+  stopSoon(streams?: Folder<unknown>): void {
     this.syncCuts = undefined
     this.steps.reset(1 + Math.floor(this.random() * 14), () => streams && void this.append(streams))
   }
 
-  async open(): Promise<StreamStore<unknown>> {
-    return openStore(this.dir, OPTIONS, this.steps.hooks)
+  async open(): Promise<Folder<unknown>> {
+    return openExclusive(this.dir, OPTIONS, this.steps.hooks)
   }
 
-  async append(streams: StreamStore<unknown>): Promise<void> {
+  async append(streams: Folder<unknown>): Promise<void> {
     const appends: Promise<unknown>[] = []
     for (let count = Math.floor(this.random() * 12); count > 0; count--) {
       const value = randomValue(this.lines.length, this.random)
@@ -63,7 +63,7 @@ class Trial {
     await Promise.all(appends)
   }
 
-  async check(streams: StreamStore<unknown>): Promise<void> {
+  async check(streams: Folder<unknown>): Promise<void> {
     expect(streams.changes).toEqual([])
     expect(await values(streams.stream('lines').read())).toEqual(this.lines)
     expect(linesOf(join(this.dir, 'streams', 'lines.jsonl'))).toEqual(this.lines)
@@ -86,7 +86,7 @@ test('after power cuts during checkpoints, the files of streams contain all reco
     trial.stopSoon(streams)
     await streams.checkpoint().catch(() => {})
     for (let cut = 0; cut < CUTS; cut++) {
-      await streams.close(false)
+      await leave(streams)
       trial.files.lose(trial.random)
       trial.stopSoon()
       if (cut === CUTS - 1) trial.steps.reset(Number.POSITIVE_INFINITY)

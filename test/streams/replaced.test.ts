@@ -1,9 +1,9 @@
 /** A stream that is deleted and created again, with files of the same names, while it is read. */
 import { afterEach, expect, test, vi } from 'vitest'
 import { native } from '../../src/native/native.js'
-import { accessOf } from '../../src/streams/access.js'
 import { Body } from '../../src/streams/body.js'
 import type { Streams } from '../../src/streams/index.js'
+import { portOf } from '../../src/streams/port/port.js'
 import { codeOf } from '../fixtures/scratch.js'
 import { mode, scratchStreams } from '../fixtures/streams.js'
 
@@ -73,7 +73,7 @@ test.each([
     mode.exclusive = exclusive
     const { streams } = await scratchStreams()
     await store(streams, 'old', 3)
-    const access = accessOf(streams)
+    const access = portOf(streams)
     const view = await access.find('s', true)
     const body = new Body('json', 1000)
     replaceOnce(streams, records)

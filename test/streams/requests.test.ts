@@ -1,28 +1,47 @@
 /** Repeated requests of clients: docs/STREAMS.md, "Repeated requests". */
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
-import { openStore } from '../../src/streams/open-store.js'
-import type { StreamStore } from '../../src/streams/store.js'
-import { appendBatch, NamedStream } from '../../src/streams/stream.js'
+import { Folder } from '../../src/streams/api/folder.js'
+import { openExclusive } from '../../src/streams/api/open-streams.js'
+import type { NamedStream } from '../../src/streams/api/stream.js'
+import type { DedupTable } from '../../src/streams/dedup-table.js'
+import type { StreamsPort } from '../../src/streams/port/port.js'
 import { scratchDir } from '../fixtures/scratch.js'
-import { values } from '../fixtures/streams.js'
+import { leave, localPort, values } from '../fixtures/streams.js'
 
 const CLIENT = '0123456789abcdef'
 const stored = (seq: number) => ({ seq, duplicate: false })
 
-async function openForTest(dir: string, onStep: (step: string) => void = () => {}): Promise<StreamStore<unknown>> {
-  const store = await openStore(dir, { checkpointMs: 3_600_000 }, { onStep })
+async function openForTest(dir: string, onStep: (step: string) => void = () => {}): Promise<Folder<unknown>> {
+  const store = await openExclusive(dir, { checkpointMs: 3_600_000 }, { onStep })
   onTestFinished(() => store.close().catch(() => {}))
   return store
 }
 
+const dedupOf = (store: Folder<unknown>): DedupTable => localPort(store).store.table.dedup
+
+/** The folder as the client `client` uses it with its request `number`. */
+function clientOf(store: Folder<unknown>, client: string, number: number): Folder<unknown> {
+  const port = localPort(store)
+  const request = { client, number }
+  const sent: Partial<StreamsPort> = {
+    dir: port.dir,
+    encoding: port.encoding,
+    append: (group, settle) => port.append(group, settle, request),
+    appendBatch: (groups) => port.appendBatch(groups, request),
+    create: (name, creation, given) => port.create(name, creation, given, request),
+    delete: (name) => port.delete(name, request),
+  }
+  return new Folder(sent as StreamsPort)
+}
+
 /** The stream as the client `client` uses it with its request `number`. */
-function streamOf(store: StreamStore<unknown>, client: string, number: number, name: string): NamedStream<unknown> {
-  return new NamedStream(store.contextFor({ client, number }), name)
+function streamOf(store: Folder<unknown>, client: string, number: number, name: string): NamedStream<unknown> {
+  return clientOf(store, client, number).stream(name)
 }
 
 /** Opens a store whose last checkpoint ends before the catalog's group, as after a kill. */
-async function openUnfinished(dir: string): Promise<{ store: StreamStore<unknown>; end(): Promise<void> }> {
+async function openUnfinished(dir: string): Promise<{ store: Folder<unknown>; end(): Promise<void> }> {
   const store = await openForTest(dir, (step) => {
     if (step === 'catalog') throw new Error('the end of this process')
   })
@@ -31,9 +50,9 @@ async function openUnfinished(dir: string): Promise<{ store: StreamStore<unknown
 
 test('a repeated request gets the seqs of the original and is stored once, before and after a checkpoint', async () => {
   const dir = join(scratchDir(), 'streams')
-  const append = (store: StreamStore<unknown>) => streamOf(store, CLIENT, 0, 'a').append(1, { expectedSeq: 0 })
-  const batch = (store: StreamStore<unknown>) =>
-    appendBatch(store.contextFor({ client: CLIENT, number: 1 }), [
+  const append = (store: Folder<unknown>) => streamOf(store, CLIENT, 0, 'a').append(1, { expectedSeq: 0 })
+  const batch = (store: Folder<unknown>) =>
+    clientOf(store, CLIENT, 1).appendBatch([
       { stream: 'a', value: 2, expectedSeq: 1 },
       { stream: 'b', value: 3 },
       { stream: 'a', value: 4 },
@@ -55,9 +74,9 @@ test('a repeated creation, end or deletion has the result of the original', asyn
   const dir = join(scratchDir(), 'streams')
   const store = await openForTest(dir)
   await store.stream('a').append(1)
-  const remove = (of: StreamStore<unknown>) => streamOf(of, CLIENT, 7, 'a').delete()
-  const end = (of: StreamStore<unknown>) => streamOf(of, CLIENT, 8, 'b').end()
-  const create = (of: StreamStore<unknown>) => streamOf(of, CLIENT, 9, 'c').create({ values: [1] })
+  const remove = (of: Folder<unknown>) => streamOf(of, CLIENT, 7, 'a').delete()
+  const end = (of: Folder<unknown>) => streamOf(of, CLIENT, 8, 'b').end()
+  const create = (of: Folder<unknown>) => streamOf(of, CLIENT, 9, 'c').create({ values: [1] })
   await store.stream('b').append(1)
   await end(store)
   expect([await remove(store), await create(store)]).toEqual([true, true])
@@ -95,9 +114,9 @@ test('confirmed requests and the requests of a forgotten client are removed', as
   const store = await openForTest(dir)
   for (let number = 0; number < 100; number++) await streamOf(store, CLIENT, number, 'a').append(number)
   await streamOf(store, 'f'.repeat(16), 0, 'b').append(1)
-  store.dedup.confirm(CLIENT, 98)
-  store.dedup.forget('f'.repeat(16))
-  expect(store.dedup.stored()).toEqual([
+  dedupOf(store).confirm(CLIENT, 98)
+  dedupOf(store).forget('f'.repeat(16))
+  expect(dedupOf(store).stored()).toEqual([
     [
       CLIENT,
       [
@@ -108,8 +127,8 @@ test('confirmed requests and the requests of a forgotten client are removed', as
   ])
   await store.close()
   const again = await openForTest(dir)
-  expect([...again.dedup.clients]).toEqual([CLIENT])
-  expect(again.dedup.find({ client: CLIENT, number: 99 })).toEqual([99])
+  expect([...dedupOf(again).clients]).toEqual([CLIENT])
+  expect(dedupOf(again).find({ client: CLIENT, number: 99 })).toEqual([99])
 })
 
 test.each([true, false])(
@@ -117,7 +136,7 @@ test.each([true, false])(
   async (checkpoint) => {
     const dir = join(scratchDir(), 'streams')
     const retried = { producer: { id: 'p', epoch: 0, seq: 0 } }
-    const calls: ((store: StreamStore<unknown>) => Promise<unknown>)[] = [
+    const calls: ((store: Folder<unknown>) => Promise<unknown>)[] = [
       (store) => streamOf(store, CLIENT, 0, 'absent').delete(),
       (store) => streamOf(store, CLIENT, 1, 'absent').append('kept'),
       (store) => streamOf(store, CLIENT, 2, 'a').append('too early', { expectedSeq: 1 }),
@@ -130,7 +149,7 @@ test.each([true, false])(
     await store.stream('deleted').append('once', retried)
     const first = await Promise.allSettled(calls.map((call) => call(store)))
     expect(first.map(({ status }) => status === 'fulfilled')).toEqual([true, true, false, true, true, true, false])
-    await store.close(checkpoint)
+    await (checkpoint ? store.close() : leave(store))
     const again = await openForTest(dir)
     const repeated = await Promise.allSettled(calls.map((call) => call(again)))
     const notWritten = { reason: { code: 'ERR_DURLOG_STALLED', outcome: 'not-written' } }

@@ -2,11 +2,11 @@
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import type { Folder } from '../../src/streams/api/folder.js'
+import { openExclusive } from '../../src/streams/api/open-streams.js'
 import type { Stream, Streams } from '../../src/streams/index.js'
-import { openStore } from '../../src/streams/open-store.js'
-import type { StreamStore } from '../../src/streams/store.js'
 import { scratchDir } from '../fixtures/scratch.js'
-import { linesOf, values } from '../fixtures/streams.js'
+import { leave, linesOf, values } from '../fixtures/streams.js'
 import { Steps } from './checkpoint-steps.js'
 
 const OPTIONS = { checkpointMs: 3_600_000, durability: 'memory' } as const
@@ -38,13 +38,13 @@ async function checkFiles(streams: Streams<unknown>, dir: string, expected: Reco
 }
 
 interface Life {
-  streams: StreamStore<unknown>
+  streams: Folder<unknown>
   steps: Steps
 }
 
 async function open(dir: string): Promise<Life> {
   const steps = new Steps()
-  return { streams: await openStore(dir, OPTIONS, steps.hooks), steps }
+  return { streams: await openExclusive(dir, OPTIONS, steps.hooks), steps }
 }
 
 /**
@@ -85,7 +85,7 @@ test('after a crash at any step of a checkpoint, the files of streams with reten
     const dir = join(scratchDir(), 'streams')
     const before = await stopAt(limit, dir)
     stopped = before.stopped
-    await before.life.streams.close(false)
+    await leave(before.life.streams)
     const { streams } = await open(dir)
     expect((await streams.stream('kept').info())?.firstSeq).toBeGreaterThanOrEqual(before.first)
     expect(streams.changes).toEqual([])

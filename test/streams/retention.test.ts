@@ -2,15 +2,15 @@
 import { existsSync, readdirSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, onTestFinished, test, vi } from 'vitest'
+import type { Folder } from '../../src/streams/api/folder.js'
+import { openExclusive } from '../../src/streams/api/open-streams.js'
 import type { Stream, Streams } from '../../src/streams/index.js'
 import { MemTable } from '../../src/streams/mem-table.js'
 import { defaultMeta } from '../../src/streams/meta.js'
-import { openStore } from '../../src/streams/open-store.js'
 import { planFiles } from '../../src/streams/retention.js'
 import { NO_DISK, NO_FILES, StreamState } from '../../src/streams/state.js'
-import type { StreamStore } from '../../src/streams/store.js'
 import { codeOf, scratchDir } from '../fixtures/scratch.js'
-import { all, linesOf, scratchStreams, values } from '../fixtures/streams.js'
+import { all, leave, linesOf, localPort, scratchStreams, values } from '../fixtures/streams.js'
 
 /** Appends the numbers from `from` to `to` - 1 in one step. */
 async function append(stream: Stream<unknown>, from: number, to: number, timestamp?: number): Promise<void> {
@@ -127,7 +127,7 @@ test('if the clock is set back or forward and back, timestamps do not decrease, 
 
 test('with maxAgeMs, records of a stream without appends are removed', async () => {
   const dir = join(scratchDir(), 'streams')
-  const streams = await openStore(dir, { checkpointMs: 10 }, {})
+  const streams = await openExclusive(dir, { checkpointMs: 10 }, {})
   onTestFinished(() => streams.close())
   const stream = streams.stream('s')
   await stream.create({ retention: { maxAgeMs: 1000 } })
@@ -164,7 +164,7 @@ test('a follower fails with ERR_DURLOG_OUT_OF_RANGE if its next record was remov
       expect((await fast.next()).value).toMatchObject({ seq, value: seq })
     await settle(streams)
   }
-  await fast.return(undefined)
+  await fast.return()
   // More records than an owner reads ahead for a client.
   for (let next = 603; next < 6603; next += 2000) {
     await append(stream, next, next + 2000)
@@ -272,8 +272,8 @@ test('the files of a deleted source are kept for its forks, and removed after th
 test('a fork that was created and deleted before a crash does not change which entries of the log count', async () => {
   const dir = join(scratchDir(), 'streams')
   let onStep = (_: string): void => {}
-  const open = async (): Promise<StreamStore<unknown>> => {
-    const streams = await openStore(dir, { checkpointMs: 3_600_000 }, { onStep: (step) => onStep(step) })
+  const open = async (): Promise<Folder<unknown>> => {
+    const streams = await openExclusive(dir, { checkpointMs: 3_600_000 }, { onStep: (step) => onStep(step) })
     onTestFinished(() => streams.close())
     return streams
   }
@@ -283,7 +283,7 @@ test('a fork that was created and deleted before a crash does not change which e
   await append(source, 0, 100)
   const forked: Promise<unknown>[] = []
   const remove = async (): Promise<boolean> => {
-    while (streams.createdAt('fork') === undefined) await Promise.resolve()
+    while (localPort(streams).store.table.find('fork') === undefined) await Promise.resolve()
     return streams.stream('fork').delete()
   }
   // After the checkpoint has taken its position, and before it decides which records the source keeps.
@@ -297,7 +297,7 @@ test('a fork that was created and deleted before a crash does not change which e
   expect(await firstOf(source)).toBeGreaterThan(10)
   const committed = await all(streams.readAll())
   expect(committed.at(-1)?.value).toBe('in the fork')
-  await streams.close(false)
+  await leave(streams)
   onStep = () => {}
   expect(await all((await open()).readAll())).toEqual(committed)
 })
@@ -305,7 +305,7 @@ test('a fork that was created and deleted before a crash does not change which e
 test('a fork that is created while a checkpoint drops records is refused, or has all of its records', async () => {
   const dir = join(scratchDir(), 'streams')
   let onStep = (_: string): void => {}
-  const streams = await openStore(dir, { checkpointMs: 3_600_000 }, { onStep: (step) => onStep(step) })
+  const streams = await openExclusive(dir, { checkpointMs: 3_600_000 }, { onStep: (step) => onStep(step) })
   onTestFinished(() => streams.close())
   for (const at of ['sync log', 'store', 'catalog', 'trim']) {
     const [source, fork] = [streams.stream(`source ${at}`), streams.stream(`fork ${at}`)]
@@ -326,7 +326,7 @@ test('a fork that is created while a checkpoint drops records is refused, or has
 test('a fork with the last record that a checkpoint in progress drops is refused, because its creation could not be repeated', async () => {
   const dir = join(scratchDir(), 'streams')
   let onStep = (_: string): void => {}
-  const streams = await openStore(dir, { checkpointMs: 3_600_000 }, { onStep: (step) => onStep(step) })
+  const streams = await openExclusive(dir, { checkpointMs: 3_600_000 }, { onStep: (step) => onStep(step) })
   onTestFinished(() => streams.close())
   const [source, fork] = [streams.stream('source'), streams.stream('fork')]
   await source.create({ encoding: 'bytes', retention: { maxRecords: 16 } })
@@ -361,7 +361,7 @@ test('a stream with retention whose newest file was removed continues after the 
 test('if a checkpoint fails after it has found that a file is missing, the next one stores the records', async () => {
   const dir = join(scratchDir(), 'streams')
   let onStep = (_: string): void => {}
-  const streams = await openStore(dir, { checkpointMs: 3_600_000 }, { onStep: (step) => onStep(step) })
+  const streams = await openExclusive(dir, { checkpointMs: 3_600_000 }, { onStep: (step) => onStep(step) })
   onTestFinished(() => streams.close())
   const stream = streams.stream('s')
   await stream.create({ retention: { maxRecords: 100 } })
@@ -384,8 +384,8 @@ test.each(['deleted', 'deleted and created again', 'deleted and opened again'])(
   async (what) => {
     const dir = join(scratchDir(), 'streams')
     let onStep = (_: string): void => {}
-    const openIt = async (): Promise<StreamStore<unknown>> => {
-      const streams = await openStore(dir, { checkpointMs: 3_600_000 }, { onStep: (step) => onStep(step) })
+    const openIt = async (): Promise<Folder<unknown>> => {
+      const streams = await openExclusive(dir, { checkpointMs: 3_600_000 }, { onStep: (step) => onStep(step) })
       onTestFinished(() => streams.close())
       return streams
     }
@@ -403,7 +403,7 @@ test.each(['deleted', 'deleted and created again', 'deleted and opened again'])(
     expect(await codeOf(streams.checkpoint())).toBe('ERR_DURLOG_IO')
     expect(filesIn(dir)).toHaveLength(2)
     await stream.delete()
-    if (what === 'deleted and opened again') await streams.close(false).catch(() => {})
+    if (what === 'deleted and opened again') await leave(streams).catch(() => {})
     onStep = () => {}
     const again = what === 'deleted and opened again' ? await openIt() : streams
     if (what === 'deleted and created again') {

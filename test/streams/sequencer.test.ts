@@ -4,12 +4,12 @@ import { DurlogError, type DurlogErrorCode } from '../../src/index.js'
 import type { Resolve } from '../../src/log/append/waiters.js'
 import type { FramingLog } from '../../src/open.js'
 import { dueBytes } from '../../src/streams/checkpoint.js'
+import { encodeForAny } from '../../src/streams/encoding.js'
 import { decodeEntry, EntryKind } from '../../src/streams/entry.js'
-import { appendItem, bareItem } from '../../src/streams/items.js'
+import { bareItem, groupItems, type Item } from '../../src/streams/items.js'
 import { defaultMeta, type StreamMeta } from '../../src/streams/meta.js'
 import { resolveAppendOptions } from '../../src/streams/options.js'
-import { type Item, Sequencer } from '../../src/streams/sequencer.js'
-import type { ReadContext } from '../../src/streams/stream-reader.js'
+import { Sequencer } from '../../src/streams/sequencer.js'
 import { StreamTable } from '../../src/streams/table.js'
 import type { StreamEncoding } from '../../src/streams/types.js'
 
@@ -70,7 +70,16 @@ class ControlledLog {
   }
 }
 
-function setUp(): { log: ControlledLog; sequencer: Sequencer; append(stream: string, text: string): Promise<number> } {
+/** A group of one append without options. */
+function appendItems(stream: string, value: unknown): Item[] {
+  return groupItems({ ...resolveAppendOptions(undefined), stream, created: undefined, values: [encodeForAny(value)] })
+}
+
+function setUp(encoding: StreamEncoding = 'text'): {
+  log: ControlledLog
+  sequencer: Sequencer
+  append(stream: string, text: string): Promise<number>
+} {
   const log = new ControlledLog()
   const load = (): StreamTable => {
     const table = new StreamTable()
@@ -80,6 +89,7 @@ function setUp(): { log: ControlledLog; sequencer: Sequencer; append(stream: str
   const context = {
     log: log as unknown as FramingLog,
     durability: 'sync' as const,
+    encoding,
     maxMemTableBytes: 1e9,
     reload: async () => load(),
     onAppended: () => {},
@@ -87,8 +97,8 @@ function setUp(): { log: ControlledLog; sequencer: Sequencer; append(stream: str
   }
   const sequencer = new Sequencer(context, load())
   const append = async (stream: string, text: string): Promise<number> => {
-    const item: Item = { ...bareItem(EntryKind.append, stream), encoding: 'text', value: text }
-    return (await sequencer.append(item)).seq
+    const [result] = await sequencer.submit(appendItems(stream, text))
+    return result?.seq as number
   }
   return { log, sequencer, append }
 }
@@ -96,13 +106,15 @@ function setUp(): { log: ControlledLog; sequencer: Sequencer; append(stream: str
 /** The item of `create`, with the options `meta` and the seq of the source that the caller did not choose. */
 function creationItem(stream: string, meta: StreamMeta): Item {
   const creation = { meta, forkAnywhere: meta.fork !== undefined, encodingNamed: true, end: false }
-  return { ...bareItem(EntryKind.create, stream), draft: { creation } }
+  return { ...bareItem(EntryKind.create, stream), draft: creation }
 }
 
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
 
 function textsOf({ table }: Sequencer, stream: string): string[] {
-  return (table.find(stream)?.unflushed ?? []).map((position) => table.memTable.at(position).data.toString())
+  return (table.find(stream)?.unflushed ?? []).map((position) =>
+    JSON.parse(table.memTable.at(position).data.toString()),
+  )
 }
 
 test('records that a failed write removes from the log are not in their streams, and later appends get their seqs', async () => {
@@ -126,12 +138,12 @@ test('records that a failed write removes from the log are not in their streams,
 
 test('a refusal is reported once the records that it depends on are stored', async () => {
   const { log, sequencer, append } = setUp()
-  const end = sequencer.append(bareItem(EntryKind.end, 'a'))
+  const end = sequencer.submit([bareItem(EntryKind.end, 'a')])
   const first = append('a', 'first')
   log.commit()
   await expect(end).rejects.toMatchObject({ code: 'ERR_DURLOG_NOT_FOUND' })
   await first
-  const ended = sequencer.append(bareItem(EntryKind.end, 'a'))
+  const ended = sequencer.submit([bareItem(EntryKind.end, 'a')])
   let refused = false
   const late = append('a', 'late').catch((error: DurlogError) => {
     refused = true
@@ -147,9 +159,7 @@ test('a refusal is reported once the records that it depends on are stored', asy
 test('a value that cannot be encoded is refused while earlier calls are not stored yet', async () => {
   const { log, sequencer, append } = setUp()
   const first = append('a', 'first')
-  const context = { encoding: 'text' } as ReadContext
-  const item = appendItem(context, 'a', 7, resolveAppendOptions(undefined))
-  await expect(sequencer.append(item)).rejects.toMatchObject({ code: 'ERR_DURLOG_INVALID_ARGUMENT' })
+  await expect(sequencer.submit(appendItems('a', 7))).rejects.toMatchObject({ code: 'ERR_DURLOG_INVALID_ARGUMENT' })
   log.commit()
   expect(await first).toBe(0)
 })
@@ -159,7 +169,7 @@ test('a refusal is not reported if the records that it depends on are lost', asy
   const first = append('a', 'first')
   log.commit()
   await first
-  const ended = sequencer.append(bareItem(EntryKind.end, 'a'))
+  const ended = sequencer.submit([bareItem(EntryKind.end, 'a')])
   const late = append('a', 'late')
   log.failAll()
   await expect(ended).rejects.toMatchObject({ code: 'ERR_DURLOG_NO_SPACE' })
@@ -202,15 +212,16 @@ test('an append that has waited for room is decided by the records that are then
 })
 
 test('an append that has waited for room creates its stream with the encoding of the folder if the creation has failed', async () => {
-  const { log, sequencer } = setUp()
-  const append = (stream: string): Item =>
-    appendItem({ encoding: 'json' } as ReadContext, stream, 'text', resolveAppendOptions(undefined))
+  const { log, sequencer } = setUp('json')
   const names: Record<string, StreamEncoding> = { single: 'text', batch: 'text' }
   const created = Object.entries(names).map(([name, encoding]) =>
     sequencer.submit([creationItem(name, defaultMeta(encoding))]),
   )
   log.isFull = true
-  const waiting = [sequencer.append(append('single')), sequencer.submit([append('batch'), append('other')])]
+  const waiting = [
+    sequencer.submit(appendItems('single', 'text')),
+    sequencer.submit([...appendItems('batch', 'text'), ...appendItems('other', 'text')]),
+  ]
   await turn()
   log.failAll()
   log.admit()
@@ -220,7 +231,7 @@ test('an append that has waited for room creates its stream with the encoding of
   await Promise.all(waiting)
   const encodings = ['single', 'batch', 'other'].map((name) => sequencer.table.find(name)?.meta.encoding)
   expect(encodings).toEqual(['json', 'json', 'json'])
-  expect(textsOf(sequencer, 'single')).toEqual(['"text"'])
+  expect(textsOf(sequencer, 'single')).toEqual(['text'])
 })
 
 test('a fork that has waited for room begins with the records of its source that are then in the log', async () => {

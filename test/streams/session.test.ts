@@ -3,17 +3,14 @@ import { once } from 'node:events'
 import { connect, createServer, type Socket } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
 import { EncodedValue } from '../../src/streams/encoding.js'
+import { resolveAppendOptions } from '../../src/streams/options.js'
 import { FrameMaker, FrameReader, FrameType, FrameWriter, jsonOf } from '../../src/streams/processes/frames.js'
-import { PROTOCOL, PROTOCOL_VERSION, SubmitOp, submitFrame } from '../../src/streams/processes/messages.js'
+import { PROTOCOL, PROTOCOL_VERSION } from '../../src/streams/processes/messages.js'
 import { type OwnerContext, Session } from '../../src/streams/processes/session.js'
+import { SubmitOp, submitFrame } from '../../src/streams/processes/submission.js'
 
-/** A store that stores nothing: its appends never settle. */
-const STORE = {
-  encoding: 'json',
-  changes: [],
-  access: { identities: { uuid: 'u', generation: 0 } },
-  contextFor: () => ({ encoding: 'json', removeExpired() {}, submit: () => new Promise(() => {}) }),
-}
+/** A port that stores nothing: its appends never settle. */
+const PORT = { encoding: 'json', changes: [], identities: { uuid: 'u', generation: 0 }, append() {} }
 
 interface Connected {
   session: Session
@@ -26,7 +23,7 @@ interface Connected {
 /** A client that has been welcomed by a session. */
 async function connected(): Promise<Connected> {
   const context = {
-    store: Promise.resolve(STORE),
+    port: Promise.resolve(PORT),
     durability: 'sync',
     own: '',
     folder: '1:1',
@@ -57,7 +54,10 @@ async function connected(): Promise<Connected> {
 
 const VALUE = new EncodedValue('text', JSON.stringify('x'.repeat(8_000_000)))
 const submission = (number: number) =>
-  submitFrame(new FrameMaker(), number, { op: SubmitOp.appendAll, stream: 's', json: '', values: [VALUE] })
+  submitFrame(new FrameMaker(), number, {
+    op: SubmitOp.append,
+    group: { ...resolveAppendOptions(undefined), stream: 's', created: undefined, values: [VALUE] },
+  })
 
 test('the owner sends heartbeats to a client whose requests in progress are too many to read more', async () => {
   const { writer, next } = await connected()

@@ -34,7 +34,7 @@ async function fakeOwner(
       reader.push(chunk, ({ type, id }) => {
         if (type === FrameType.hello)
           writer.json(FrameType.welcome, 0, { pid: 1, durability: 'sync', encoding: 'json', changes: [] })
-        if (type === FrameType.append || type === FrameType.submit) onAppend(connection, id, { socket, writer, maker })
+        if (type === FrameType.submit) onAppend(connection, id, { socket, writer, maker })
       }),
     )
   })

@@ -13,9 +13,9 @@ import {
 } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { accessOf } from '../../src/streams/access.js'
 import { Body } from '../../src/streams/body.js'
 import type { Streams } from '../../src/streams/index.js'
+import { portOf } from '../../src/streams/port/port.js'
 import { isExclusive } from '../../src/streams/processes/address.js'
 import { Connection } from '../../src/streams/processes/connection.js'
 import { FrameMaker } from '../../src/streams/processes/frames.js'
@@ -63,7 +63,7 @@ describe.skipIf(process.platform === 'win32').each(STRANGE)('%s in the place of'
       code: 'ERR_DURLOG_STREAM_CHANGED',
       message: expect.stringContaining('is not a regular file'),
     })
-    const access = accessOf(streams)
+    const access = portOf(streams)
     const view = await access.find('s')
     expect(await codeOf(access.read(view as never, 0, new Body('json', 1000)))).toBe('ERR_DURLOG_STREAM_CHANGED')
     await streams.stream('s').append('next')

@@ -1,5 +1,5 @@
 import { Argument, type Command } from 'commander'
-import { joinStreams } from '../../streams/open-streams.js'
+import { joinStreams } from '../../streams/api/open-streams.js'
 import { addJson, parseWhole } from '../../terminal/arguments.js'
 import { ExitCode } from '../../terminal/exit-codes.js'
 import { addHelpSection } from '../../terminal/help.js'

@@ -1,8 +1,8 @@
 /** The actions of `durlog streams` except import. */
 
 import { isCode } from '../../errors.js'
-import { RECORD_MAX_BYTES } from '../../streams/items.js'
-import type { RemoteStreams } from '../../streams/processes/remote-streams.js'
+import type { Folder } from '../../streams/api/folder.js'
+import { RECORD_MAX_BYTES } from '../../streams/encoding.js'
 import type { StreamInfo, StreamLimits } from '../../streams/types.js'
 import { ExitCode } from '../../terminal/exit-codes.js'
 import { InputError } from '../../terminal/input-error.js'
@@ -24,7 +24,7 @@ import { parseJsonLine, textOf, timeIn } from '../records.js'
 import { exportRecords, printValues } from './print.js'
 import { storedJson } from './stored-json.js'
 
-type Streams = RemoteStreams<unknown>
+type Streams = Folder<unknown>
 type Names = readonly string[]
 export type Action = (streams: Streams, names: Names, flags: StreamsFlags) => Promise<void>
 

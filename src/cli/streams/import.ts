@@ -4,9 +4,9 @@ import { createHash } from 'node:crypto'
 import { appendFile, type FileHandle, mkdir, open, readdir, realpath, rm, stat } from 'node:fs/promises'
 import { basename, join, relative, resolve, sep } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
-import { accessOf } from '../../streams/access.js'
-import { RECORD_MAX_BYTES } from '../../streams/items.js'
-import type { RemoteStreams } from '../../streams/processes/remote-streams.js'
+import type { Folder } from '../../streams/api/folder.js'
+import { RECORD_MAX_BYTES } from '../../streams/encoding.js'
+import { portOf } from '../../streams/port/port.js'
 import { RECENT_APPENDS } from '../../streams/state.js'
 import type { Stream } from '../../streams/types.js'
 import { ExitCode } from '../../terminal/exit-codes.js'
@@ -51,7 +51,7 @@ interface BadLine {
  * Without `streams`, only reports the lines.
  */
 export async function importFiles(
-  streams: RemoteStreams<unknown> | undefined,
+  streams: Folder<unknown> | undefined,
   dir: string,
   paths: readonly string[],
   flags: StreamsFlags,
@@ -165,7 +165,7 @@ class FileImport {
   damaged = 0
   readonly #name: string
   readonly #flags: StreamsFlags
-  readonly #streams: RemoteStreams<unknown> | undefined
+  readonly #streams: Folder<unknown> | undefined
   #stream: Stream<unknown> | undefined
   readonly #splitter = new LineSplitter(RECORD_MAX_BYTES, { isCut: true, skipsMark: true })
   /** The producer id, which is derived from the file's path: if an import is repeated, no line is stored twice. */
@@ -180,7 +180,7 @@ class FileImport {
   #reported = { intact: -1, damaged: 0 }
   #pending: Promise<void>[] = []
 
-  constructor({ path, name }: Source, streams: RemoteStreams<unknown> | undefined, flags: StreamsFlags) {
+  constructor({ path, name }: Source, streams: Folder<unknown> | undefined, flags: StreamsFlags) {
     this.path = path
     this.#flags = flags
     this.#name = name
@@ -219,7 +219,7 @@ class FileImport {
     } catch (error) {
       throw new InputError(`can't import ${this.path}: ${(error as Error).message}`)
     }
-    const last = await accessOf(this.#streams).producerSeq(this.#name, this.#producerId)
+    const last = await portOf(this.#streams).producerSeq(this.#name, this.#producerId)
     this.#earlier = last === undefined ? 0 : last + 1
     if (this.#flags.name !== undefined || this.#earlier > 0) return
     const records = (await this.#stream.info())?.nextSeq ?? 0

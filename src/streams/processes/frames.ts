@@ -4,10 +4,10 @@
  */
 import type { Socket } from 'node:net'
 import { setImmediate } from '../../timers.js'
-import { RECORD_MAX_BYTES } from '../items.js'
+import { RECORD_MAX_BYTES } from '../encoding.js'
 
 export const FrameType = {
-  // From the client. The id of `submit` and `append` is the request's number, the id of `confirm` the lowest number that
+  // From the client. The id of `submit` is the request's number, the id of `confirm` the lowest number that
   // is still needed.
   hello: 1,
   submit: 2,
@@ -17,7 +17,6 @@ export const FrameType = {
   endRead: 6,
   confirm: 7,
   ping: 8,
-  append: 9,
   // From the owner. The id is that of the request or of the read.
   welcome: 32,
   stored: 33,

@@ -17,9 +17,6 @@ import {
   receivedError,
   resultsOf,
   type SentEvent,
-  type SentValue,
-  type SubmitOp,
-  submitFrame,
   type Welcome,
 } from './messages.js'
 import { LISTEN_WITHIN_MS, type OwnerHost } from './owner-host.js'
@@ -86,44 +83,33 @@ export class Link {
     })
   }
 
-  submit(op: SubmitOp, stream: string, values: readonly SentValue[], options?: unknown): Promise<StreamAppendResult[]> {
-    return new Promise((resolve) => {
-      // Reads the caller's options before the request gets its number, because a getter of them may make another call.
-      const json = options === undefined ? '' : JSON.stringify(options)
-      const makeFrame: MakeFrame = (maker, number) => submitFrame(maker, number, { op, stream, values, json })
-      this.submitThen(makeFrame, resolve, (error) => resolve(this.#rejections.rejection(error)))
-    })
-  }
-
   /**
    * Submits the frame that `makeFrame` returns or throws. `makeFrame` must not make another request. `resolve` and `reject`
    * must not throw.
    */
-  submitThen(makeFrame: MakeFrame, resolve: (results: StreamAppendResult[]) => void, reject: Request['reject']): void {
+  submit(
+    makeFrame: MakeFrame,
+    resolve: (results: StreamAppendResult[]) => void,
+    reject: (rejection: Promise<never>) => void,
+  ): void {
+    const refuse = (error: DurlogError): void => reject(this.#rejections.rejection(error))
     let frame: MadeFrame
     try {
       this.checkOpen()
       frame = makeFrame(this.#maker, this.#submits.next)
     } catch (error) {
-      reject(error as DurlogError)
+      refuse(error as DurlogError)
       return
     }
     const { bytes, start, end } = frame
-    this.#add(this.#submits, { bytes, start, end, onAnswer: (answer) => resolve(resultsOf(answer)), reject })
+    this.#add(this.#submits, { bytes, start, end, onAnswer: (answer) => resolve(resultsOf(answer)), reject: refuse })
   }
 
   /** Settles with the value of the answer, or with the payload if the answer is a body. */
   call(call: Call): Promise<unknown> {
-    if (this.#refusal !== undefined) return this.#rejections.rejection(this.#refusal)
-    return this.#call(call)
-  }
-
-  #call(call: Call): Promise<unknown> {
-    // As in `submit`, the number comes last.
-    const json = JSON.stringify(call)
-    const { bytes, start, end } = this.#maker.text(FrameType.call, this.#calls.next, json)
-    return new Promise((resolve) => {
-      const reject = (error: unknown): void => resolve(this.#rejections.rejection(error as DurlogError))
+    return new Promise((resolve, reject) => {
+      this.checkOpen()
+      const { bytes, start, end } = this.#maker.json(FrameType.call, this.#calls.next, call)
       const onAnswer = (answer: Frame): void => {
         try {
           resolve(answeredValue(answer))

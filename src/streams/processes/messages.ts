@@ -2,24 +2,17 @@
 import { readlinkSync } from 'node:fs'
 import process from 'node:process'
 import { DurlogError, type DurlogErrorCode } from '../../errors.js'
-import type { Durability } from '../../index.js'
-import type { SeenState } from '../access.js'
+import type { CommitOptions, CursorOptions, Durability } from '../../index.js'
 import type { Body, BodyRead } from '../body.js'
-import { ENCODING_NUMBERS, ENCODINGS, EncodedValue } from '../encoding.js'
+import { ENCODING_NUMBERS, EncodedValue } from '../encoding.js'
+import type { ReadRange, SeenState } from '../port/port.js'
 import type { FileDisk } from '../state.js'
 import type { StreamAppendResult, StreamEncoding } from '../types.js'
-import {
-  type Frame,
-  type FrameMaker,
-  FrameType,
-  jsonOf,
-  type MadeFrame,
-  PAYLOAD_MAX_BYTES,
-  payloadOf,
-} from './frames.js'
+import { type Frame, type FrameMaker, FrameType, jsonOf, type MadeFrame, payloadOf } from './frames.js'
+import { encodingAt } from './submission.js'
 
 export const PROTOCOL = 'durlog-streams'
-export const PROTOCOL_VERSION = 6
+export const PROTOCOL_VERSION = 7
 
 /** The PID namespace of this process. Its id names another process, or none, in a process of another namespace. */
 export const PID_NAMESPACE: string = pidNamespace()
@@ -53,7 +46,7 @@ export interface Welcome {
   pid: number
   pidNamespace: string
   durability: Durability
-  encoding: 'json' | 'text' | 'bytes'
+  encoding: StreamEncoding
   changes: unknown[]
   /** The members of `StreamIdentities`. */
   uuid: string
@@ -65,13 +58,12 @@ export interface Welcome {
  * records were delivered. `change` has no records: it ends when the state of the stream differs from `seen`.
  */
 export type ReadRequest =
-  | { kind: 'stream'; stream: string; from?: number | undefined; follow: boolean; created?: number | undefined }
-  | { kind: 'all'; from?: number | undefined; follow: boolean }
+  | ({ kind: 'stream'; stream: string; created?: number | undefined } & ReadRange)
+  | ({ kind: 'all' } & ReadRange)
   | { kind: 'list'; prefix: string }
   | { kind: 'change'; seen: SeenState }
 
 export type Call =
-  // Of `RemoteAccess`.
   | { op: 'find'; stream: string; isRead: boolean }
   | { op: 'inherits'; stream: string; identity: string; seq: number }
   | { op: 'producerSeq'; stream: string; producer: string }
@@ -79,11 +71,10 @@ export type Call =
   | { op: 'streams'; prefix: string; after: string; count: number }
   | { op: 'count'; prefix: string }
   | { op: 'stats' }
-  // Of the handles of folders, streams and cursors.
   | { op: 'info'; stream: string }
   | { op: 'checkpoint' }
-  | { op: 'openCursor'; name: string; options?: object | undefined }
-  | { op: 'commit'; name: string; position: number; options?: object | undefined }
+  | { op: 'openCursor'; name: string; options?: CursorOptions }
+  | { op: 'commit'; name: string; position: number; options: CommitOptions }
   | { op: 'closeCursor'; name: string }
   | { op: 'removeCursor'; name: string }
 
@@ -123,91 +114,10 @@ export interface RecordsHeader {
   next: number
 }
 
-export const SubmitOp = { append: 1, appendAll: 2, create: 3, end: 4, delete: 5, batch: 6 } as const
-export type SubmitOp = (typeof SubmitOp)[keyof typeof SubmitOp]
-const SUBMIT_HEADER_BYTES = 7
-const VALUE_HEADER_BYTES = 5
 const RESULT_BYTES = 7
 export const RECORD_HEADER_BYTES = 25
 export const RECORDS_HEADER_BYTES = 12
 const BODY_HEADER_BYTES = 12
-
-/** A request that stores something. */
-export interface Submission {
-  op: SubmitOp
-  /** The name of the stream; '' for a batch. */
-  stream: string
-  /** Of a batch it is an array. */
-  options: unknown
-  values: readonly EncodedValue[]
-}
-
-/** An encoded value to send. */
-export type SentValue = EncodedValue<Buffer | string>
-
-/** A submission to send. `json` has the options, or is '' if there are none. */
-export type SentSubmission = Pick<Submission, 'op' | 'stream'> & { json: string; values: readonly SentValue[] }
-
-/** Throws ERR_DURLOG_BATCH_TOO_LARGE. */
-export function checkBatchBytes(bytes: number): void {
-  if (bytes <= PAYLOAD_MAX_BYTES) return
-  throw new DurlogError(
-    'ERR_DURLOG_BATCH_TOO_LARGE',
-    `a batch must have at most ${PAYLOAD_MAX_BYTES} bytes; got ${bytes}: split it`,
-  )
-}
-
-/** Throws ERR_DURLOG_BATCH_TOO_LARGE. */
-export function submitFrame(
-  maker: FrameMaker,
-  number: number,
-  { op, stream, json, values }: SentSubmission,
-): MadeFrame {
-  let length = SUBMIT_HEADER_BYTES + Buffer.byteLength(stream) + Buffer.byteLength(json)
-  for (const { data } of values) length += VALUE_HEADER_BYTES + Buffer.byteLength(data)
-  checkBatchBytes(length)
-  const headerAt = maker.begin(FrameType.submit, number, length)
-  const { bytes } = maker
-  bytes[headerAt] = op
-  let at = headerAt + SUBMIT_HEADER_BYTES
-  const nameBytes = bytes.write(stream, at)
-  const jsonBytes = bytes.write(json, at + nameBytes)
-  bytes.writeUInt16LE(nameBytes, headerAt + 1)
-  bytes.writeUInt32LE(jsonBytes, headerAt + 3)
-  at += nameBytes + jsonBytes
-  for (const { encoding, data } of values) {
-    const dataAt = at + VALUE_HEADER_BYTES
-    const dataBytes = typeof data === 'string' ? bytes.write(data, dataAt) : data.copy(bytes, dataAt)
-    bytes[at] = ENCODING_NUMBERS[encoding]
-    bytes.writeUInt32LE(dataBytes, at + 1)
-    at = dataAt + dataBytes
-  }
-  return maker
-}
-
-/** Decodes a frame of `submitFrame`. Throws if it is malformed. */
-export function submissionOf(frame: Frame): Submission {
-  const payload = payloadOf(frame)
-  const op = payload.readUInt8(0) as SubmitOp
-  const nameEnd = SUBMIT_HEADER_BYTES + payload.readUInt16LE(1)
-  const jsonEnd = nameEnd + payload.readUInt32LE(3)
-  const stream = payload.toString('utf8', SUBMIT_HEADER_BYTES, nameEnd)
-  const options: unknown = jsonEnd === nameEnd ? undefined : JSON.parse(payload.toString('utf8', nameEnd, jsonEnd))
-  const values: EncodedValue[] = []
-  for (let at = jsonEnd; at < payload.length; ) {
-    const end = at + VALUE_HEADER_BYTES + payload.readUInt32LE(at + 1)
-    if (end > payload.length) throw new RangeError('a request that is too short')
-    values.push(new EncodedValue(encodingAt(payload, at), payload.subarray(at + VALUE_HEADER_BYTES, end)))
-    at = end
-  }
-  return { op, stream, options, values }
-}
-
-function encodingAt(payload: Buffer, at: number): StreamEncoding {
-  const encoding = ENCODINGS[payload[at] as number]
-  if (encoding === undefined) throw new RangeError('a value of an unknown encoding')
-  return encoding
-}
 
 /**
  * The answer to a submission. `duplicate` means: of a creation, that the stream existed; of a deletion, that it did not

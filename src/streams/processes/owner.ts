@@ -3,10 +3,10 @@ import { createServer, type Server } from 'node:net'
 import { ofFileSystem } from '../../file-system-error.js'
 import type { Durability } from '../../index.js'
 import { clearInterval, clock, setInterval } from '../../timers.js'
-import type { EncodedValue } from '../encoding.js'
-import { openStore } from '../open-store.js'
-import type { StreamStore } from '../store.js'
-import type { StreamsEvents, StreamsOptions } from '../types.js'
+import type { DedupTable } from '../dedup-table.js'
+import type { LocalPort } from '../local-port.js'
+import { openLocal } from '../open-store.js'
+import type { StreamsOptions } from '../types.js'
 import { type Address, folderIdOf, newAddress } from './address.js'
 import { sentError } from './messages.js'
 import { Session } from './session.js'
@@ -14,11 +14,10 @@ import { Session } from './session.js'
 /** How long the results of a disconnected client are kept. Longer than a client repeats requests. */
 const FORGET_AFTER_MS = 60_000
 const SWEEP_MS = 5_000
-const EVENTS = ['checkpoint', 'checkpointFailed', 'changed'] as const satisfies (keyof StreamsEvents)[]
 
 export class Owner {
   readonly #server: Server
-  readonly #store: Promise<StreamStore<EncodedValue>>
+  readonly #port: Promise<LocalPort>
   readonly #sessions = new Set<Session>()
   /** For each disconnected client with results, the time when it was first missed. */
   readonly #missing = new Map<string, number>()
@@ -27,14 +26,14 @@ export class Owner {
   #folder = ''
 
   /**
-   * `store` may still be opening, but this process must have the folder's lock. `own` is the client of this process.
+   * `port` may still be opening, but this process must have the folder's lock. `own` is the client of this process.
    */
-  constructor(store: Promise<StreamStore<EncodedValue>>, durability: Durability, own: string) {
-    this.#store = store
+  constructor(port: Promise<LocalPort>, durability: Durability, own: string) {
+    this.#port = port
     this.#server = createServer((socket) => {
       this.#sessions.add(
         new Session(socket, {
-          store: this.#store,
+          port: this.#port,
           durability,
           own,
           folder: this.#folder,
@@ -43,7 +42,7 @@ export class Owner {
         }),
       )
     })
-    store.then(
+    port.then(
       (opened) => this.#onOpen(opened),
       () => {},
     )
@@ -72,33 +71,32 @@ export class Owner {
     clearInterval(this.#sweep)
     this.#server.close()
     for (const session of this.#sessions) session.stop()
-    const store = await this.#store
+    const port = await this.#port
     try {
-      await store.close([...this.#sessions].every(({ client }) => client === own || client === ''))
+      await port.close([...this.#sessions].every(({ client }) => client === own || client === ''))
     } finally {
       for (const session of this.#sessions) session.end()
       this.#address?.release()
     }
   }
 
-  #onOpen(store: StreamStore<EncodedValue>): void {
-    for (const name of EVENTS)
-      store.on(name, (value: unknown) => {
-        const sent = name === 'checkpointFailed' ? sentError(value) : value
-        for (const session of this.#sessions) session.event(name, sent)
-      })
-    this.#sweep = setInterval(() => this.#forget(store), SWEEP_MS).unref()
+  #onOpen(port: LocalPort): void {
+    port.onEvent = (name, value) => {
+      const sent = name === 'checkpointFailed' ? sentError(value) : value
+      for (const session of this.#sessions) session.event(name, sent)
+    }
+    this.#sweep = setInterval(() => this.#forget(port.store.table.dedup), SWEEP_MS).unref()
   }
 
-  #forget(store: StreamStore<EncodedValue>): void {
+  #forget(dedup: DedupTable): void {
     const now = clock.now()
     const connected = new Set([...this.#sessions].map(({ client }) => client))
-    for (const client of store.dedup.clients) {
+    for (const client of dedup.clients) {
       if (connected.has(client)) continue
       const since = this.#missing.get(client) ?? now
       this.#missing.set(client, since)
       if (now - since < FORGET_AFTER_MS) continue
-      store.dedup.forget(client)
+      dedup.forget(client)
       this.#missing.delete(client)
     }
   }
@@ -117,14 +115,14 @@ export async function startOwner(dir: string, options: StreamsOptions, own: stri
   let listening: Promise<Owner> | undefined
   // Before the lock is released: the next owner listens on the same path.
   const onFailed = async (): Promise<void> => (await listening?.catch(() => undefined))?.stop()
-  const store = openStore(dir, options, { forClients: true, onLocked, onFailed }) as Promise<StreamStore<EncodedValue>>
-  await Promise.race([locked, store])
-  const owner = new Owner(store, options.durability ?? 'sync', own)
+  const port = openLocal(dir, options, { forClients: true, onLocked, onFailed })
+  await Promise.race([locked, port])
+  const owner = new Owner(port, options.durability ?? 'sync', own)
   try {
     listening = owner.listen(dir).then(() => owner)
     return await listening
   } catch (error) {
-    await store.then((opened) => opened.close()).catch(() => {})
+    await port.then((opened) => opened.close()).catch(() => {})
     throw ofFileSystem(error)
   }
 }

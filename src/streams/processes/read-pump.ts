@@ -18,7 +18,7 @@ const CREDIT = 4
 
 export interface PumpContext {
   id: number
-  records: AsyncIterable<SentRecord>
+  batches: AsyncIterable<SentRecord[]>
   /** Returns the position of the entry that created the stream, as of now; -1 if all streams are read. */
   created(): number
   writer: FrameWriter
@@ -54,15 +54,17 @@ export class ReadPump {
   }
 
   async run(): Promise<void> {
-    const { id, records, writer } = this.#context
+    const { id, batches, writer } = this.#context
     try {
-      for await (const record of records) {
-        if (this.#ended) return
-        if (this.#batch.length === 0) this.#created = this.#context.created()
-        this.#batch.push(record)
-        this.#bytes += RECORD_HEADER_BYTES + 3 * record.stream.length + record.value.data.length
-        if (this.#bytes >= BATCH_BYTES || this.#batch.length >= BATCH_RECORDS) await this.#flushed()
-        else this.#soon()
+      for await (const records of batches) {
+        for (const record of records) {
+          if (this.#ended) return
+          if (this.#batch.length === 0) this.#created = this.#context.created()
+          this.#batch.push(record)
+          this.#bytes += RECORD_HEADER_BYTES + 3 * record.stream.length + record.value.data.length
+          if (this.#bytes >= BATCH_BYTES || this.#batch.length >= BATCH_RECORDS) await this.#flushed()
+        }
+        this.#soon()
       }
       await this.#flushed()
       if (!this.#ended) writer.json(FrameType.readEnded, id)

@@ -1,6 +1,6 @@
 /** A read from the owner. After a change of the owner it continues with the next one. */
-import { atCaller } from '../../caller-stack.js'
 import { onAbort } from '../../options/abort-signal.js'
+import type { Batches } from '../port/port.js'
 import { type Frame, FrameType, payloadOf } from './frames.js'
 import { type ReadRequest, recordsHeader, recordsIn, type SentRecord } from './messages.js'
 
@@ -10,16 +10,11 @@ export interface RemoteReadContext {
   onEnd(): void
 }
 
-/** Ends reads whose generators were abandoned without `return`, because the owner would keep their files open. */
-const abandoned = new FinalizationRegistry<() => void>((end) => end())
-
 export class RemoteRead {
   readonly #request: ReadRequest
   readonly #context: RemoteReadContext
   #batches: Buffer[] = []
   #ended = false
-  /** The caller has finished reading. */
-  #isFinished = false
   #error: unknown
   #wake: (() => void) | undefined
   /** The seq or position after the last record that was received. */
@@ -63,26 +58,19 @@ export class RemoteRead {
     this.#awaken()
   }
 
-  records(signal: AbortSignal | undefined): AsyncGenerator<SentRecord, void, undefined> {
-    const records = this.#records(signal)
-    abandoned.register(records, () => this.#end())
-    return records
-  }
-
-  async *#records(signal: AbortSignal | undefined): AsyncGenerator<SentRecord, void, undefined> {
+  /** Iterates over the records as they arrive. Must be called once. */
+  async *batches(signal: AbortSignal): Batches<SentRecord> {
     const forgetSignal = onAbort(signal, () => this.#awaken())
     try {
       for (;;) {
-        signal?.throwIfAborted()
+        signal.throwIfAborted()
         const batch = this.#batches.shift()
         if (batch !== undefined) {
-          for (const record of recordsIn(batch)) {
-            signal?.throwIfAborted()
-            if (this.#isNew(record)) yield record
-          }
+          const records = [...recordsIn(batch)].filter((record) => this.#isNew(record))
+          if (records.length > 0) yield records
           this.#context.send(FrameType.more)
         } else if (this.#ended) {
-          if (this.#error !== undefined) return await atCaller(Promise.reject(this.#error))
+          if (this.#error !== undefined) throw this.#error
           return
         } else await this.#change()
       }
@@ -93,8 +81,6 @@ export class RemoteRead {
   }
 
   #end(): void {
-    if (this.#isFinished) return
-    this.#isFinished = true
     if (!this.#ended) this.#context.send(FrameType.endRead)
     this.#context.onEnd()
   }

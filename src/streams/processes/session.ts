@@ -2,40 +2,45 @@
 import type { Socket } from 'node:net'
 import process from 'node:process'
 import { DurlogError } from '../../errors.js'
-import type { Durability } from '../../index.js'
+import type { CursorOptions, Durability } from '../../index.js'
 import { clearInterval, setInterval } from '../../timers.js'
-import type { EncodedValue } from '../encoding.js'
-import type { StreamStore } from '../store.js'
-import type { StreamAppendResult, StreamsCursor } from '../types.js'
-import { answerBody, sentView } from './access-calls.js'
-import { appendOf } from './append-frame.js'
+import { Body } from '../body.js'
+import { EncodedValue } from '../encoding.js'
+import type { LocalPort } from '../local-port.js'
+import type { Batches, PortCursor, SeenState, StreamView } from '../port/port.js'
+import { placeOf } from '../record-source.js'
+import type { StreamAppendResult, StreamInfo } from '../types.js'
 import { type Frame, FrameMaker, FrameReader, FrameType, FrameWriter, jsonOf } from './frames.js'
 import {
+  type BodyRequest,
+  bodyFrame,
   type Call,
   type Hello,
   PID_NAMESPACE,
   PROTOCOL,
   PROTOCOL_VERSION,
   type ReadRequest,
+  type SentFile,
+  type SentRecord,
   sentError,
   storedFrame,
-  submissionOf,
   type Welcome,
 } from './messages.js'
-import { recordsOf } from './read-calls.js'
 import { ReadPump } from './read-pump.js'
-import { answerSubmission } from './submit-calls.js'
+import { type Submission, SubmitOp, submissionOf } from './submission.js'
 
 /** If the requests in progress have more bytes than this, the owner does not read from the socket. */
 const MAX_IN_FLIGHT_BYTES = 1 << 25
 /** The approximate memory of a request without its payload. */
 const REQUEST_OVERHEAD_BYTES = 512
+/** The limit of the records that are sent in one answer, unless one is longer. */
+const BODY_MAX_BYTES = 1 << 20
 /** Less than the time after which a client takes the owner for stalled. */
 const HEARTBEAT_MS = 250
 
 export interface OwnerContext {
   /** Settles when the folder is open. */
-  store: Promise<StreamStore<EncodedValue>>
+  port: Promise<LocalPort>
   durability: Durability
   /** The id of the client of the owner's process. */
   own: string
@@ -58,8 +63,8 @@ export class Session {
   readonly #writer: FrameWriter
   readonly #context: OwnerContext
   readonly #reads = new Map<number, Read>()
-  readonly #cursors = new Map<string, Promise<StreamsCursor<EncodedValue>>>()
-  #store: StreamStore<EncodedValue> | undefined
+  readonly #cursors = new Map<string, Promise<PortCursor>>()
+  #port: LocalPort | undefined
   #inFlightBytes = 0
   /** The owner is closing: no further requests are read. */
   #closing = false
@@ -85,7 +90,7 @@ export class Session {
   }
 
   event(name: string, value: unknown): void {
-    if (this.#store !== undefined) this.#writer.json(FrameType.event, 0, { name, value })
+    if (this.#port !== undefined) this.#writer.json(FrameType.event, 0, { name, value })
   }
 
   /** Stops reading requests. Those in progress are still answered. */
@@ -103,15 +108,14 @@ export class Session {
 
   #handle(frame: Frame): void {
     const { type, id } = frame
-    const store = this.#store
+    const port = this.#port
     if (type === FrameType.ping) this.#writer.json(FrameType.pong, 0)
     else if (type === FrameType.hello) void this.#welcome(jsonOf(frame) as Hello)
-    else if (store === undefined) throw new RangeError('a request before the welcome')
-    else if (type === FrameType.append) this.#append(store, frame)
-    else if (type === FrameType.submit) this.#submit(store, frame)
-    else if (type === FrameType.confirm) store.dedup.confirm(this.client, id)
-    else if (type === FrameType.call) void this.#call(store, id, jsonOf(frame) as Call)
-    else if (type === FrameType.read) this.#read(store, id, jsonOf(frame) as ReadRequest)
+    else if (port === undefined) throw new RangeError('a request before the welcome')
+    else if (type === FrameType.submit) this.#submit(port, frame)
+    else if (type === FrameType.confirm) port.store.table.dedup.confirm(this.client, id)
+    else if (type === FrameType.call) void this.#call(port, id, jsonOf(frame) as Call)
+    else if (type === FrameType.read) this.#read(port, id, jsonOf(frame) as ReadRequest)
     else if (type === FrameType.more) this.#reads.get(id)?.pump.more()
     else if (type === FrameType.endRead) this.#endRead(id)
     else throw new RangeError('a frame of an unknown type')
@@ -139,22 +143,22 @@ export class Session {
           'ERR_DURLOG_INVALID_ARGUMENT',
           `${owner} has the folder open with the durability ${durability}; got ${hello.durability}: use the same durability in all processes`,
         )
-      const store = await this.#context.store.catch((error) => {
+      const port = await this.#context.port.catch((error) => {
         if (hello.client === this.#context.own) throw error
         // The client tries to open the folder itself.
         this.end()
       })
-      if (store === undefined) return
-      if (hello.encoding !== undefined && hello.encoding !== store.encoding)
+      if (port === undefined) return
+      if (hello.encoding !== undefined && hello.encoding !== port.encoding)
         throw new DurlogError(
           'ERR_DURLOG_INVALID_ARGUMENT',
-          `encoding is ${hello.encoding}, but the streams in ${store.dir} have the encoding ${store.encoding}: use that, or leave the option out`,
+          `encoding is ${hello.encoding}, but the streams in ${port.dir} have the encoding ${port.encoding}: use that, or leave the option out`,
         )
       this.client = hello.client
-      this.#store = store
+      this.#port = port
       this.#context.onClient(this)
-      const { encoding, changes, access } = store
-      const { uuid, generation } = access.identities
+      const { encoding, changes } = port
+      const { uuid, generation } = port.identities
       const welcome: Welcome = {
         pid: process.pid,
         pidNamespace: PID_NAMESPACE,
@@ -171,24 +175,35 @@ export class Session {
     }
   }
 
-  #append(store: StreamStore<EncodedValue>, frame: Frame): void {
-    const { id } = frame
-    const group = appendOf(frame)
-    const bytes = this.#begun(frame)
-    store.appendGroup({ client: this.client, number: id }, group, (outcome) => {
-      if (outcome instanceof Promise) outcome.catch((error) => this.#refused(id, bytes, error))
-      else this.#stored(id, bytes, [outcome])
-    })
-  }
-
-  #submit(store: StreamStore<EncodedValue>, frame: Frame): void {
+  #submit(port: LocalPort, frame: Frame): void {
     const { id } = frame
     const submission = submissionOf(frame)
     const bytes = this.#begun(frame)
-    answerSubmission(store.contextFor({ client: this.client, number: id }), submission).then(
-      (results) => this.#stored(id, bytes, results),
-      (error) => this.#refused(id, bytes, error),
-    )
+    const settle = (outcome: StreamAppendResult | Promise<StreamAppendResult | StreamAppendResult[]>): void => {
+      if (!(outcome instanceof Promise)) this.#stored(id, bytes, [outcome])
+      else
+        outcome.then(
+          (results) => this.#stored(id, bytes, [results].flat()),
+          (error) => this.#refused(id, bytes, error),
+        )
+    }
+    if (submission.op === SubmitOp.append) port.append(submission.group, settle, { client: this.client, number: id })
+    else settle(this.#change(port, id, submission))
+  }
+
+  /** Carries out a submission other than an append of one group. */
+  async #change(
+    port: LocalPort,
+    number: number,
+    submission: Exclude<Submission, { op: typeof SubmitOp.append }>,
+  ): Promise<StreamAppendResult | StreamAppendResult[]> {
+    const request = { client: this.client, number }
+    if (submission.op === SubmitOp.batch) return port.appendBatch(submission.groups, request)
+    const isNew =
+      submission.op === SubmitOp.create
+        ? await port.create(submission.stream, submission.creation, submission.values, request)
+        : await port.delete(submission.stream, request)
+    return { seq: -1, duplicate: !isNew }
   }
 
   /** Counts a request as in progress. Returns the bytes that it takes. */
@@ -214,10 +229,10 @@ export class Session {
     this.#throttle()
   }
 
-  async #call(store: StreamStore<EncodedValue>, id: number, call: Call): Promise<void> {
+  async #call(port: LocalPort, id: number, call: Call): Promise<void> {
     try {
-      if (call.op === 'body') await answerBody(store.access, id, call, this.#writer)
-      else this.#writer.json(FrameType.answer, id, { value: await this.#answer(store, call) })
+      if (call.op === 'body') await this.#answerBody(port, id, call)
+      else this.#writer.json(FrameType.answer, id, { value: await this.#answer(port, call) })
     } catch (error) {
       if ((error as DurlogError).code === 'ERR_DURLOG_CLOSED' && this.#closing) return
       // Calls and submissions are numbered separately, so an error of a call must not be a `refused` frame.
@@ -225,26 +240,45 @@ export class Session {
     }
   }
 
-  async #answer(store: StreamStore<EncodedValue>, call: Exclude<Call, { op: 'body' }>): Promise<unknown> {
-    const { access } = store
+  /** Answers with records, or with the description of the file that has them. */
+  async #answerBody(
+    port: LocalPort,
+    id: number,
+    { stream: name, created, from, to, maxBytes, fromFile }: BodyRequest,
+  ): Promise<void> {
+    const stream = port.state(name, created)
+    const { file, owner, end } = placeOf(stream, from)
+    if (file !== undefined && !fromFile) {
+      const { first, next, bytes, crc, index } = file
+      const fileName = owner.fileName(first)
+      const sent: SentFile = { first, next, bytes, crc, index: index.toString('base64'), fileName, end }
+      this.#writer.json(FrameType.answer, id, { value: sent })
+      return
+    }
+    const body = new Body(stream.meta.encoding, Math.min(maxBytes, BODY_MAX_BYTES))
+    const read = await port.read({ name, created, visible: to }, from, body)
+    this.#writer.send(bodyFrame(this.#writer.maker, id, read, body))
+  }
+
+  async #answer(port: LocalPort, call: Exclude<Call, { op: 'body' }>): Promise<unknown> {
     if (call.op === 'find') {
-      const found = await access.find(call.stream, call.isRead)
+      const found = await port.find(call.stream, call.isRead)
       return found && sentView(found)
     }
-    if (call.op === 'inherits') return access.inherits(call.stream, call.identity, call.seq)
-    if (call.op === 'producerSeq') return access.producerSeq(call.stream, call.producer)
-    if (call.op === 'streams') return (await access.list(call.prefix, call.after, call.count)).map(sentView)
-    if (call.op === 'count') return access.count(call.prefix)
-    if (call.op === 'stats') return access.stats()
-    if (call.op === 'info') return store.stream(call.stream).info()
-    if (call.op === 'checkpoint') return store.checkpoint()
-    if (call.op === 'removeCursor') return store.removeCursor(call.name)
+    if (call.op === 'inherits') return port.inherits(call.stream, call.identity, call.seq)
+    if (call.op === 'producerSeq') return port.producerSeq(call.stream, call.producer)
+    if (call.op === 'streams') return (await port.list(call.prefix, call.after, call.count)).map(sentView)
+    if (call.op === 'count') return port.count(call.prefix)
+    if (call.op === 'stats') return port.stats()
+    if (call.op === 'info') return port.info(call.stream)
+    if (call.op === 'checkpoint') return port.checkpoint()
+    if (call.op === 'removeCursor') return port.removeCursor(call.name)
     if (call.op === 'closeCursor') {
       const cursor = await this.#cursors.get(call.name)
       this.#cursors.delete(call.name)
       return cursor?.close()
     }
-    const cursor = await this.#cursor(store, call.name, call.op === 'openCursor' ? call.options : undefined)
+    const cursor = await this.#cursor(port, call.name, call.op === 'openCursor' ? call.options : undefined)
     if (call.op === 'commit') await cursor.commit(call.position, call.options)
     return cursor.position
   }
@@ -253,22 +287,23 @@ export class Session {
    * Returns the open cursor, or opens it: after a change of the owner, a client calls a cursor that this owner has not
    * opened.
    */
-  #cursor(store: StreamStore<EncodedValue>, name: string, options?: object): Promise<StreamsCursor<EncodedValue>> {
+  #cursor(port: LocalPort, name: string, options: CursorOptions = {}): Promise<PortCursor> {
     let cursor = this.#cursors.get(name)
     if (cursor === undefined) {
-      cursor = store.cursor(name, options)
+      cursor = port.cursor(name, options)
       this.#cursors.set(name, cursor)
       cursor.catch(() => this.#cursors.delete(name))
     }
     return cursor
   }
 
-  #read(store: StreamStore<EncodedValue>, id: number, request: ReadRequest): void {
+  #read(port: LocalPort, id: number, request: ReadRequest): void {
     if (this.#reads.has(id)) throw new RangeError('two readers with one id')
     const abort = new AbortController()
-    const created = (): number => (request.kind === 'stream' ? (store.createdAt(request.stream) ?? -1) : -1)
-    const records = recordsOf(store, request, abort.signal)
-    const pump = new ReadPump({ id, records, created, writer: this.#writer })
+    const created = (): number =>
+      request.kind === 'stream' ? (port.store.table.find(request.stream)?.created ?? -1) : -1
+    const batches = batchesOf(port, request, abort.signal)
+    const pump = new ReadPump({ id, batches, created, writer: this.#writer })
     this.#reads.set(id, { pump, abort })
     void pump.run().finally(() => this.#reads.delete(id))
   }
@@ -309,4 +344,37 @@ export class Session {
     this.#cursors.clear()
     this.#context.onClosed(this)
   }
+}
+
+/** Only these members are sent: readers need no others, and some cannot be sent as JSON. */
+function sentView(state: StreamView): StreamView {
+  const { name, created, meta, firstSeq, visible, ended, endVisible, softDeleted, lifeMs } = state
+  return { name, created, meta, firstSeq, visible, ended, endVisible, softDeleted, lifeMs }
+}
+
+/** The records that a client reads. Values are sent as they are stored. */
+async function* batchesOf(port: LocalPort, request: ReadRequest, signal: AbortSignal): Batches<SentRecord> {
+  if (request.kind === 'change') return changeFrom(port, request.seen, signal)
+  if (request.kind === 'list') {
+    for await (const infos of port.infos(request.prefix, signal)) yield infos.map(sentInfo)
+  } else if (request.kind === 'all') yield* port.readAll(request, signal, true) as Batches<SentRecord>
+  else
+    for await (const records of port.readStream(request.stream, request, true, signal))
+      yield records.map((record) => ({ ...record, stream: '', value: record.value as EncodedValue }))
+}
+
+function sentInfo(info: StreamInfo): SentRecord {
+  const value = new EncodedValue('json', Buffer.from(JSON.stringify(info)))
+  return { stream: info.name, seq: 0, timestamp: 0, position: 0, value }
+}
+
+/** Settles when the state of the stream differs from `seen`, or when `signal` aborts. */
+function changeFrom(port: LocalPort, seen: SeenState, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const forget = port.onChange(seen, resolve)
+    signal.addEventListener('abort', () => {
+      forget()
+      resolve()
+    })
+  })
 }

@@ -2,8 +2,8 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { native } from '../../../../dist/native/native.js'
+import { openExclusive } from '../../../../dist/streams/api/open-streams.js'
 import { Catalog } from '../../../../dist/streams/catalog.js'
-import { openStore } from '../../../../dist/streams/open-store.js'
 import { between, seededRandom } from '../random.mjs'
 
 const KIB = 1024
@@ -16,7 +16,7 @@ export function openFolder(directory, { seed, life }) {
   const options = { durability: random() < 0.2 ? 'full' : 'sync', checkpointBytes: 64 * KIB, checkpointMs: 3_600_000 }
   // Whole segments are trimmed: short ones are trimmed by most checkpoints.
   const logSegmentBytes = 64 * KIB * between(random, 1, 3)
-  return openStore(join(directory, 'streams'), options, { logSegmentBytes })
+  return openExclusive(join(directory, 'streams'), options, { logSegmentBytes })
 }
 
 /** The reported changes, with the files that were kept; long runs of a character are shortened. */

@@ -1,11 +1,12 @@
 /** Opens a folder of streams: only for this process, or shared with other processes through the folder's owner. */
 import { resolve } from 'node:path'
-import { resolveDir } from '../options/call-options.js'
-import { openStore } from './open-store.js'
-import { resolveStreamsOptions } from './options.js'
-import { markExclusive } from './processes/address.js'
-import { RemoteStreams } from './processes/remote-streams.js'
-import type { Streams, StreamsOptions } from './types.js'
+import { resolveDir } from '../../options/call-options.js'
+import { type Internals, openLocal } from '../open-store.js'
+import { resolveStreamsOptions } from '../options.js'
+import { markExclusive } from '../processes/address.js'
+import { LinkPort } from '../processes/link-port.js'
+import type { Streams, StreamsOptions } from '../types.js'
+import { Folder } from './folder.js'
 
 /**
  * Opens the folder of streams `dir`; creates it unless `create` is false. If no other process has it open, every record
@@ -30,19 +31,23 @@ export function openStreams(dir: string | URL, options?: StreamsOptions): Promis
 export async function openStreams(dir: string | URL, options?: StreamsOptions): Promise<unknown> {
   const resolved = resolveStreamsOptions(options)
   const path = resolve(resolveDir(dir))
-  if (resolved.exclusive) return openStore(path, options, { onLocked: () => markExclusive(path) })
-  const streams = new RemoteStreams<unknown>(path, resolved)
-  await streams.open(resolved.waitMs)
-  return streams
+  if (resolved.exclusive) return openExclusive(path, options, { onLocked: () => markExclusive(path) })
+  return new Folder(await LinkPort.open(path, resolved))
+}
+
+/** As `openStreams` with `exclusive: true`. */
+export async function openExclusive(
+  dir: string | URL,
+  options: StreamsOptions | undefined,
+  internals: Internals,
+): Promise<Folder<unknown>> {
+  return new Folder(await openLocal(dir, options, internals))
 }
 
 /**
  * Opens a folder for a tool: as a client if processes have it open, otherwise as the owner. If `options` has no
  * durability, it uses that of the owner.
  */
-export async function joinStreams(dir: string, options: StreamsOptions): Promise<RemoteStreams<unknown>> {
-  const resolved = resolveStreamsOptions(options)
-  const streams = new RemoteStreams<unknown>(resolve(dir), resolved, options.durability === undefined)
-  await streams.open(resolved.waitMs)
-  return streams
+export async function joinStreams(dir: string, options: StreamsOptions): Promise<Folder<unknown>> {
+  return new Folder(await LinkPort.open(resolve(dir), resolveStreamsOptions(options), options.durability === undefined))
 }

@@ -1,0 +1,86 @@
+/** A cursor of the folder's main log that delivers records of streams. */
+import { atCaller } from '../../caller-stack.js'
+import { DurlogError, isCode } from '../../errors.js'
+import type { CommitOptions } from '../../index.js'
+import { checkSeq } from '../../options/call-options.js'
+import { resolveCommitOptions } from '../../options/cursor-options.js'
+import { BatchReader } from '../../reader/batch-reader.js'
+import type { RecordReader } from '../../types.js'
+import { resolveCursorReadOptions } from '../options.js'
+import type { Batches, PortCursor, ReadRange, StreamsPort } from '../port/port.js'
+import type { CommittedRecord, StreamsCursor, StreamsReadOptions } from '../types.js'
+
+/**
+ * Reads records of all streams. When the folder or the cursor is closed, followers end, as those of a log do, and other
+ * readers fail. A call of `read` fails if it is closed already.
+ */
+export async function* untilClosed<T>(
+  read: (signal: AbortSignal) => Batches<T>,
+  { follow }: ReadRange,
+  signal: AbortSignal,
+): Batches<T> {
+  const batches = read(signal)
+  try {
+    yield* batches
+  } catch (error) {
+    if (signal.aborted || !follow || !isCode(error, 'ERR_DURLOG_CLOSED')) throw error
+  }
+}
+
+export class AllCursor<V> implements StreamsCursor<V> {
+  readonly name: string
+  readonly #port: StreamsPort
+  readonly #cursor: PortCursor
+  readonly #onClosed: () => void
+  /** Ends its readers. */
+  readonly #closed = new AbortController()
+  #closing: Promise<void> | undefined
+
+  constructor(port: StreamsPort, name: string, cursor: PortCursor, onClosed: () => void) {
+    this.name = name
+    this.#port = port
+    this.#cursor = cursor
+    this.#onClosed = onClosed
+  }
+
+  get position(): number {
+    return this.#cursor.position
+  }
+
+  read(options?: Omit<StreamsReadOptions, 'from'>): RecordReader<CommittedRecord<V>> {
+    const { range, signal } = resolveCursorReadOptions(options)
+    const read = (stop: AbortSignal): Batches<CommittedRecord<V>> => {
+      this.#checkOpen()
+      return this.#cursor.read(range, AbortSignal.any([stop, this.#closed.signal])) as Batches<CommittedRecord<V>>
+    }
+    return new BatchReader((stop) => untilClosed(read, range, stop), signal)
+  }
+
+  async commit(position: number, options?: CommitOptions): Promise<void> {
+    checkSeq('seq', position)
+    const durability = resolveCommitOptions(options)
+    this.#checkOpen()
+    await atCaller(this.#cursor.commit(position, { durability }))
+  }
+
+  close(): Promise<void> {
+    if (this.#closing === undefined) {
+      this.#closing = this.#cursor.close().finally(this.#onClosed)
+      this.#closed.abort(this.#closedError())
+    }
+    return this.#closing
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close()
+  }
+
+  #checkOpen(): void {
+    this.#port.checkOpen()
+    if (this.#closing !== undefined) throw this.#closedError()
+  }
+
+  #closedError(): DurlogError {
+    return new DurlogError('ERR_DURLOG_CLOSED', `the cursor "${this.name}" has been closed; open it again`)
+  }
+}

@@ -1,0 +1,305 @@
+/** A folder of streams in the process (or thread) that owns it, as its callers use it. */
+import type { CursorOptions } from '../index.js'
+import { queueMicrotask } from '../timers.js'
+import type { Body, BodyRead } from './body.js'
+import { readBody } from './body-source.js'
+import { makeStream } from './creation.js'
+import { noSuchStream } from './decide.js'
+import type { RequestId } from './dedup-table.js'
+import { codecOf, storedCodecOf } from './encoding.js'
+import { EntryKind } from './entry.js'
+import { bareItem, firstResult, groupItems } from './items.js'
+import { contentTypeOf } from './meta.js'
+import type {
+  Awaitable,
+  Batches,
+  CreationRequest,
+  Group,
+  KnownGroup,
+  PortCursor,
+  ReadRange,
+  SeenState,
+  SentValue,
+  Settle,
+  StreamsPort,
+  StreamsStats,
+  StreamView,
+} from './port/port.js'
+import { readAll } from './read-all.js'
+import type { StreamState } from './state.js'
+import type { StreamStore } from './store.js'
+import { StreamIdentities } from './stream-identities.js'
+import { changeOf, readStream, type StreamRange } from './stream-reader.js'
+import { TimeSlice } from './time-slice.js'
+import type { CommittedRecord, StreamAppendResult, StreamEncoding, StreamInfo, StreamRecord } from './types.js'
+
+/** The conditions of a group for a stream that exists. */
+const KNOWN = { expectedSeq: undefined, timestamp: undefined, mustExist: true }
+
+export class LocalPort implements StreamsPort {
+  readonly dir: string
+  readonly identities: StreamIdentities
+  readonly store: StreamStore
+
+  constructor(store: StreamStore) {
+    this.dir = store.dir
+    const { uuid, generation } = store.folder.log
+    this.identities = new StreamIdentities(uuid, generation)
+    this.store = store
+  }
+
+  get encoding(): StreamEncoding {
+    return this.store.encoding
+  }
+
+  get changes(): StreamStore['changes'] {
+    return this.store.changes
+  }
+
+  get ownerPid(): number {
+    return process.pid
+  }
+
+  get onEvent(): StreamsPort['onEvent'] {
+    return this.store.onEvent
+  }
+
+  set onEvent(onEvent: StreamsPort['onEvent']) {
+    this.store.onEvent = onEvent
+  }
+
+  checkOpen(): void {
+    this.store.checkOpen()
+  }
+
+  /** `request` is that of a client, which is stored with the group. */
+  append(group: Group, settle: Settle<StreamAppendResult>, request?: RequestId): void {
+    this.store.removeExpired(group.stream)
+    this.store.sequencer.append(groupItems(group), request, settle)
+  }
+
+  appendBatch(groups: readonly Group[], request?: RequestId): Promise<StreamAppendResult[]> {
+    for (const { stream } of groups) this.store.removeExpired(stream)
+    return this.store.sequencer.submit(groups.flatMap(groupItems), request)
+  }
+
+  appendTo(
+    name: string,
+    groupOf: (stream: StreamView | undefined) => KnownGroup,
+    settle: Settle<StreamAppendResult>,
+  ): void {
+    this.store.removeExpired(name)
+    const state = this.#find(name)
+    const group = groupOf(state)
+    if (state === undefined) throw noSuchStream(name)
+    this.append({ ...KNOWN, ...group, stream: name, created: state.created }, settle)
+  }
+
+  async create(
+    name: string,
+    creation: CreationRequest,
+    values: readonly SentValue[],
+    request?: RequestId,
+  ): Promise<boolean> {
+    return !firstResult(await makeStream(this.store, { name, creation, values }, request)).duplicate
+  }
+
+  async delete(name: string, request?: RequestId): Promise<boolean> {
+    this.store.removeExpired(name)
+    return !firstResult(await this.store.sequencer.submit([bareItem(EntryKind.delete, name)], request)).duplicate
+  }
+
+  find(name: string, isRead = false): Awaitable<StreamState | undefined> {
+    const found = this.#find(name, isRead)
+    const { table } = this.store
+    // The log may still lose the deletion.
+    if (found?.softDeleted === false || !table.isDeleting(name)) return found
+    return changeOf(table, name).then(() => this.find(name, isRead))
+  }
+
+  #find(name: string, isRead = false): StreamState | undefined {
+    const state = this.store.find(name)
+    if (state === undefined) {
+      const kept = this.store.table.find(name)
+      return kept?.softDeleted === true ? kept : undefined
+    }
+    if (isRead) state.use()
+    return state
+  }
+
+  /** The stream that the entry at `created` created. Throws ERR_DURLOG_NOT_FOUND if it was deleted. */
+  state(name: string, created: number): StreamState {
+    const state = this.store.table.find(name)
+    if (state?.created !== created) throw noSuchStream(name)
+    return state
+  }
+
+  inherits(name: string, identity: string, seq: number): boolean {
+    let at = this.store.table.find(name)
+    while (at?.source !== undefined && seq <= at.start) {
+      at = at.source
+      if (this.identities.of(at.created) === identity) return true
+    }
+    return false
+  }
+
+  producerSeq(name: string, id: string): number | undefined {
+    return this.store.table.find(name)?.producers.get(id)?.seq
+  }
+
+  async info(name: string): Promise<StreamInfo | undefined> {
+    this.checkOpen()
+    const state = await this.find(name)
+    this.checkOpen()
+    return state === undefined || state.softDeleted ? undefined : this.#infoOf(state)
+  }
+
+  async *infos(prefix: string, signal: AbortSignal): Batches<StreamInfo> {
+    const slice = new TimeSlice()
+    this.checkOpen()
+    const { table } = this.store
+    const end = this.store.sequencer.position
+    const deleted = table.deletions(prefix).filter((name) => table.find(name) === undefined)
+    // A copy of the names, because a deletion removes its stream from the table before it has reached the level.
+    for (const name of deleted.concat([...table.streams.names()])) {
+      if (slice.isOver()) await slice.nextTurn()
+      signal.throwIfAborted()
+      this.checkOpen()
+      if (!name.startsWith(prefix)) continue
+      const state = this.store.find(name) ?? (await this.find(name))
+      if (state !== undefined && !state.softDeleted && state.created < end) yield [this.#infoOf(state)]
+    }
+  }
+
+  /** Describes the stream as readers may see it. */
+  #infoOf(state: StreamState): StreamInfo {
+    const { name, disk, visible, endVisible, firstSeq, meta } = state
+    return {
+      name,
+      firstSeq,
+      nextSeq: visible,
+      ended: endVisible,
+      encoding: meta.encoding,
+      contentType: contentTypeOf(meta),
+      ttlMs: meta.ttlMs,
+      expiresAt: meta.expiresAtMs,
+      fork: meta.fork,
+      retention: meta.retention,
+      fileBytes: (disk.older ?? []).reduce((sum, { bytes }) => sum + bytes, disk.bytes),
+      path: this.store.folder.files.records(state.fileName(disk.first), codecOf(meta.encoding)),
+    }
+  }
+
+  readStream(name: string, range: StreamRange, stored: boolean, signal: AbortSignal): Batches<StreamRecord<unknown>> {
+    return readStream(this.store, name, range, stored ? storedCodecOf : codecOf, signal)
+  }
+
+  readAll(range: ReadRange, signal: AbortSignal, stored = false): Batches<CommittedRecord<unknown>> {
+    return readAll(this.store, range, stored ? storedCodecOf : codecOf, signal)
+  }
+
+  async read(
+    { name, created, visible }: Pick<StreamView, 'name' | 'created' | 'visible'>,
+    from: number,
+    body: Body,
+  ): Promise<BodyRead> {
+    const state = this.state(name, created)
+    const { folder, table } = this.store
+    try {
+      return await readBody(folder, table.memTable, state, { from, to: visible }, body)
+    } finally {
+      // If the stream was deleted meanwhile, the file may be missing, or be that of a new stream with the same name.
+      this.state(name, created)
+    }
+  }
+
+  /** `seen` may be the state itself, which changes in place, so its members are copied. */
+  onChange({ name, created, visible, endVisible }: SeenState, wake: () => void): () => void {
+    const seen = { name, created, visible, endVisible }
+    let isForgotten = false
+    let forget = (): void => {}
+    const look = (): void => {
+      if (isForgotten) return
+      if (this.#hasChanged(seen)) wake()
+      else forget = this.store.table.onChange(name, look)
+    }
+    if (this.#hasChanged(seen)) queueMicrotask(look)
+    else look()
+    return () => {
+      isForgotten = true
+      forget()
+    }
+  }
+
+  #hasChanged({ name, created, visible, endVisible }: SeenState): boolean {
+    const state = this.store.find(name)
+    if (state === undefined) return created !== -1
+    return state.created !== created || state.visible > visible || state.endVisible !== endVisible
+  }
+
+  async list(prefix: string, after: string, count: number): Promise<StreamState[]> {
+    const { table } = this.store
+    // Found before the wait: the log may still lose deletions that begin during it.
+    const found = this.#firstStreams(prefix, after, count)
+    await Promise.all(table.deletions(prefix).map((name) => this.find(name)))
+    // If a deletion was lost, the table was replaced.
+    return table === this.store.table ? found : this.list(prefix, after, count)
+  }
+
+  #firstStreams(prefix: string, after: string, count: number): StreamState[] {
+    const found: StreamState[] = []
+    for (const name of this.store.table.streams.names()) {
+      if (!name.startsWith(prefix) || name <= after) continue
+      if (found.length === count && name > (found[count - 1] as StreamState).name) continue
+      const state = this.store.find(name)
+      if (state === undefined) continue
+      let [low, high] = [0, found.length]
+      while (low < high) {
+        const middle = (low + high) >>> 1
+        if ((found[middle] as StreamState).name < name) low = middle + 1
+        else high = middle
+      }
+      found.splice(low, 0, state)
+      if (found.length > count) found.pop()
+    }
+    return found
+  }
+
+  count(prefix: string): number {
+    let streams = 0
+    for (const name of this.store.table.streams.names()) if (name.startsWith(prefix)) streams++
+    return streams
+  }
+
+  stats(): StreamsStats {
+    const { streams, memTable } = this.store.table
+    return { streams: streams.size, memTableBytes: memTable.bytes }
+  }
+
+  async cursor(name: string, options: CursorOptions): Promise<PortCursor> {
+    this.checkOpen()
+    const cursor = await this.store.folder.log.cursor(name, options)
+    return {
+      get position() {
+        return cursor.position
+      },
+      read: (range, signal) => readAll(this.store, range, codecOf, signal, cursor),
+      commit: (position, durability) => cursor.commit(position, durability),
+      close: () => cursor.close(),
+    }
+  }
+
+  async removeCursor(name: string): Promise<void> {
+    this.checkOpen()
+    await this.store.folder.log.removeCursor(name)
+  }
+
+  checkpoint(): Promise<void> {
+    return this.store.checkpoint()
+  }
+
+  /** If `checkpoint` is false, the next process that opens the folder makes the checkpoint. */
+  close(checkpoint = true): Promise<void> {
+    return this.store.close(checkpoint)
+  }
+}

@@ -1,0 +1,144 @@
+/** The frame of a request that stores something: groups of values, a creation or a deletion. */
+import { DurlogError } from '../../errors.js'
+import { ENCODING_NUMBERS, ENCODINGS, EncodedValue } from '../encoding.js'
+import type { CreationRequest, Group, SentValue } from '../port/port.js'
+import type { StreamEncoding } from '../types.js'
+import { type Frame, type FrameMaker, FrameType, type MadeFrame, PAYLOAD_MAX_BYTES } from './frames.js'
+
+export const SubmitOp = { append: 1, batch: 2, create: 3, delete: 4 } as const
+type SubmitOp = (typeof SubmitOp)[keyof typeof SubmitOp]
+
+export type Submission =
+  | { op: typeof SubmitOp.append; group: Group }
+  | { op: typeof SubmitOp.batch; groups: readonly Group[] }
+  | { op: typeof SubmitOp.create; stream: string; creation: CreationRequest; values: readonly SentValue[] }
+  | { op: typeof SubmitOp.delete; stream: string }
+
+/** The op (u8). */
+const OP_BYTES = 1
+/** Of a group: the flags (u8), `created` (u48), and the lengths of the name (u16), of the JSON (u32) and of the values (u32). */
+const GROUP_HEADER_BYTES = 17
+/** Of a value: the encoding (u8) and the length (u32). */
+const VALUE_HEADER_BYTES = 5
+const Flag = { end: 1, mustExist: 2, created: 4 } as const
+
+/** The form in which groups, creations and deletions are sent. The rare conditions and the creation are JSON. */
+type SentGroup = Pick<Group, 'stream' | 'created' | 'end' | 'mustExist' | 'values'> & { json: string }
+
+/** Throws ERR_DURLOG_BATCH_TOO_LARGE. */
+export function submitFrame(maker: FrameMaker, number: number, submission: Submission): MadeFrame {
+  const groups = sentGroups(submission)
+  let length = OP_BYTES
+  const valuesBytes = groups.map(({ stream, json, values }) => {
+    let bytes = 0
+    for (const { data } of values) bytes += VALUE_HEADER_BYTES + Buffer.byteLength(data)
+    length += GROUP_HEADER_BYTES + Buffer.byteLength(stream) + Buffer.byteLength(json) + bytes
+    return bytes
+  })
+  if (length > PAYLOAD_MAX_BYTES)
+    throw new DurlogError(
+      'ERR_DURLOG_BATCH_TOO_LARGE',
+      `a batch must have at most ${PAYLOAD_MAX_BYTES} bytes; got ${length}: split it`,
+    )
+  let at = maker.begin(FrameType.submit, number, length)
+  maker.bytes[at++] = submission.op
+  for (const [index, group] of groups.entries()) at = writeGroup(maker.bytes, at, group, valuesBytes[index] as number)
+  return maker
+}
+
+function sentGroups(submission: Submission): SentGroup[] {
+  if (submission.op === SubmitOp.append) return [sentGroup(submission.group)]
+  if (submission.op === SubmitOp.batch) return submission.groups.map(sentGroup)
+  const { op, stream } = submission
+  const plain = { stream, created: undefined, end: false, mustExist: false }
+  if (op === SubmitOp.delete) return [{ ...plain, values: [], json: '' }]
+  return [{ ...plain, values: submission.values, json: JSON.stringify(submission.creation) }]
+}
+
+function sentGroup(group: Group): SentGroup {
+  const { stream, created, end, mustExist, values, expectedSeq, producer, writerSeq, timestamp } = group
+  const isPlain =
+    expectedSeq === undefined && producer === undefined && writerSeq === undefined && timestamp === undefined
+  const json = isPlain ? '' : JSON.stringify({ expectedSeq, producer, writerSeq, timestamp })
+  return { stream, created, end, mustExist, values, json }
+}
+
+function writeGroup(bytes: Buffer, start: number, group: SentGroup, valuesBytes: number): number {
+  const { stream, created, end, mustExist, values, json } = group
+  const nameAt = start + GROUP_HEADER_BYTES
+  const nameBytes = bytes.write(stream, nameAt)
+  const jsonBytes = json === '' ? 0 : bytes.write(json, nameAt + nameBytes)
+  bytes[start] = (end ? Flag.end : 0) | (mustExist ? Flag.mustExist : 0) | (created === undefined ? 0 : Flag.created)
+  bytes.writeUIntLE(created ?? 0, start + 1, 6)
+  bytes.writeUInt16LE(nameBytes, start + 7)
+  bytes.writeUInt32LE(jsonBytes, start + 9)
+  bytes.writeUInt32LE(valuesBytes, start + 13)
+  let at = nameAt + nameBytes + jsonBytes
+  for (const { encoding, data } of values) {
+    const dataAt = at + VALUE_HEADER_BYTES
+    const dataBytes = typeof data === 'string' ? bytes.write(data, dataAt) : data.copy(bytes, dataAt)
+    bytes[at] = ENCODING_NUMBERS[encoding]
+    bytes.writeUInt32LE(dataBytes, at + 1)
+    at = dataAt + dataBytes
+  }
+  return at
+}
+
+/** Decodes a frame of `submitFrame`. Throws if it is malformed. */
+export function submissionOf({ bytes, at, end }: Frame): Submission {
+  const op = bytes[at] as SubmitOp
+  const groups: { group: Group; json: unknown }[] = []
+  let next = at + OP_BYTES
+  while (next < end) {
+    const found = groupAt(bytes, next)
+    groups.push(found)
+    next = found.end
+  }
+  const first = groups[0]
+  if (next !== end || first === undefined) throw new RangeError('a request that is too short')
+  const { group, json } = first
+  if (op === SubmitOp.append) return { op, group }
+  if (op === SubmitOp.batch) return { op, groups: groups.map((one) => one.group) }
+  const { stream, values } = group
+  if (op === SubmitOp.create) return { op, stream, creation: json as CreationRequest, values }
+  if (op === SubmitOp.delete) return { op, stream }
+  throw new RangeError('a request of an unknown kind')
+}
+
+function groupAt(bytes: Buffer, start: number): { group: Group; json: unknown; end: number } {
+  const nameAt = start + GROUP_HEADER_BYTES
+  const flags = bytes[start] as number
+  const nameEnd = nameAt + bytes.readUInt16LE(start + 7)
+  const valuesAt = nameEnd + bytes.readUInt32LE(start + 9)
+  const end = valuesAt + bytes.readUInt32LE(start + 13)
+  const json: unknown = valuesAt === nameEnd ? undefined : JSON.parse(bytes.toString('utf8', nameEnd, valuesAt))
+  const { expectedSeq, producer, writerSeq, timestamp } = (json ?? {}) as Partial<Group>
+  const values: SentValue[] = []
+  let at = valuesAt
+  while (at < end) {
+    const dataAt = at + VALUE_HEADER_BYTES
+    const dataEnd = dataAt + bytes.readUInt32LE(at + 1)
+    values.push(new EncodedValue(encodingAt(bytes, at), bytes.subarray(dataAt, dataEnd)))
+    at = dataEnd
+  }
+  if (at !== end) throw new RangeError('a request that is too short')
+  const group: Group = {
+    stream: bytes.toString('utf8', nameAt, nameEnd),
+    created: (flags & Flag.created) === 0 ? undefined : bytes.readUIntLE(start + 1, 6),
+    values,
+    end: (flags & Flag.end) !== 0,
+    mustExist: (flags & Flag.mustExist) !== 0,
+    expectedSeq,
+    producer,
+    writerSeq,
+    timestamp,
+  }
+  return { group, json, end }
+}
+
+/** The encoding with the number at the offset `at`. Throws if there is none. */
+export function encodingAt(bytes: Buffer, at: number): StreamEncoding {
+  const encoding = ENCODINGS[bytes[at] as number]
+  if (encoding === undefined) throw new RangeError('a value of an unknown encoding')
+  return encoding
+}
