@@ -17,6 +17,12 @@ import type { DurlogError } from './errors.js'
 export type Durability = 'memory' | 'async' | 'sync' | 'full'
 
 /**
+ * The level of an append, or `replicated`: as `sync`, and the destination of the option `replicate` has acknowledged this record and
+ * every earlier one. The record survives the loss of this machine.
+ */
+export type AppendDurability = Durability | 'replicated'
+
+/**
  * How bytes reach the segment file. `auto` chooses by file system and by the levels of the appends.
  *
  * - `mmap`: the appending thread stores into a memory map, and a commit calls msync.
@@ -93,10 +99,46 @@ export interface OpenOptions {
    * file systems that overwrite in place; otherwise rejects with ERR_DURLOG_UNSUPPORTED. Default false: exclusive access.
    */
   shared?: boolean | undefined
+  /**
+   * A destination outside this machine, to which every synced record is copied: `archiveTo` of `durlog/archive` or `jetstream` of
+   * `durlog/jetstream`. Allows appends at the level `replicated`. Not with `shared`. Default: none.
+   */
+  replicate?: ReplicateTo | undefined
   /** Create the log if there is none. Default true. With false, `open` rejects with ERR_DURLOG_NOT_FOUND. */
   create?: boolean | undefined
   /** Default false: open for writing. See `ReadOnlyOptions`. */
   readOnly?: false | undefined
+}
+
+/** A destination for the option `replicate`: `archiveTo` of `durlog/archive` or `jetstream` of `durlog/jetstream` returns one. */
+export interface ReplicateTo {
+  /** Whether appends at other levels continue after another writer has taken over. */
+  readonly keepsLocal: boolean
+}
+
+/** The replication of a log that was opened with the option `replicate`. */
+export interface ReplicationStats {
+  /** `connecting` until the destination has responded, `waiting` before another attempt, `stopped` after an error or `close`. */
+  state: 'connecting' | 'shipping' | 'waiting' | 'stopped'
+  /** The last replicated seq; -1 if none is known. */
+  replicatedSeq: number
+  /** The synced records that are not replicated, the bytes of their frames, and the age of the oldest one in milliseconds. */
+  lag: { records: number; bytes: number; ms: number }
+  /** The appends at `replicated` whose promise has not settled, and the bytes of their records. */
+  waitingAppends: number
+  waitingBytes: number
+  retries: number
+  /** The newest failure, even if it did not stop the replication. */
+  lastError: Error | undefined
+}
+
+export interface ReplicationStall {
+  /** The seq of the oldest append that waits. */
+  seq: number
+  /** The time without an acknowledgement. */
+  ms: number
+  /** The newest failure of the destination, if there was one. */
+  error: Error | undefined
 }
 
 /** At least one of `maxBytes` and `maxAgeMs`. */
@@ -183,7 +225,9 @@ export interface AppendSyncOptions {
   timestamp?: number | undefined
 }
 
-export interface AppendOptions extends AppendSyncOptions {
+export interface AppendOptions extends Omit<AppendSyncOptions, 'durability'> {
+  /** The level that the append waits for; `replicated` needs the option `replicate` of `open`. Default: the log's `durability`. */
+  durability?: AppendDurability | undefined
   /**
    * The seq that the record, or the first record of the batch, must get. If the log's next seq is different, nothing is
    * appended, and the promise rejects with ERR_DURLOG_SEQ_CONFLICT, whose `nextSeq` is the log's next seq. Default: any seq.
@@ -191,7 +235,8 @@ export interface AppendOptions extends AppendSyncOptions {
   expectedSeq?: number | undefined
   /**
    * Cancels an append that still waits for room: the promise rejects with the signal's reason. Once the record has a seq, the
-   * signal has no effect.
+   * signal only ends the wait for the destination of an append at `replicated`: the promise rejects with
+   * ERR_DURLOG_NOT_REPLICATED, whose `cause` is the signal's reason, and the record stays.
    */
   signal?: AbortSignal | undefined
 }
@@ -253,6 +298,8 @@ export interface ReadOptions {
   follow?: boolean | undefined
   /** Deliver a record only once it is known to be synced. Default false. */
   durableOnly?: boolean | undefined
+  /** Deliver a record only once it is replicated. Only for the log object that replicates. Default false. */
+  replicatedOnly?: boolean | undefined
   /** Skip damaged records instead of failing with ERR_DURLOG_CORRUPT. Default: true if the log was opened with `salvage`. */
   salvage?: boolean | undefined
   /** Called with each gap that `salvage` skips, before the next record is delivered. */
@@ -505,6 +552,8 @@ export interface LogStats {
   pendingAppends: number
   /** The number of `pendingAppends` that wait for room, or for a trim, a truncation or a rotation. */
   waitingForRoom: number
+  /** For a log with `replicate`. */
+  replication?: ReplicationStats
   /** For a log with `shared`: the number of members that currently write it, and the slot of this one. */
   shared?: { members: number; slot: number }
 }
@@ -554,6 +603,13 @@ export type LogEvents = {
    * until that process continues or dies; emitted once if the process delays a trim.
    */
   stalled: [stall: { pid: number; seq: number }]
+  /** Appends at `replicated` wait, and the destination has acknowledged nothing for ten seconds. Emitted once until it does. */
+  replicationStalled: [stall: ReplicationStall]
+  /**
+   * Replication has stopped for good: appends at `replicated` reject. With ERR_DURLOG_FENCED another writer has taken over, and by
+   * default the log accepts no append at any level.
+   */
+  replicationFailed: [error: DurlogError]
 }
 
 /** The log of a snapshot, and the last record that the snapshot covers. JSON keeps it. */
@@ -649,6 +705,8 @@ export interface Log<V = Payload, R extends LogRecord = LogRecord> extends Reada
   readonly readOnly: false
   /** The result of the recovery at `open`. */
   readonly recovery: LogRecovery
+  /** The last seq that the destination of `replicate` has acknowledged; -1 if none is known. */
+  readonly replicatedSeq: number
 
   /**
    * Appends one record, and resolves with its seq once the level is reached. Takes the bytes before it returns, as every call
@@ -686,6 +744,11 @@ export interface Log<V = Payload, R extends LogRecord = LogRecord> extends Reada
    * level; -1 if the log has never held a record.
    */
   sync(level?: Durability): Promise<number>
+  /**
+   * Resolves once record `seq` and every earlier one have reached `level` (default `sync`): for a caller that appends first and waits
+   * later. Rejects like `append`, and with ERR_DURLOG_OUT_OF_RANGE if the log has no such record yet. `signal` ends the wait.
+   */
+  reached(seq: number, level?: AppendDurability, options?: { signal?: AbortSignal | undefined }): Promise<void>
 
   /**
    * As `sync`, but blocks the thread until the records have reached the level: for handlers of `exit` and

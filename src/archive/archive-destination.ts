@@ -69,10 +69,10 @@ export class ArchiveDestination implements Destination {
   }
 
   get isCurrent(): boolean {
-    return this.#isSameGeneration && this.#confirmed === this.#asked
+    return this.isUncut && this.#confirmed === this.#asked
   }
 
-  get #isSameGeneration(): boolean {
+  get isUncut(): boolean {
     return this.#log?.generation === this.#generation
   }
 
@@ -97,10 +97,14 @@ export class ArchiveDestination implements Destination {
     this.#segments.forget()
   }
 
-  flush(): void {
+  send(): void {
     this.#flushes = true
-    this.#asked++
     this.#wake()
+  }
+
+  flush(): void {
+    this.#asked++
+    this.send()
   }
 
   async end(waitMs: number): Promise<void> {
@@ -159,7 +163,7 @@ export class ArchiveDestination implements Destination {
   /** Throws a ShipConflict if the log was cut after the session began, or is being cut: its files may have changed already. */
   async #checkGeneration({ cursor }: ReplicationSession): Promise<void> {
     if (this.#log?.readOnly) await this.#log.refresh()
-    if (!this.#isSameGeneration) throw new ShipConflict('the log was truncated')
+    if (!this.isUncut) throw new ShipConflict('the log was truncated')
     if (cursor.generation !== this.#generation)
       throw new ShipConflict(
         'a truncation of the log has not ended: if its writer was killed, open the log for writing, which ends it',

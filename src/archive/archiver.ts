@@ -1,6 +1,7 @@
 /** Copies a log to a bucket while the log is written. */
 import { EventEmitter } from 'node:events'
 import type { ReadableLog } from '../index.js'
+import type { ReplicationLink, ReplicationListener } from '../options/replication-link.js'
 import { Replicator } from '../ship/replicator.js'
 import { queueMicrotask } from '../timers.js'
 import { ArchiveDestination } from './archive-destination.js'
@@ -8,18 +9,23 @@ import { Bucket } from './bucket.js'
 import type { ResolvedArchiveOptions } from './options.js'
 import type { ArchiveEvents, Archiver, ArchiveStats } from './types.js'
 
-export class LogArchiver extends EventEmitter<ArchiveEvents> implements Archiver {
+export class LogArchiver extends EventEmitter<ArchiveEvents> implements Archiver, ReplicationLink {
   readonly #destination: ArchiveDestination
   readonly #replicator: Replicator
 
-  constructor(log: ReadableLog, { bucket, replicator, ...options }: ResolvedArchiveOptions) {
+  /** With `listener`, the archiver serves the option `replicate` of `log`, and emits no events. */
+  constructor(
+    log: ReadableLog,
+    { bucket, replicator, ...options }: ResolvedArchiveOptions,
+    listener?: ReplicationListener,
+  ) {
     super()
     const closing = new AbortController()
     this.#destination = new ArchiveDestination(new Bucket(bucket, closing.signal), log.dir, closing, {
       ...options,
       onForked: (generation, from) => queueMicrotask(() => this.emit('forked', generation, from)),
     })
-    this.#replicator = new Replicator(log, this.#destination, replicator)
+    this.#replicator = new Replicator(log, this.#destination, replicator, listener)
     this.#replicator.on('shipped', (seq) => this.emit('archived', seq))
     this.#replicator.on('lagging', (lag) => this.emit('lagging', lag))
     this.#replicator.on('retry', (retry) => this.emit('retry', retry))
@@ -30,6 +36,10 @@ export class LogArchiver extends EventEmitter<ArchiveEvents> implements Archiver
     const { shippedSeq, state, lag, records, bytes, rate, retries, lastError } = this.#replicator.stats()
     const { objects } = this.#destination
     return { archivedSeq: shippedSeq, state, lag, records, bytes, objects, rate, retries, lastError }
+  }
+
+  flush(): void {
+    this.#replicator.flush()
   }
 
   idle(): Promise<void> {

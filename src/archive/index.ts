@@ -1,6 +1,8 @@
 /** durlog/archive: copies a log to an S3-compatible bucket while the log is written, and restores it up to any record or time. */
-import type { ReadableLog } from '../index.js'
+import type { ReadableLog, ReplicateTo } from '../index.js'
 import { bag } from '../options/checks.js'
+import type { ReplicationDestination } from '../options/replication-link.js'
+import { checkLog, resolveReplicate } from '../ship/options.js'
 import { LogArchiver } from './archiver.js'
 import { Bucket } from './bucket.js'
 import { BUCKET_OPTION_NAMES, resolveBucket } from './bucket-options.js'
@@ -9,7 +11,15 @@ import { resolveArchiveOptions } from './options.js'
 import { probeStore } from './probe.js'
 import { CHOICE_NAMES, resolveChoice } from './restore-options.js'
 import { withoutRetry } from './store-errors.js'
-import type { ArchiveChoice, ArchiveOptions, Archiver, ArchiveSummary, BucketAccess, ProbeFinding } from './types.js'
+import type {
+  ArchiveChoice,
+  ArchiveOptions,
+  Archiver,
+  ArchiveSummary,
+  BucketAccess,
+  ProbeFinding,
+  ReplicateArchiveOptions,
+} from './types.js'
 
 export { readArchive } from './read.js'
 export { restoreArchive } from './restore.js'
@@ -27,6 +37,7 @@ export type {
   KeepAfterAck,
   ProbeFinding,
   ReadArchiveOptions,
+  ReplicateArchiveOptions,
   RestoreArchiveOptions,
   RestoreArchiveReport,
   S3Credentials,
@@ -39,7 +50,22 @@ export type {
  * process writes it. Throws ERR_DURLOG_INVALID_ARGUMENT. Reports other failures by the events `error` and `retry`.
  */
 export function archive(log: ReadableLog, options: ArchiveOptions): Archiver {
+  checkLog(log)
   return new LogArchiver(log, resolveArchiveOptions(log, options))
+}
+
+/**
+ * A destination for the option `replicate` of `open`: a bucket. Every synced record is archived, and an append at `replicated` is
+ * archived at once. Throws ERR_DURLOG_INVALID_ARGUMENT.
+ */
+export function archiveTo(options: ReplicateArchiveOptions): ReplicateTo {
+  const { keepsLocal, rest } = resolveReplicate('archiveTo', options)
+  const resolved = resolveArchiveOptions(undefined, rest)
+  const to: ReplicationDestination = {
+    keepsLocal,
+    start: (log, listener) => new LogArchiver(log, resolved, listener),
+  }
+  return to
 }
 
 /** Lists the histories of an archive, and the objects at which a restore can end. Rejects with ERR_DURLOG_NOT_FOUND. */

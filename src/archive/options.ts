@@ -1,7 +1,8 @@
 /** The names, defaults and checks of `ArchiveOptions`. */
+import type { ReadableLog } from '../index.js'
 import { bag, choice, whole } from '../options/checks.js'
 import { checkCursorName } from '../options/cursor-options.js'
-import { checkLog, type ResolvedReplicatorOptions, resolveShipperOptions } from '../ship/options.js'
+import { type ResolvedReplicatorOptions, resolveShipperOptions } from '../ship/options.js'
 import { BUCKET_OPTION_NAMES, type ResolvedBucket, resolveBucket } from './bucket-options.js'
 import type { ArchiveOptions } from './types.js'
 
@@ -32,9 +33,8 @@ export interface ResolvedArchiveOptions {
   compresses: boolean
 }
 
-/** Throws ERR_DURLOG_INVALID_ARGUMENT. */
-export function resolveArchiveOptions(log: unknown, options: unknown): ResolvedArchiveOptions {
-  checkLog(log)
+/** As `resolveShipperOptions`. */
+export function resolveArchiveOptions(log: ReadableLog | undefined, options: unknown): ResolvedArchiveOptions {
   const given = bag('archive options', options, NAMES) as unknown as ArchiveOptions
   const flushMs = whole('flushMs', given.flushMs, { min: 1, max: MAX_MS, unit: 'milliseconds' }, 10_000)
   const { cursor = 'archive', retryForMs, laggingMs = Math.min(MAX_MS, LAGGING_FLUSHES * flushMs), signal } = given

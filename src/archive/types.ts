@@ -2,6 +2,7 @@
 import type { EventEmitter } from 'node:events'
 import type { DurlogError } from '../errors.js'
 import type { ByteSize, Duration, ReadableLog, TimePoint } from '../index.js'
+import type { ReplicateOptions } from '../ship/options.js'
 import type { KeepAfterAck, ShipLag, ShipRetry, ShipStats } from '../ship/types.js'
 
 export interface S3Credentials {
@@ -48,6 +49,9 @@ export interface ArchiveOptions extends BucketAccess {
   /** Aborting the signal closes the archiver. */
   signal?: AbortSignal | undefined
 }
+
+/** The options of `archiveTo`: `flushMs` applies to records that no append at `replicated` waits for. */
+export interface ReplicateArchiveOptions extends Omit<ArchiveOptions, 'signal'>, ReplicateOptions {}
 
 export interface ArchiveStats extends Omit<ShipStats, 'shippedSeq' | 'mode' | 'reconnects' | 'inFlight'> {
   /** The last archived seq; -1 if none is known. */

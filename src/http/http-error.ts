@@ -88,6 +88,8 @@ export function toHttpError(error: unknown): HttpError {
     case 'ERR_DURLOG_LATCHED':
     case 'ERR_DURLOG_CLOSED':
     case 'ERR_DURLOG_LOCKED':
+    case 'ERR_DURLOG_NOT_REPLICATED':
+    case 'ERR_DURLOG_FENCED':
       return busy(
         'the streams are closed or their device has failed: repeat the request later; an append may be stored already',
         10,

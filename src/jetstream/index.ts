@@ -1,10 +1,12 @@
 /** durlog/jetstream: ships every record of a log to a stream of NATS JetStream, exactly once and in order. */
-import type { ReadableLog } from '../index.js'
+import type { ReadableLog, ReplicateTo } from '../index.js'
+import type { ReplicationDestination } from '../options/replication-link.js'
+import { checkLog, resolveReplicate } from '../ship/options.js'
 import { LogShipper } from '../ship/shipper.js'
 import type { Shipper } from '../ship/types.js'
 import { resolveShipOptions } from './options.js'
 import { JetStreamTarget } from './target.js'
-import type { ShipOptions } from './types.js'
+import type { ReplicateJetStreamOptions, ShipOptions } from './types.js'
 
 export type {
   KeepAfterAck,
@@ -16,7 +18,15 @@ export type {
   ShipStats,
 } from '../ship/types.js'
 export { restore } from './restore.js'
-export type { JetStreamPlace, NatsAccess, NatsTls, RestoreOptions, RestoreReport, ShipOptions } from './types.js'
+export type {
+  JetStreamPlace,
+  NatsAccess,
+  NatsTls,
+  ReplicateJetStreamOptions,
+  RestoreOptions,
+  RestoreReport,
+  ShipOptions,
+} from './types.js'
 
 /**
  * Ships every synced record of `log` to a subject of a stream until the shipper is closed. `log` may be open for writing, or
@@ -24,6 +34,21 @@ export type { JetStreamPlace, NatsAccess, NatsTls, RestoreOptions, RestoreReport
  * `retry`.
  */
 export function ship(log: ReadableLog, options: ShipOptions): Shipper {
+  checkLog(log)
   const resolved = resolveShipOptions(log, options)
   return new LogShipper(log, new JetStreamTarget(resolved), resolved.shipper)
+}
+
+/**
+ * A destination for the option `replicate` of `open`: a subject of a stream. Every synced record is shipped. Throws
+ * ERR_DURLOG_INVALID_ARGUMENT.
+ */
+export function jetstream(options: ReplicateJetStreamOptions): ReplicateTo {
+  const { keepsLocal, rest } = resolveReplicate('jetstream', options)
+  const resolved = resolveShipOptions(undefined, rest)
+  const to: ReplicationDestination = {
+    keepsLocal,
+    start: (log, listener) => new LogShipper(log, new JetStreamTarget(resolved), resolved.shipper, listener),
+  }
+  return to
 }

@@ -1,7 +1,8 @@
 /** The names, defaults and checks of `ShipOptions`, `NatsAccess` and `JetStreamPlace`. */
 import { invalidArgument } from '../errors.js'
+import type { ReadableLog } from '../index.js'
 import { bag, choice, flag, shown, whole } from '../options/checks.js'
-import { checkLog, type ResolvedShipperOptions, resolveShipperOptions, SHIPPER_OPTION_NAMES } from '../ship/options.js'
+import { type ResolvedShipperOptions, resolveShipperOptions, SHIPPER_OPTION_NAMES } from '../ship/options.js'
 import { resolveServers, type ServerAddress } from './servers.js'
 import type { JetStreamPlace, NatsAccess, NatsTls, ShipOptions } from './types.js'
 
@@ -41,9 +42,8 @@ export interface ResolvedShipOptions extends ResolvedPlace {
   split: boolean
 }
 
-/** Throws ERR_DURLOG_INVALID_ARGUMENT. */
-export function resolveShipOptions(log: unknown, options: unknown): ResolvedShipOptions {
-  checkLog(log)
+/** As `resolveShipperOptions`. */
+export function resolveShipOptions(log: ReadableLog | undefined, options: unknown): ResolvedShipOptions {
   const given = bag('ship options', options, SHIP_NAMES) as unknown as ShipOptions
   return {
     ...resolvePlace(given),

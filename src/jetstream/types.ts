@@ -1,6 +1,7 @@
 /** The options and results of `ship` and `restore`. */
 import type { NatsConnection } from '@nats-io/transport-node'
 import type { ByteSize, Duration, TimePoint } from '../index.js'
+import type { ReplicateOptions } from '../ship/options.js'
 import type { ShipperOptions, ShipRetry } from '../ship/types.js'
 
 export interface NatsTls {
@@ -53,6 +54,8 @@ export interface ShipOptions extends ShipperOptions, NatsAccess, JetStreamPlace 
    */
   oversized?: 'split' | 'refuse' | undefined
 }
+
+export interface ReplicateJetStreamOptions extends Omit<ShipOptions, 'signal'>, ReplicateOptions {}
 
 export interface RestoreOptions extends NatsAccess, JetStreamPlace {
   /** The first seq to restore. Default: the oldest record that the stream holds. */

@@ -3,7 +3,7 @@ import type { EventEmitter } from 'node:events'
 import type { DurlogError } from '../errors.js'
 import { Counter, type NativeWriter } from '../native/log.js'
 import { nextTick } from '../timers.js'
-import type { CursorOverrun, LogEvents, LogRecovery } from '../types.js'
+import type { CursorOverrun, LogEvents, LogRecovery, ReplicationStall } from '../types.js'
 import type { PipelineListener } from './append/write-pipeline.js'
 import { type CommitMessage, publish } from './channels.js'
 import type { ChangeListener } from './maintenance/file-changes.js'
@@ -56,6 +56,14 @@ export class Announcer implements PipelineListener, ChangeListener {
 
   onStalled(stall: { pid: number; seq: number }): void {
     this.#log.emit('stalled', stall)
+  }
+
+  onReplicationStalled(stall: ReplicationStall): void {
+    nextTick(() => this.#log.emit('replicationStalled', stall))
+  }
+
+  onReplicationFailed(error: DurlogError): void {
+    nextTick(() => this.#log.emit('replicationFailed', error))
   }
 
   onCut(nextSeq: number): void {

@@ -3,15 +3,22 @@ import { EventEmitter } from 'node:events'
 import type { Readable } from 'node:stream'
 import { atCaller } from '../caller-stack.js'
 import { LogCursors } from '../cursor/log-cursors.js'
-import { invalidArgument, outcomeOfCall } from '../errors.js'
+import { invalidArgument, outcomeOfCall, outOfRange } from '../errors.js'
 import { Counter, type NativeLog, type NativeSharedLog } from '../native/log.js'
-import { type AppendCall, levelCode, resolveAppendOptions, resolveAppendSyncOptions } from '../options/call-options.js'
+import {
+  type AppendCall,
+  levelCode,
+  resolveAppendOptions,
+  resolveAppendSyncOptions,
+  resolveReached,
+} from '../options/call-options.js'
 import { shown } from '../options/checks.js'
 import type { ResolvedOptions } from '../options/open-options.js'
 import { FolderSource } from '../reader/folder-source.js'
 import { LogReads } from '../reader/log-reads.js'
 import { WriterSource } from '../reader/writer-source.js'
 import type {
+  AppendDurability,
   AppendOptions,
   AppendSyncOptions,
   BatchRange,
@@ -42,6 +49,8 @@ import { FileChanges } from './maintenance/file-changes.js'
 import type { TrimBounds } from './maintenance/trim-request.js'
 import { RecordEncoder } from './record-encoder.js'
 import { toRecovery } from './recovery-report.js'
+import { ReplicatedSource } from './replicated-source.js'
+import { Replication } from './replication.js'
 import { makeWritable } from './writable.js'
 
 /** The parts of a log that is open for writing. */
@@ -70,6 +79,7 @@ export class WriterLog extends EventEmitter<LogEvents> implements Log<unknown> {
   readonly #changes: FileChanges
   readonly #announcer: Announcer
   readonly #diskUse: DiskUse
+  #replication: Replication | undefined
   #closing: Promise<void> | undefined
   #generation: number
 
@@ -100,6 +110,7 @@ export class WriterLog extends EventEmitter<LogEvents> implements Log<unknown> {
       if (records > 0) this.#generation++
       this.#diskUse.forget()
       announcer.onCut(nextSeq)
+      this.#replication?.onCut(nextSeq)
     }
     const parts = { dir, uuid: native.uuid, native, unshared, pipeline, reads: this.#reads, onCut }
     this.#changes = new FileChanges(parts, announcer, options.retention)
@@ -116,6 +127,22 @@ export class WriterLog extends EventEmitter<LogEvents> implements Log<unknown> {
       onStalled: (stall) => announcer.onStalled(stall),
     })
     announcer.onOpened()
+    if (options.replicate !== undefined) this.#replicate(options, announcer)
+  }
+
+  #replicate(options: ResolvedOptions, announcer: Announcer): void {
+    const keepsLocal = options.replicate?.keepsLocal ?? false
+    const replication = new Replication(this, options, {
+      onReplicated: () => source.wake(),
+      onStalled: (stall) => announcer.onReplicationStalled(stall),
+      onFailed: (error) => {
+        if (error.code === 'ERR_DURLOG_FENCED' && !keepsLocal) this.#pipeline.refuseAppends(error)
+        announcer.onReplicationFailed(error)
+      },
+    })
+    const source = new ReplicatedSource(this.#source, replication)
+    this.#reads.replicatedBy(source)
+    this.#replication = replication
   }
 
   get generation(): number {
@@ -145,27 +172,40 @@ export class WriterLog extends EventEmitter<LogEvents> implements Log<unknown> {
   append(data: unknown, options?: AppendOptions): Promise<number> {
     let call = this.#appendCall
     let signal: AbortSignal | undefined
+    let replicated = false
     try {
-      if (options !== undefined) ({ call, signal } = resolveAppendOptions(options, call.level))
+      if (options !== undefined) ({ call, signal, replicated } = resolveAppendOptions(options, call.level))
       const record = this.#encoder.encode(data)
       signal?.throwIfAborted()
-      if (call.expectedSeq === undefined) return this.#pipeline.append(record, call, signal)
-      return decided(this.#pipeline, () => this.#pipeline.append(record, call, signal))
+      if (!replicated) return this.#append(record, call, signal)
+      const make = ([own]: readonly Payload[]): Promise<number> => this.#append(own as Payload, call, signal)
+      return this.#replicationOf().append([record], make, (seq) => seq, signal)
     } catch (error) {
       return Promise.reject(error)
     }
   }
 
+  #append(record: Payload, call: AppendCall, signal: AbortSignal | undefined): Promise<number> {
+    if (call.expectedSeq === undefined) return this.#pipeline.append(record, call, signal)
+    return decided(this.#pipeline, () => this.#pipeline.append(record, call, signal))
+  }
+
   appendBatch(list: readonly unknown[], options?: AppendOptions): Promise<BatchRange> {
     try {
-      const { call, signal } = resolveAppendOptions(options, this.#options.level)
+      const { call, signal, replicated } = resolveAppendOptions(options, this.#options.level)
       const records = this.#encoder.encodeBatch(list)
       signal?.throwIfAborted()
-      if (call.expectedSeq === undefined) return this.#pipeline.appendBatch(records, call, signal)
-      return decided(this.#pipeline, () => this.#pipeline.appendBatch(records, call, signal))
+      if (!replicated) return this.#appendBatch(records, call, signal)
+      const make = (own: readonly Payload[]): Promise<BatchRange> => this.#appendBatch(own, call, signal)
+      return this.#replicationOf().append(records, make, ({ last }) => last, signal)
     } catch (error) {
       return Promise.reject(error)
     }
+  }
+
+  #appendBatch(records: readonly Payload[], call: AppendCall, signal: AbortSignal | undefined): Promise<BatchRange> {
+    if (call.expectedSeq === undefined) return this.#pipeline.appendBatch(records, call, signal)
+    return decided(this.#pipeline, () => this.#pipeline.appendBatch(records, call, signal))
   }
 
   write(data: unknown, options?: undefined): number {
@@ -190,6 +230,24 @@ export class WriterLog extends EventEmitter<LogEvents> implements Log<unknown> {
 
   async sync(durability: Durability = 'sync'): Promise<number> {
     return await atCaller(this.#pipeline.sync(levelCode(durability)))
+  }
+
+  async reached(seq: number, durability?: AppendDurability, options?: { signal?: AbortSignal }): Promise<void> {
+    const { level, signal, replicated } = resolveReached(seq, durability, options)
+    const replication = replicated ? this.#replicationOf() : undefined
+    if (seq >= this.nextSeq) throw outOfRange(`the log has no record ${seq} yet; its next seq is ${this.nextSeq}`)
+    signal?.throwIfAborted()
+    await atCaller(this.#pipeline.reached(seq, level))
+    if (replication !== undefined) await atCaller(replication.reached(seq, signal))
+  }
+
+  get replicatedSeq(): number {
+    return (this.#replication?.end ?? 0) - 1
+  }
+
+  #replicationOf(): Replication {
+    if (this.#replication !== undefined) return this.#replication
+    throw invalidArgument('durability "replicated" needs a destination: open the log with the option replicate')
   }
 
   flushSync(durability: Durability = 'sync'): number {
@@ -265,6 +323,7 @@ export class WriterLog extends EventEmitter<LogEvents> implements Log<unknown> {
       ...this.#source.counts,
       cursors: this.#cursors.opened(),
       ...(native.shared && { shared: native.members() }),
+      ...(this.#replication !== undefined && { replication: this.#replication.stats() }),
     }
     // No member of a shared log counts the segments that others add and remove.
     return this.#diskUse.addTo(stats, native.shared ? ['diskBytes', 'segments'] : ['diskBytes'])
@@ -272,13 +331,22 @@ export class WriterLog extends EventEmitter<LogEvents> implements Log<unknown> {
 
   close(): Promise<void> {
     if (this.#closing === undefined) {
-      const cursors = this.#cursors.close()
-      const closed = this.#changes.close(() => this.#closeFiles()).finally(() => this.#source.end())
+      // Replication reads the log, and has a cursor.
+      const replicated = this.#replication?.close()
+      const cursors = replicated === undefined ? this.#refuseReads() : replicated.then(() => this.#refuseReads())
+      const closed = this.#changes
+        .close(() => (replicated === undefined ? this.#closeFiles() : replicated.then(() => this.#closeFiles())))
+        .finally(() => this.#source.end())
       this.#closing = atCaller(closed.finally(() => cursors))
       this.#announcer.onClosing()
-      this.#reads.refuse()
     }
     return this.#closing
+  }
+
+  /** Refuses reads, and closes the cursors. */
+  #refuseReads(): Promise<void> {
+    this.#reads.refuse()
+    return this.#cursors.close()
   }
 
   [Symbol.asyncDispose](): Promise<void> {

@@ -6,6 +6,7 @@ import { DurlogError, invalidArgument } from '../errors.js'
 import { LEVEL_NAMES, LEVELS } from '../native/levels.js'
 import type { NativeOptions } from '../native/log.js'
 import type {
+  AppendDurability,
   AppendOptions,
   AppendSyncOptions,
   Durability,
@@ -60,6 +61,7 @@ const READ_OPTION_NAMES: readonly string[] = [
   'until',
   'follow',
   'durableOnly',
+  'replicatedOnly',
   'salvage',
   'onGap',
   'signal',
@@ -116,16 +118,30 @@ export interface AppendCall {
 export function resolveAppendOptions(
   options: unknown,
   level: number,
-): { call: AppendCall; signal: AbortSignal | undefined } {
+): { call: AppendCall; signal: AbortSignal | undefined; replicated: boolean } {
   const given = bag('append options', options, APPEND_OPTION_NAMES) as AppendOptions
   const { durability, timestamp, expectedSeq, signal } = given
   if (expectedSeq !== undefined) checkSeq('expectedSeq', expectedSeq)
+  const replicated = durability === 'replicated'
   const call = {
-    level: durability === undefined ? level : levelCode(durability),
+    level: durability === undefined ? level : replicated ? LEVELS.sync : levelCode(durability),
     timestamp: checkTimestamp(timestamp),
     expectedSeq,
   }
-  return { call, signal: checkSignal(signal) }
+  return { call, signal: checkSignal(signal), replicated }
+}
+
+/** Checks the arguments of `reached`. Throws ERR_DURLOG_INVALID_ARGUMENT. */
+export function resolveReached(
+  seq: unknown,
+  durability: AppendDurability | undefined,
+  options: unknown,
+): { level: number; signal: AbortSignal | undefined; replicated: boolean } {
+  checkSeq('seq', seq)
+  const { signal } = bag('reached options', options, ['signal'])
+  const replicated = durability === 'replicated'
+  const level = durability === undefined || replicated ? LEVELS.sync : levelCode(durability)
+  return { level, signal: checkSignal(signal), replicated }
 }
 
 /** Checks the options of `appendSync`. Throws ERR_DURLOG_INVALID_ARGUMENT. */
@@ -210,6 +226,7 @@ export function resolveReadOptions(options: unknown): ReadOptions {
   if (flag('follow', given.follow, false) && given.until !== undefined)
     throw invalidArgument('until cannot be combined with follow: records before that time may still be appended')
   flag('durableOnly', given.durableOnly, false)
+  flag('replicatedOnly', given.replicatedOnly, false)
   flag('salvage', given.salvage, false)
   if (given.onGap !== undefined && typeof given.onGap !== 'function')
     throw invalidArgument(`onGap must be a function; got ${shown(given.onGap)}`)

@@ -5,8 +5,9 @@ import { LEVEL_NAMES, LEVELS } from '../native/levels.js'
 // Imports only types: checking options must not load the addon.
 import type { NativeOptions, NativeRetentionPolicy } from '../native/log.js'
 import type { Durability, OpenOptions, Preallocation, ReadOnlyOptions, Strategy } from '../types.js'
-import { bag, choice, flag, type Range, whole } from './checks.js'
+import { bag, choice, flag, type Range, shown, whole } from './checks.js'
 import { type Codec, resolveEncoding } from './encoding.js'
+import type { ReplicationDestination } from './replication-link.js'
 import { checkRetentionFits, defaultSegmentBytes, resolveRetention } from './retention-options.js'
 
 const KIB = 1024
@@ -56,6 +57,7 @@ const OPTION_NAMES: readonly string[] = [
   'readOnly',
   'create',
   'shared',
+  'replicate',
 ] satisfies (keyof OpenOptions)[]
 
 export interface ResolvedOptions {
@@ -67,6 +69,7 @@ export interface ResolvedOptions {
   commitDelayMicros: number
   retention: NativeRetentionPolicy | undefined
   codec: Codec | undefined
+  replicate: ReplicationDestination | undefined
   native: NativeOptions
 }
 
@@ -137,6 +140,7 @@ export function resolveOptions(options?: OpenOptions | ReadOnlyOptions): Resolve
     ),
     retention,
     codec: resolveEncoding(given.encoding),
+    replicate: resolveReplicate(given.replicate, shared),
     native: {
       strategy,
       preallocate,
@@ -155,4 +159,14 @@ export function resolveOptions(options?: OpenOptions | ReadOnlyOptions): Resolve
       maxRecyclable: retention === undefined || retention.maxBytes === -1 ? 2 : 1,
     },
   }
+}
+
+function resolveReplicate(value: unknown, shared: boolean): ReplicationDestination | undefined {
+  if (value === undefined) return undefined
+  if (typeof (Object(value) as Partial<ReplicationDestination>).start !== 'function')
+    throw invalidArgument(
+      `replicate must be a destination that archiveTo() of durlog/archive or jetstream() of durlog/jetstream has returned; got ${shown(value)}`,
+    )
+  if (shared) throw invalidArgument('replicate cannot be combined with shared: one process replicates the log')
+  return value as ReplicationDestination
 }

@@ -1,7 +1,7 @@
 /** The read methods of an open log, for writers and readers. */
 import type { Readable } from 'node:stream'
 import { atCaller } from '../caller-stack.js'
-import { closedError, isCode } from '../errors.js'
+import { closedError, invalidArgument, isCode } from '../errors.js'
 import { native } from '../native/native.js'
 import { isUncut } from '../native/uncut.js'
 import { checkLogPosition, checkSeq, toTimeMs } from '../options/call-options.js'
@@ -17,6 +17,7 @@ export class LogReads {
   readonly #source: ReadSource
   readonly #points: PointReads
   readonly #codec: Codec | undefined
+  #replicated: ReadSource | undefined
   #refused = false
 
   /** With `own`, this process alone writes the log, and makes each change other than an append within `during`. */
@@ -26,9 +27,20 @@ export class LogReads {
     this.#points = new PointReads(source, own)
   }
 
+  /** `source` serves the readers of only replicated records. */
+  replicatedBy(source: ReadSource): void {
+    this.#replicated = source
+  }
+
   read(options?: ReadOptions): LogReader {
     this.#check()
-    return new Reader(this.#source, options, (time) => this.seqAt(time), this.#codec)
+    return new Reader(this.#sourceFor(options), options, (time) => this.seqAt(time), this.#codec)
+  }
+
+  #sourceFor(options: ReadOptions | undefined): ReadSource {
+    if (options?.replicatedOnly !== true) return this.#source
+    if (this.#replicated !== undefined) return this.#replicated
+    throw invalidArgument('replicatedOnly is allowed only for the log object that was opened with the option replicate')
   }
 
   readable(options?: ReadableOptions): Readable {

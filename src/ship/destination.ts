@@ -29,6 +29,8 @@ export interface Destination {
   /** A session failed with `error`. Another session may follow. */
   failed(error: Error): void
   /** Sends the waiting records at once, instead of collecting more. */
+  send(): void
+  /** As `send`. After that, `isCurrent` is false until the destination has confirmed it. */
   flush(): void
   /** Ends the session: starts no more requests, and waits up to `waitMs` for acknowledgements. */
   end(waitMs: number): Promise<void>
@@ -38,6 +40,8 @@ export interface Destination {
    * after `flush` until the destination has confirmed it.
    */
   readonly isCurrent: boolean
+  /** Whether the log was not cut after the session began. */
+  readonly isUncut: boolean
   /** The number of records that wait for an acknowledgement. */
   readonly inFlight: number
   /** The current way of storing records, as text for people. */

@@ -2,7 +2,7 @@
 import { invalidArgument } from '../errors.js'
 import type { ReadableLog } from '../index.js'
 import { checkSignal } from '../options/abort-signal.js'
-import { bag, flag, shown, whole } from '../options/checks.js'
+import { bag, choice, flag, shown, whole } from '../options/checks.js'
 import type { ShipperOptions } from './types.js'
 
 const MIB = 2 ** 20
@@ -24,6 +24,26 @@ export const SHIPPER_OPTION_NAMES: readonly string[] = [
 export interface ResolvedKeep {
   maxAgeMs?: number
   maxBytes?: number
+}
+
+/** The options that only the option `replicate` of `open` has. */
+export interface ReplicateOptions {
+  /**
+   * The appends that the log refuses after another writer has taken over, with ERR_DURLOG_FENCED: those at every level (`all`, the
+   * default), or only those at `replicated`.
+   */
+  fencedAppends?: 'all' | 'replicated' | undefined
+}
+
+/** Divides the options of a destination of `replicate`. Throws ERR_DURLOG_INVALID_ARGUMENT. */
+export function resolveReplicate<O extends ReplicateOptions>(
+  name: string,
+  options: O,
+): { keepsLocal: boolean; rest: Omit<O, 'fencedAppends'> } {
+  if (typeof options !== 'object' || options === null)
+    throw invalidArgument(`${name} options must be an object; got ${shown(options)}`)
+  const { fencedAppends, ...rest } = options
+  return { keepsLocal: choice('fencedAppends', fencedAppends, ['all', 'replicated'], 'all') === 'replicated', rest }
 }
 
 export interface ResolvedReplicatorOptions {
@@ -68,8 +88,8 @@ export function resolveRestoreRetry(value: unknown): RestoreRetry {
   return { retryForMs: resolveRetryFor(value, RESTORE_RETRY_MS), replicaRetryForMs: resolveRetryFor(value) }
 }
 
-/** Throws ERR_DURLOG_INVALID_ARGUMENT. */
-export function resolveShipperOptions(log: ReadableLog, given: ShipperOptions): ResolvedShipperOptions {
+/** `log` is undefined if it is not open yet, and will be open for writing. Throws ERR_DURLOG_INVALID_ARGUMENT. */
+export function resolveShipperOptions(log: ReadableLog | undefined, given: ShipperOptions): ResolvedShipperOptions {
   const { cursor, retryForMs } = given
   if (cursor !== undefined && typeof cursor !== 'string')
     throw invalidArgument(`cursor must be a cursor's name; got ${shown(cursor)}`)
@@ -90,10 +110,10 @@ export function resolveShipperOptions(log: ReadableLog, given: ShipperOptions): 
   }
 }
 
-function resolveKeep(log: ReadableLog, value: unknown): ResolvedKeep | undefined {
+function resolveKeep(log: ReadableLog | undefined, value: unknown): ResolvedKeep | undefined {
   if (value === undefined) return undefined
   const { maxAgeMs, maxBytes } = bag('keepAfterAck', value, ['maxAgeMs', 'maxBytes'])
-  if (log.readOnly)
+  if (log?.readOnly)
     throw invalidArgument(
       'keepAfterAck needs a log that is open for writing, because only the writer trims it; got a read-only log',
     )

@@ -12,12 +12,12 @@ import { gapError, type Start, whereToStart } from './start.js'
 import type { ShipTarget } from './types.js'
 
 export class RecordDestination implements Destination {
-  /** Always true, because a cut of shipped records ends the shipper. */
-  readonly isCurrent = true
   readonly #log: Log | ReadOnlyLog
   readonly #target: ShipTarget
   readonly #options: ResolvedShipperOptions
   #session: Session | undefined
+  /** The log's generation when the session began. */
+  #generation = -1
   /** The lowest shipped seq that was cut from the log; Infinity if there is none. */
   #cutAt = Number.POSITIVE_INFINITY
   /** The start after a gap that was reported but that no record in the destination names yet. */
@@ -27,6 +27,15 @@ export class RecordDestination implements Destination {
     this.#log = log as Log | ReadOnlyLog
     this.#target = target
     this.#options = options
+  }
+
+  /** After a cut, records that were cut may be acknowledged; if one was, the next session ends the shipper. */
+  get isUncut(): boolean {
+    return this.#log.generation === this.#generation
+  }
+
+  get isCurrent(): boolean {
+    return this.isUncut
   }
 
   get inFlight(): number {
@@ -48,6 +57,7 @@ export class RecordDestination implements Destination {
     this.#reportGap(start, session)
     if (start.seq !== cursor.position || this.#cutAt !== Number.POSITIVE_INFINITY) await cursor.seek(start.seq)
     this.#cutAt = Number.POSITIVE_INFINITY
+    this.#generation = this.#log.generation
     session.onStart(start.seq - 1)
     const origin = { uuid: this.#log.uuid, generation: cursor.generation }
     const running = new Session(this.#target, origin, this.#options, {
@@ -67,6 +77,10 @@ export class RecordDestination implements Destination {
 
   failed(error: Error): void {
     if (isCode(error, 'ERR_DURLOG_CURSOR_CUT')) this.#cutAt = Math.min(this.#cutAt, error.lostFirst as number)
+  }
+
+  send(): void {
+    // As `flush`.
   }
 
   flush(): void {

@@ -7,6 +7,7 @@ import { DurlogError, type DurlogErrorCode } from '../errors.js'
 import type { DurableCursor, Log, ReadableLog, ReadOnlyLog } from '../index.js'
 import type { WriterLog } from '../open.js'
 import { onAbort } from '../options/abort-signal.js'
+import type { ReplicationLink, ReplicationListener } from '../options/replication-link.js'
 import { queueMicrotask, wait } from '../timers.js'
 import { Backoff } from './backoff.js'
 import { ShipConflict } from './conflict.js'
@@ -33,10 +34,11 @@ const TRANSIENT: readonly DurlogErrorCode[] = [
   'ERR_DURLOG_CURSOR_OVERRUN',
 ]
 
-export class Replicator extends EventEmitter<ShipEvents> implements Shipper {
+export class Replicator extends EventEmitter<ShipEvents> implements Shipper, ReplicationLink {
   readonly #log: Log | ReadOnlyLog
   readonly #destination: Destination
   readonly #options: ResolvedReplicatorOptions
+  readonly #listener: ReplicationListener | undefined
   readonly #trimmer: Trimmer | undefined
   readonly #backoff = new Backoff()
   readonly #rate = new Rate()
@@ -55,8 +57,15 @@ export class Replicator extends EventEmitter<ShipEvents> implements Shipper {
   #isFirst = false
   #closing: Promise<void> | undefined
 
-  constructor(log: ReadableLog, destination: Destination, options: ResolvedReplicatorOptions) {
+  /** With `listener`, the replicator serves the option `replicate` of `log`, and emits no events. */
+  constructor(
+    log: ReadableLog,
+    destination: Destination,
+    options: ResolvedReplicatorOptions,
+    listener?: ReplicationListener,
+  ) {
     super()
+    this.#listener = listener
     this.#log = log as Log | ReadOnlyLog
     this.#destination = destination
     this.#options = options
@@ -83,6 +92,10 @@ export class Replicator extends EventEmitter<ShipEvents> implements Shipper {
       retries: this.#retries,
       lastError: this.#lastError,
     }
+  }
+
+  flush(): void {
+    this.#destination.send()
   }
 
   async idle(): Promise<void> {
@@ -198,6 +211,8 @@ export class Replicator extends EventEmitter<ShipEvents> implements Shipper {
 
   #acknowledge(seq: number): void {
     this.#shipped = seq
+    // A record that was cut may have been acknowledged just now, and another one may have its seq.
+    if (this.#destination.isUncut) this.#listener?.onReplicated(seq)
     this.#trimmer?.acknowledged((error) => this.#note(error as Error))
   }
 
@@ -218,6 +233,7 @@ export class Replicator extends EventEmitter<ShipEvents> implements Shipper {
     if (error instanceof ShipConflict && this.#backoff.failures <= CONFLICTS_WITHOUT_PAUSE) return
     this.#retries++
     this.#state = 'waiting'
+    this.#listener?.onRetry(error)
     this.#announce('retry', { error, attempt: this.#backoff.failures, pauseMs })
     await wait(pauseMs, { signal: this.#ending.signal }).catch(() => {})
   }
@@ -231,7 +247,8 @@ export class Replicator extends EventEmitter<ShipEvents> implements Shipper {
     this.#note(failure)
     this.#failure = failure
     this.#idle.reject(failure)
-    this.#announce('error', failure)
+    if (this.#listener === undefined) this.#announce('error', failure)
+    else this.#listener.onFailed(failure)
   }
 
   /** Emits in a microtask: an error of a listener is an uncaught exception, and not a failure of the destination. */

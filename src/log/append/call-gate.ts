@@ -22,6 +22,8 @@ export class CallGate {
   isOpen = true
   /** Whether `close` was called. */
   isClosed = false
+  /** The error of every append from now on; undefined while appends are accepted. */
+  refusedBy: DurlogError | undefined
   /** Whether a call runs alone in the core, or the core is closed. */
   isSuspended = false
 
@@ -41,6 +43,7 @@ export class CallGate {
   /** As `CallQueue.hold`. */
   hold<T>(start: () => Promise<T> | undefined, kind: HeldKind, options?: HoldOptions): Promise<T> {
     if (this.isClosed) return Promise.reject(closedError(this.#dir))
+    if (this.refusedBy !== undefined && kind === 'append') return Promise.reject(this.refusedBy)
     const promise = this.#held.hold(start, kind, options)
     this.isOpen = false
     this.#host.onWaiting()
@@ -109,6 +112,12 @@ export class CallGate {
     return closed
   }
 
+  /** Refuses later appends with `error`. Other calls, and the appends that wait, continue. */
+  refuseAppends(error: DurlogError): void {
+    this.refusedBy = error
+    this.#update()
+  }
+
   /** Starts every waiting call that can start. */
   admit(): void {
     this.#held.admit()
@@ -122,6 +131,6 @@ export class CallGate {
   }
 
   #update(): void {
-    this.isOpen = this.#held.size === 0 && !this.isClosed
+    this.isOpen = this.#held.size === 0 && !this.isClosed && this.refusedBy === undefined
   }
 }

@@ -96,7 +96,7 @@ export class WritePipeline {
   ): Promise<T> {
     let bytes = 0
     for (const data of records) bytes += checkPayload(data, this.#maxRecordBytes)
-    if (this.#gate.isClosed) throw this.#refusal()
+    if (this.#gate.isClosed || this.#gate.refusedBy !== undefined) throw this.#refusal()
     if (this.#held.bytes + bytes > this.#maxHeldBytes)
       throw noRoom(`the appends that wait hold ${this.#held.bytes} bytes, of at most ${this.#maxHeldBytes}`)
     const { records: own, release } = this.#held.hold(records, bytes)
@@ -189,6 +189,16 @@ export class WritePipeline {
   /** As `CallGate.inOrder`. */
   inOrder<T>(start: () => Promise<T> | undefined, kind: HeldKind): Promise<T> {
     return this.#gate.inOrder(start, kind)
+  }
+
+  /** As `CallGate.refuseAppends`. */
+  refuseAppends(error: DurlogError): void {
+    this.#gate.refuseAppends(withOutcome(error, 'not-written'))
+  }
+
+  /** Resolves once every record up to `seq` has reached `level`. */
+  async reached(seq: number, level: number): Promise<void> {
+    if (this.#acknowledgements.end(level) <= seq) await this.sync(level)
   }
 
   /** As `CallGate.alone`. */
@@ -319,6 +329,7 @@ export class WritePipeline {
 
   /** The error of a call that cannot wait, while other calls wait or the log is closed. */
   #refusal(): DurlogError {
-    return this.#gate.isClosed ? closedError(this.#dir) : noRoom(`calls waiting for room: ${this.#gate.waiting}`)
+    if (this.#gate.isClosed) return closedError(this.#dir)
+    return this.#gate.refusedBy ?? noRoom(`calls waiting for room: ${this.#gate.waiting}`)
   }
 }

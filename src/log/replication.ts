@@ -1,0 +1,239 @@
+/** The records that a destination outside this machine has acknowledged, and the appends that wait for that. */
+import { closedError, DurlogError, type DurlogErrorDetails, withOutcome } from '../errors.js'
+import { LinkedQueue } from '../linked-queue.js'
+import { onAbort } from '../options/abort-signal.js'
+import { checkPayload, HELD_MAX_BYTES } from '../options/call-options.js'
+import type { ResolvedOptions } from '../options/open-options.js'
+import type { ReplicationLink, ReplicationListener } from '../options/replication-link.js'
+import { clearTimeout, setTimeout } from '../timers.js'
+import type { Log, Payload, ReplicationStall, ReplicationStats } from '../types.js'
+import { CallQueue } from './append/call-queue.js'
+import { noRoom } from './append/core-calls.js'
+import { HeldMemory } from './append/held-memory.js'
+
+/** The longest time that `close` waits for acknowledgements. */
+const CLOSE_WAIT_MS = 2000
+/** A stall is reported after this time without an acknowledgement while appends wait. */
+const STALLED_MS = 10_000
+
+interface Waiter {
+  seq: number
+  resolve: () => void
+  reject: (error: DurlogError) => void
+}
+
+export interface ReplicationHost {
+  /** `replicatedSeq` has increased. */
+  onReplicated(): void
+  onStalled(stall: ReplicationStall): void
+  /** Nothing more will be replicated. */
+  onFailed(error: DurlogError): void
+}
+
+export class Replication implements ReplicationListener {
+  readonly #log: Log
+  readonly #host: ReplicationHost
+  readonly #maxRecordBytes: number
+  readonly #maxWaitingBytes: number
+  readonly #link: ReplicationLink
+  /** The first seq that is not acknowledged. */
+  #end = 0
+  readonly #waiters = new LinkedQueue<Waiter>()
+  /** Waiters whose seq is below that of the newest waiter in `#waiters`. */
+  readonly #lateWaiters = new LinkedQueue<Waiter>()
+  #newestWaiter = -1
+  /** The appends that were made and wait for the destination, and their bytes. */
+  #appends = 0
+  #bytes = 0
+  /** The appends that are made when there is room. */
+  readonly #queue = new CallQueue(() => this.#queue.admit())
+  readonly #held = new HeldMemory()
+  #failure: DurlogError | undefined
+  #isClosing = false
+  #lastError: Error | undefined
+  #stallTimer: NodeJS.Timeout | undefined
+  /** Called when no append waits for the destination. */
+  #onIdle: () => void = () => {}
+
+  constructor(log: Log, { replicate, native }: ResolvedOptions, host: ReplicationHost) {
+    if (replicate === undefined) throw new TypeError('a log without the option replicate')
+    this.#log = log
+    this.#host = host
+    this.#maxRecordBytes = native.maxRecordBytes
+    this.#maxWaitingBytes = native.maxPendingBytes
+    this.#link = replicate.start(log, this)
+  }
+
+  get end(): number {
+    return this.#end
+  }
+
+  /**
+   * Makes an append of `records`, and waits until its last record is replicated. If the appends that wait already have
+   * `maxPendingBytes`, it is made when there is room again, and holds a copy of its records meanwhile.
+   */
+  append<T>(
+    records: readonly Payload[],
+    make: (own: readonly Payload[]) => Promise<T>,
+    lastOf: (result: T) => number,
+    signal: AbortSignal | undefined,
+  ): Promise<T> {
+    let bytes = 0
+    for (const data of records) bytes += checkPayload(data, this.#maxRecordBytes)
+    if (this.#isClosing) throw closedError(this.#log.dir)
+    if (this.#failure !== undefined) throw withOutcome(this.#failure, 'not-written')
+    const start = (own: readonly Payload[]): Promise<T> | undefined =>
+      this.#hasRoom(bytes) ? this.#make(() => make(own), lastOf, bytes, signal) : undefined
+    const started = this.#queue.size === 0 ? start(records) : undefined
+    if (started !== undefined) return started
+    if (this.#held.bytes + bytes > HELD_MAX_BYTES)
+      throw noRoom(
+        `the appends that wait for the destination hold ${this.#held.bytes} bytes, of at most ${HELD_MAX_BYTES}`,
+      )
+    const { records: own, release } = this.#held.hold(records, bytes)
+    return this.#queue.hold(() => start(own), 'append', { signal, onLeft: release })
+  }
+
+  /** Resolves when every record up to `seq` is replicated. */
+  reached(seq: number, signal?: AbortSignal): Promise<void> {
+    if (seq < this.#end) return Promise.resolve()
+    if (this.#failure !== undefined) return Promise.reject(withOutcome(this.#failure, 'unknown'))
+    if (this.#isClosing) return Promise.reject(this.#notReplicated(seq, 'the log was closed before'))
+    return new Promise((resolve, reject) => {
+      const isLate = seq < this.#newestWaiter && this.#waiters.size > 0
+      if (!isLate) this.#newestWaiter = seq
+      const queue = isLate ? this.#lateWaiters : this.#waiters
+      const remove = queue.push({
+        seq,
+        resolve: () => {
+          unwatch()
+          resolve()
+        },
+        reject: (error) => {
+          unwatch()
+          reject(error)
+        },
+      })
+      const abort = (): void => {
+        remove()
+        reject(this.#notReplicated(seq, 'the signal was aborted before', { cause: signal?.reason }))
+      }
+      const unwatch = onAbort(signal, abort)
+      if (signal?.aborted === true) {
+        unwatch()
+        abort()
+        return
+      }
+      this.#stallTimer ??= this.#startTimer()
+      this.#link.flush()
+    })
+  }
+
+  stats(): ReplicationStats {
+    return {
+      ...this.#link.stats(),
+      replicatedSeq: this.#end - 1,
+      waitingAppends: this.#appends + this.#queue.size,
+      waitingBytes: this.#bytes + this.#held.bytes,
+    }
+  }
+
+  onReplicated(seq: number): void {
+    if (seq < this.#end) return
+    this.#end = seq + 1
+    this.#lastError = undefined
+    for (let first = this.#waiters.peek(); first !== undefined && first.seq < this.#end; first = this.#waiters.peek()) {
+      this.#waiters.shift()
+      first.resolve()
+    }
+    if (this.#lateWaiters.size > 0)
+      for (const { resolve } of this.#lateWaiters.removeIf((waiter) => waiter.seq < this.#end)) resolve()
+    clearTimeout(this.#stallTimer)
+    this.#stallTimer = this.#waiters.size > 0 ? this.#startTimer() : undefined
+    this.#host.onReplicated()
+  }
+
+  onRetry(error: Error): void {
+    this.#lastError = error
+  }
+
+  onFailed(error: DurlogError): void {
+    if (this.#failure !== undefined) return
+    this.#failure = error
+    const unknown = withOutcome(error, 'unknown')
+    this.#rejectFrom(0, () => unknown)
+    this.#queue.fail(withOutcome(error, 'not-written'))
+    this.#host.onFailed(error)
+  }
+
+  /** The log was truncated: `nextSeq` is its end now. */
+  onCut(nextSeq: number): void {
+    this.#end = Math.min(this.#end, nextSeq)
+    this.#rejectFrom(nextSeq, (seq) => this.#notReplicated(seq, 'the record was truncated before'))
+  }
+
+  /** Refuses later appends. Waits for acknowledgements for up to 2 s, then stops replicating. */
+  async close(): Promise<void> {
+    this.#isClosing = true
+    this.#queue.fail(closedError(this.#log.dir))
+    if (this.#appends > 0) {
+      await new Promise<void>((resolve) => {
+        const timer = setTimeout(resolve, CLOSE_WAIT_MS)
+        this.#onIdle = () => {
+          clearTimeout(timer)
+          resolve()
+        }
+      })
+    }
+    await this.#link.close()
+    this.#rejectFrom(0, (seq) => this.#notReplicated(seq, 'the log was closed before'))
+  }
+
+  #hasRoom(bytes: number): boolean {
+    return this.#bytes === 0 || this.#bytes + bytes <= this.#maxWaitingBytes
+  }
+
+  async #make<T>(
+    make: () => Promise<T>,
+    lastOf: (result: T) => number,
+    bytes: number,
+    signal: AbortSignal | undefined,
+  ): Promise<T> {
+    this.#bytes += bytes
+    this.#appends++
+    try {
+      const result = await make()
+      await this.reached(lastOf(result), signal)
+      return result
+    } finally {
+      this.#bytes -= bytes
+      this.#appends--
+      this.#queue.admit()
+      if (this.#appends === 0) this.#onIdle()
+    }
+  }
+
+  #rejectFrom(firstSeq: number, errorFor: (seq: number) => DurlogError): void {
+    for (const queue of [this.#waiters, this.#lateWaiters])
+      for (const { seq, reject } of queue.removeIf((waiter) => waiter.seq >= firstSeq)) reject(errorFor(seq))
+    if (this.#waiters.size > 0) return
+    clearTimeout(this.#stallTimer)
+    this.#stallTimer = undefined
+  }
+
+  #startTimer(): NodeJS.Timeout {
+    return setTimeout(() => {
+      const seq = this.#waiters.peek()?.seq
+      if (seq !== undefined) this.#host.onStalled({ seq, ms: STALLED_MS, error: this.#lastError })
+    }, STALLED_MS).unref()
+  }
+
+  #notReplicated(seq: number, reason: string, details: DurlogErrorDetails = {}): DurlogError {
+    const last = this.#lastError === undefined ? '' : ` (${this.#lastError.message})`
+    return new DurlogError(
+      'ERR_DURLOG_NOT_REPLICATED',
+      `record ${seq} is synced here, and the destination has not acknowledged it: ${reason}${last}. It may be there; await reached(${seq}, 'replicated'), or read the log after the next open`,
+      { outcome: 'unknown', ...details },
+    )
+  }
+}

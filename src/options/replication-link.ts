@@ -1,0 +1,27 @@
+/** The interface between a log and the destination of its option `replicate`. */
+import type { DurlogError } from '../errors.js'
+import type { Log, ReplicateTo, ReplicationStats } from '../types.js'
+
+/** The reports of a destination to the log that it replicates. */
+export interface ReplicationListener {
+  /** The destination has acknowledged every record up to `seq`. */
+  onReplicated(seq: number): void
+  /** An attempt has failed, and another one follows. */
+  onRetry(error: Error): void
+  /** Replication has stopped because of `error`. */
+  onFailed(error: DurlogError): void
+}
+
+/** The running replication of a log. */
+export interface ReplicationLink {
+  /** Sends the synced records at once: an append waits for them. */
+  flush(): void
+  stats(): Pick<ReplicationStats, 'state' | 'lag' | 'retries' | 'lastError'>
+  /** Sends nothing more after at most 2 s. */
+  close(): Promise<void>
+}
+
+export interface ReplicationDestination extends ReplicateTo {
+  /** Begins to copy the records of `log`. `open` calls it once. */
+  start(log: Log, listener: ReplicationListener): ReplicationLink
+}
