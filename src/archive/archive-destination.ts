@@ -12,7 +12,7 @@ import { archiveRoot, digitsOf } from './layout.js'
 import { addHistory, hasNewerHistory, listFolder } from './manifest.js'
 import { type PieceFacts, toMetadata } from './piece.js'
 import { type ArchivePosition, findPosition } from './position.js'
-import { checkStore } from './probe.js'
+import { checkStore, Probe } from './probe.js'
 import { type LocalPiece, type LocalSegment, type PieceRange, SegmentRemoved, Segments } from './segments.js'
 import { missingError, tooLateError, trimmedError, waitingBytes } from './session-facts.js'
 import { ConditionFailed } from './store-errors.js'
@@ -48,6 +48,8 @@ export class ArchiveDestination implements Destination {
   #generation = -1
   #inFlight = 0
   #isProbed = false
+  /** Keeps its progress if a session fails. */
+  readonly #probe: Probe
   #ended = false
   #flushes = false
   /** The number of calls of `flush`. */
@@ -63,6 +65,7 @@ export class ArchiveDestination implements Destination {
 
   constructor(bucket: Bucket, dir: string, closing: AbortController, options: ArchiveDestinationOptions) {
     this.#bucket = bucket
+    this.#probe = new Probe(bucket)
     this.#options = options
     this.#segments = new Segments(dir)
     this.#closing = closing
@@ -126,8 +129,7 @@ export class ArchiveDestination implements Destination {
     const { cursor, signal } = session
     const log = session.log as Log | ReadOnlyLog
     if (this.#options.compresses) await loadZstd()
-    if (!this.#isProbed && cursor.position === log.firstSeq)
-      await checkStore(this.#bucket, archiveRoot(this.#bucket.prefix, log.uuid))
+    if (!this.#isProbed && cursor.position === log.firstSeq) await checkStore(this.#bucket, this.#probe, signal)
     this.#isProbed = true
     this.#streams = await encodingOfStreams(log.dir)
     const { firstSeq } = log

@@ -2,6 +2,7 @@
 import { Buffer } from 'node:buffer'
 import { DurlogError } from '../errors.js'
 import { parseWhole } from '../options/amounts.js'
+import { isLasting } from '../ship/backoff.js'
 import { timeoutSignal } from '../timers.js'
 import type { ResolvedBucket } from './bucket-options.js'
 import { send, type WireAnswer } from './piece-io.js'
@@ -62,6 +63,11 @@ export class Bucket {
     this.#options = options
     this.#signer = new Signer(options)
     this.#signal = signal
+  }
+
+  /** The URL of the bucket for requests. */
+  get url(): string {
+    return this.#options.url
   }
 
   get prefix(): string {
@@ -233,7 +239,7 @@ export class Bucket {
       }
     } catch (error) {
       this.#signal?.throwIfAborted()
-      if (error instanceof DurlogError) throw error
+      if (error instanceof DurlogError || isLasting(error)) throw error
       // If Node fails to connect to any of several addresses, its error has a code but no message.
       const { message, code } = error as NodeJS.ErrnoException
       throw new StoreFailure(`${request}: ${message || code}`, undefined, { cause: error })

@@ -8,7 +8,7 @@ import { Bucket } from './bucket.js'
 import { BUCKET_OPTION_NAMES, resolveBucket } from './bucket-options.js'
 import { summarize } from './choose.js'
 import { resolveArchiveOptions } from './options.js'
-import { probeStore } from './probe.js'
+import { Probe, probeStore } from './probe.js'
 import { CHOICE_NAMES, resolveChoice } from './restore-options.js'
 import { withoutRetry } from './store-errors.js'
 import type {
@@ -78,11 +78,15 @@ export async function listArchive(options: ArchiveChoice): Promise<ArchiveSummar
   }
 }
 
-/** Tests whether a store has the properties that the archive depends on. Creates a few objects and removes them again. */
+/**
+ * Tests whether a store has the properties that the archive depends on. Creates a few objects and removes them again. Stores the
+ * result at the prefix, where archivers read it instead of testing the store.
+ */
 export async function probeBucket(options: BucketAccess): Promise<ProbeFinding[]> {
-  const bucket = resolveBucket(bag('probeBucket options', options, BUCKET_OPTION_NAMES) as unknown as BucketAccess)
+  const given = bag('probeBucket options', options, BUCKET_OPTION_NAMES) as unknown as BucketAccess
+  const bucket = new Bucket(resolveBucket(given))
   try {
-    return await probeStore(new Bucket(bucket), bucket.prefix)
+    return await probeStore(bucket, new Probe(bucket))
   } catch (error) {
     throw withoutRetry(error)
   }

@@ -3,6 +3,7 @@ import { DurlogError } from '../errors.js'
 import type { ResolvedBucket } from './bucket-options.js'
 import { loadSigning } from './peers.js'
 import type { WireAnswer, WireRequest } from './piece-io.js'
+import { StoreFailure } from './store-errors.js'
 import type { S3Credentials } from './types.js'
 
 /** The SHA-256 of an empty body. */
@@ -89,6 +90,10 @@ async function askFor(
   })
   try {
     return await Promise.race([credentials(), aborted])
+  } catch (cause) {
+    if (cause instanceof DurlogError) throw cause
+    // Any error of the caller's function, also a TypeError, is a failed request.
+    throw new StoreFailure(`credentials() failed: ${(cause as Error)?.message}`, undefined, { cause })
   } finally {
     signal.removeEventListener('abort', abort)
   }

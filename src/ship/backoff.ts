@@ -10,6 +10,15 @@ const LONGEST_PAUSE_MS = 2000
 /** A destination that demands a longer pause may be available again before that. */
 const LONGEST_DEMAND_MS = 60_000
 
+/** Errors of a program. By name, because another realm has other classes. */
+const PROGRAM_ERRORS = ['TypeError', 'RangeError', 'ReferenceError', 'SyntaxError']
+
+/** Whether `error` is a defect of a program or of its environment, which another attempt would meet again. `fetch` gives a cause. */
+export function isLasting(error: unknown): boolean {
+  const { name, cause } = Object(error) as Error
+  return PROGRAM_ERRORS.includes(name) && cause === undefined
+}
+
 export class Backoff {
   #failures = 0
   #since = 0
@@ -26,9 +35,17 @@ export class Backoff {
   /**
    * Counts one more failure and returns the pause after it, which ends at the latest when `retryForMs` have passed. The destination
    * demanded a pause of `error.retryAfterMs`. Throws ERR_DURLOG_DESTINATION_UNREACHABLE if every attempt has failed for longer than
-   * `retryForMs`.
+   * `retryForMs`, and ERR_DURLOG_IO at once if the error is lasting.
    */
   failed(error: Error & { retryAfterMs?: number | undefined }, retryForMs: number): number {
+    if (isLasting(error))
+      throw new DurlogError(
+        'ERR_DURLOG_IO',
+        `every attempt would fail in the same way: ${error.name}: ${error.message}`,
+        {
+          cause: error,
+        },
+      )
     if (this.#failures === 0) this.#since = clock.now()
     const failingMs = this.#failures === 0 ? 0 : clock.now() - this.#since
     if (this.#failures > 0 && failingMs > retryForMs)

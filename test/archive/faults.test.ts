@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { listArchive } from '../../src/archive/index.js'
+import { listArchive, probeBucket } from '../../src/archive/index.js'
 import type { Log } from '../../src/index.js'
 import { archiveAll, archiver, plainRecords, plainRecordsIn, restored, stopCode, store } from '../fixtures/archive.js'
 import type { FakeFault, FakeRequest, FakeS3 } from '../fixtures/fake-s3.mjs'
@@ -116,7 +116,7 @@ test('a store that ignores conditions is refused before anything is archived', a
   const stopped = new Promise<Error>((resolve) => made.once('error', resolve))
   expect(await codeOf(made.idle())).toBe('ERR_DURLOG_DESTINATION_REFUSED')
   expect((await stopped).message).toContain('of 32 creates at once, exactly one succeeds: 32 succeeded')
-  expect(s3.keys()).toEqual([])
+  expect(s3.keys()).toEqual([expect.stringMatching(/probe\.json$/)])
 })
 
 test('a store that fails during the probe is not refused', async () => {
@@ -133,6 +133,60 @@ test('a store that fails during the probe is not refused', async () => {
   await archiveAll(log, s3)
   expect(failures).toBe(32)
   expect(await plainRecordsIn(await restored(s3))).toEqual(await plainRecords(log))
+})
+
+test('a request that fails in the probe costs one repeated step, not the probe', async () => {
+  const s3 = await store()
+  const log = await scratchLog(SMALL)
+  await append(log, 1)
+  let requests = 0
+  // Every 20th request: on average two of each race, and the probe has 8 races.
+  s3.fault = ({ key, query }) => {
+    if (!key.includes('/probe/') && query['prefix']?.includes('/probe/') !== true) return undefined
+    requests++
+    return requests % 20 === 0 ? { status: 503, code: 'SlowDown' } : undefined
+  }
+  const made = archiver(log, s3)
+  let retries = 0
+  made.on('retry', () => retries++)
+  await made.idle()
+  expect(retries).toBe(0)
+  expect(requests).toBeGreaterThan(100)
+  expect(requests).toBeLessThan(600)
+})
+
+test('a store is tested once for all archives of a prefix, and again if its URL has changed', async () => {
+  const s3 = await store()
+  let probes = 0
+  s3.fault = ({ method, key }) => {
+    if (method === 'PUT' && key.endsWith('probe.json')) probes++
+    return undefined
+  }
+  for (let at = 0; at < 2; at++) {
+    const log = await scratchLog(SMALL)
+    await append(log, 1)
+    await archiveAll(log, s3)
+  }
+  expect(probes).toBe(1)
+  const log = await scratchLog(SMALL)
+  await append(log, 1)
+  await archiveAll(log, s3, { endpoint: s3.access.endpoint.replace('127.0.0.1', 'localhost') })
+  expect(probes).toBe(2)
+})
+
+test('an archiver refuses a store that probeBucket has found unsafe, until a new test passes', async () => {
+  const s3 = await store()
+  s3.ignoresConditions = true
+  expect((await probeBucket(s3.access)).every(({ ok }) => ok)).toBe(false)
+  s3.ignoresConditions = false
+  const log = await scratchLog(SMALL)
+  await append(log, 1)
+  await expect(archiveAll(log, s3)).rejects.toMatchObject({
+    code: 'ERR_DURLOG_DESTINATION_REFUSED',
+    message: expect.stringContaining('"durlog doctor" with the URL of the prefix tests it again'),
+  })
+  expect((await probeBucket(s3.access)).every(({ ok }) => ok)).toBe(true)
+  await archiveAll(log, s3)
 })
 
 test('two archivers of one log store each record once', async () => {
