@@ -1,5 +1,6 @@
 /** The contenders of a table, raw system calls and logs, which are measured in turns. */
 
+import { fioOf } from '../report/fio.js'
 import type { Row } from '../report/report.js'
 import { Baseline, type BaselineSpec, baselinesSupported, isUnsupported } from './baselines.js'
 import { timeInFlight } from './load.js'
@@ -34,7 +35,7 @@ export class Field {
    */
   async addRaw(labels: string[], spec: BaselineSpec, samples: number): Promise<Row | undefined> {
     if (!baselinesSupported()) return undefined
-    const row = this.add({ labels, baseline: true })
+    const row = this.add({ labels, baseline: true, fio: fioOf(spec) })
     try {
       const baseline = await Baseline.open(spec)
       this.whenDone(() => baseline.close())

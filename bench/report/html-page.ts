@@ -28,7 +28,11 @@ td.bar { position: relative; min-width: 7rem } td.bar span { position: absolute;
 td.bar b { position: relative; font-weight: normal }
 .chart { margin: .5rem 0 1rem }
 .u-legend { font-size: 12px; text-align: left }
-.u-legend.u-inline tbody { display: grid; grid-template-columns: repeat(auto-fill, minmax(17rem, 1fr)); width: 100% }
+.chart .uplot { display: flex; flex-wrap: wrap; align-items: flex-start; width: 100% }
+.chart .u-legend { flex: 1 1 260px; margin: 0 }
+.u-legend.u-inline tbody { display: grid; grid-template-columns: minmax(0, 1fr); width: 100% }
+.u-legend.u-inline th::after { content: none } .u-legend.u-inline .u-series td { padding-left: .6em }
+details { margin: .4rem 0 } summary { color: var(--soft); cursor: pointer } pre { overflow-x: auto; font-size: 12px }
 .u-legend td, .u-legend th { border: 0 } .u-legend th { font-weight: normal; color: var(--text) }
 /* A sample of the line, dashed if the line is dashed. */
 .u-legend .u-marker { width: 2em; height: 0; border-width: 3px 0 0 !important }

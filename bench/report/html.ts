@@ -4,7 +4,7 @@ import { machineFields } from '../harness/machine.js'
 import { tableCells } from './format.js'
 import { chartsOf } from './html-charts.js'
 import { escapeHtml, type Page, STYLE } from './html-page.js'
-import type { Report, SuiteResult, TableResult } from './report.js'
+import type { Report, Row, SuiteResult, TableResult } from './report.js'
 
 /**
  * Renders a number with a bar in its background, so that throughputs can be compared easily. Works in print and without a script.
@@ -54,23 +54,47 @@ function renderTable(table: TableResult): string {
   return `<div class="scroll"><table><thead><tr>${header}</tr></thead><tbody>${body.join('\n')}</tbody></table></div>`
 }
 
-function renderSection(table: TableResult, charts: object[]): string {
+/** Returns the table with its rows sorted by their medians, the fastest first, if it shows medians. */
+function sorted(table: TableResult): TableResult {
+  if (!table.figures.includes('p50')) return table
+  const p50 = (i: number): number => table.rows[i]?.summary?.p50 ?? Number.POSITIVE_INFINITY
+  const order = table.rows.map((_, i) => i).sort((a, b) => (p50(a) === p50(b) ? a - b : p50(a) - p50(b)))
+  const rows = order.map((i) => table.rows[i] as Row)
+  return table.series === undefined
+    ? { ...table, rows }
+    : { ...table, rows, series: order.map((i) => table.series?.[i] ?? []) }
+}
+
+function renderFio(table: TableResult): string {
+  const lines = table.rows.flatMap(({ labels, fio }) => (fio === undefined ? [] : [`# ${labels.join(', ')}\n${fio}`]))
+  return lines.length === 0
+    ? ''
+    : `<details><summary>the same with fio</summary><pre>${escapeHtml(lines.join('\n'))}</pre></details>`
+}
+
+function renderSection(unsorted: TableResult, charts: object[]): string {
+  const table = sorted(unsorted)
   const chart = chartsOf(table)
   let place = ''
   if (chart !== undefined) {
     place = `<div class="chart" data-chart="${charts.length}"></div>`
     charts.push(chart)
   }
-  const ratio = table.ratioTo === '' ? '' : ` · ratio to ${escapeHtml(table.ratioTo)}`
+  const hasRatio = table.ratioTo !== '' && table.rows.some(({ ratio }) => ratio !== undefined)
+  const ratio = !hasRatio ? '' : ` · ratio to ${escapeHtml(table.ratioTo)}`
   return `<section><h3>${escapeHtml(table.title)}</h3><p class="what">${escapeHtml(table.durability)}${ratio}</p>
-${place}${renderTable(table)}</section>`
+${place}${renderTable(table)}${renderFio(table)}</section>`
+}
+
+function renderFindings(findings: readonly string[]): string {
+  const items = findings.map((finding) => `<li>${escapeHtml(finding)}</li>`).join('')
+  return items === '' ? '' : `<ul class="findings">${items}</ul>`
 }
 
 function renderSuite(suite: SuiteResult, charts: object[]): string {
-  const findings = suite.findings.map((finding) => `<li>${escapeHtml(finding)}</li>`).join('')
   const tables = suite.tables.map((table) => renderSection(table, charts)).join('\n')
   return `<h2 id="${suite.name}">${escapeHtml(suite.title)}</h2>
-${findings === '' ? '' : `<ul class="findings">${findings}</ul>`}
+${renderFindings(suite.findings)}
 ${tables}`
 }
 
@@ -94,16 +118,18 @@ for (const place of document.querySelectorAll('[data-chart]')) {
   const chart = charts[place.dataset.chart]
   const grey = { stroke: '#888', grid: { stroke: 'rgba(128,128,128,.22)', width: 1 }, ticks: { stroke: 'rgba(128,128,128,.4)' } }
   const value = (u, v) => short(v)
+  // The legend is at the right of the chart, or below it on a narrow page.
+  const width = () => place.clientWidth > 760 ? place.clientWidth - 290 : place.clientWidth || 900
   const axes = [
-    { ...grey, label: chart.xLabel, ...(chart.ticks && { splits: (u, axis, min, max) => apart(chart.ticks, (max - min) * 48 / place.clientWidth).map(([at]) => at), values: (u, list) => list.map((at) => chart.ticks.find((tick) => tick[0] === at)[1]) }) },
+    { ...grey, label: chart.xLabel, ...(chart.ticks && { splits: (u, axis, min, max) => apart(chart.ticks, (max - min) * 48 / width()).map(([at]) => at), values: (u, list) => list.map((at) => chart.ticks.find((tick) => tick[0] === at)[1]) }) },
     { ...grey, label: chart.yLabel, size: 64, values: (u, list) => list.map(short) },
   ]
   const series = [{ label: chart.xLabel, value: (u, v) => chart.ticks ? (v == null ? '' : (100 - 100 / 10 ** v).toFixed(2) + ' %') : short(v) },
     ...chart.series.map(({ label, colour, dash }) => ({ label, stroke: colour, width: 1.6, dash, value, points: { show: false } }))]
   const markers = { width: 3, fill: () => 'transparent', dash: (u, i) => u.series[i].dash?.length ? 'dashed' : 'solid' }
-  const options = { width: place.clientWidth || 900, height: 320, series, axes, legend: { markers }, scales: { x: { time: false }, y: chart.log ? { distr: 3 } : {} } }
+  const options = { width: width(), height: 320, series, axes, legend: { markers }, scales: { x: { time: false }, y: chart.log ? { distr: 3 } : {} } }
   const plot = new uPlot(options, [chart.x, ...chart.series.map(({ y }) => y)], place)
-  const fit = () => plot.setSize({ width: place.clientWidth, height: 320 })
+  const fit = () => plot.setSize({ width: width(), height: 320 })
   addEventListener('resize', fit)
   addEventListener('beforeprint', fit)
 }
@@ -131,6 +157,7 @@ export function renderHtml(report: Report, { script, style }: ChartLibrary): str
     head: `<style>${style}${STYLE}</style>`,
     body: `<h1>durlog bench</h1>
 ${renderMachine(report)}
+${renderFindings(report.notes)}
 <nav>${links}</nav>
 ${suites}
 <p class="what">Grey rows are raw system calls, made by C++ in the same run. Latencies are microseconds, MB/s are 10<sup>6</sup> bytes.

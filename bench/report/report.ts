@@ -17,6 +17,8 @@ export interface Row {
   ratio?: number
   /** The reason why there is no figure, or a limit of the figure. */
   note?: string
+  /** The command line of fio that writes in the same way, if fio can. */
+  fio?: string | undefined
 }
 
 /** A figure of a summary that a table can show. */

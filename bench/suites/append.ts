@@ -14,6 +14,7 @@ import { requireWhole } from '../harness/read-back.js'
 import { withScratch } from '../harness/scratch.js'
 import { median } from '../harness/stats.js'
 import type { Suite, SuiteContext } from '../harness/suite.js'
+import { fioOf } from '../report/fio.js'
 import { formatSize } from '../report/format.js'
 import type { Row, TableResult } from '../report/report.js'
 
@@ -179,7 +180,12 @@ function warmUp(crew: Crew, dir: string, load: Load, { method }: Outcome): Promi
 
 function toRow(outcome: Outcome, load: Load, baselineMs: number): Row {
   const row: Row = { labels: [outcome.method.label] }
-  if (outcome.method.raw) row.baseline = true
+  if (outcome.method.raw) {
+    const { method, file: preallocate } = outcome.method.raw
+    const fileBytes = load.operations * load.recordBytes
+    row.baseline = true
+    row.fio = fioOf({ method, preallocate, recordBytes: load.recordBytes, fileBytes, processes: PROCESSES })
+  }
   if (outcome.totalsMs.length === 0) return { ...row, note: outcome.note ?? '' }
   const ms = median(outcome.totalsMs)
   const calls = PROCESSES * load.operations

@@ -7,6 +7,7 @@ import { timeEach } from '../harness/load.js'
 import { makePayload, withScratch } from '../harness/scratch.js'
 import { type LatenciesUs, median, mergeLatencies, sum, summarize } from '../harness/stats.js'
 import type { Suite, SuiteContext } from '../harness/suite.js'
+import { fioOf } from '../report/fio.js'
 import { formatSize } from '../report/format.js'
 import type { Row } from '../report/report.js'
 
@@ -97,7 +98,14 @@ async function measureWork(context: SuiteContext, work: Work, rounds: number): P
   const files = baselinesSupported() ? FILES : []
   const all = new Map<BaselineFile | undefined, Measured>()
   for (const { label, file } of files) {
-    all.set(file, { row: { labels: [`C++ ${label}`], baseline: true }, totalsMs: [], latencies: [] })
+    const spec = {
+      preallocate: file,
+      recordBytes: work.stepBytes,
+      fileBytes: work.totalBytes,
+      syncEvery: work.syncEvery,
+    }
+    const fio = fioOf({ method: 'pwrite-fsync', ...spec })
+    all.set(file, { row: { labels: [`C++ ${label}`], baseline: true, fio }, totalsMs: [], latencies: [] })
   }
   all.set(undefined, { row: { labels: ['durlog'] }, totalsMs: [], latencies: [] })
   for (let round = 0; round < rounds; round += 1) {

@@ -4,6 +4,7 @@ import { baselinesSupported, isUnsupported, type RandomWriteSpec, randomWrite } 
 import { withScratch } from '../harness/scratch.js'
 import { summarize } from '../harness/stats.js'
 import type { Suite, SuiteContext } from '../harness/suite.js'
+import { fioOfRandom } from '../report/fio.js'
 import { formatNumber } from '../report/format.js'
 import type { Row, TableResult } from '../report/report.js'
 
@@ -39,7 +40,13 @@ const QUICK: Extent = { engines: ['io_uring'], fileBytes: 64 * MIB, millis: 1000
 const FULL: Extent = { engines: ['io_uring', 'threads'], fileBytes: 1024 * MIB, millis: 10_000, intervalMillis: 1000 }
 
 async function measure(dir: string, extent: Extent, engine: RandomWriteSpec['engine'], layout: Layout) {
-  const row: Row = { labels: [layout.label], baseline: true }
+  const { preallocate, cluster } = layout
+  const { fileBytes } = extent
+  const fio =
+    cluster === 'none' && layout.hintBytes === 0
+      ? fioOfRandom({ preallocate, engine, depth: DEPTH, fileBytes })
+      : undefined
+  const row: Row = { labels: [layout.label], baseline: true, fio }
   try {
     const { writes, latencies } = await withScratch(dir, (folder) =>
       randomWrite({

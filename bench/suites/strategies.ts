@@ -2,16 +2,19 @@
 import { join } from 'node:path'
 import type { Durability } from 'durlog'
 import { type Log, open } from 'durlog'
+import type { BaselineMethod } from '../harness/baselines.js'
 import { Field } from '../harness/contenders.js'
 import { keepInFlight, nextTurn } from '../harness/load.js'
 import { type Contender, takeTurns } from '../harness/rounds.js'
 import { makePayload, withScratch } from '../harness/scratch.js'
 import type { Summary } from '../harness/stats.js'
 import type { Suite, SuiteContext } from '../harness/suite.js'
+import { type FioJob, fioOf } from '../report/fio.js'
 import { formatSize } from '../report/format.js'
 import type { Figure, Row, TableResult } from '../report/report.js'
 import { recommend } from './recommendation.js'
 import { type Config, type Extent, FULL, LEVELS, type LevelPlan, QUICK, type RawCall } from './strategies-plan.js'
+import { judgeUses } from './uses.js'
 
 const MIB = 2 ** 20
 const IN_FLIGHT = 1024
@@ -98,6 +101,17 @@ function costOf(level: Durability, summary: Summary): number {
   return level === 'memory' ? 1e6 / summary.opsPerSecond : summary.p50
 }
 
+/** The raw call that a log in this mode makes for each append of this level. */
+function likeLog(level: Durability, mode: string, preallocate: string, recordBytes: number): FioJob {
+  const ways: Record<Durability, BaselineMethod> =
+    mode === 'mmap'
+      ? { memory: 'mmap', async: 'mmap-msync-async', sync: 'mmap-msync', full: 'mmap-msync' }
+      : mode === 'direct'
+        ? { memory: 'direct', async: 'direct', sync: 'direct-dsync', full: 'direct-dsync' }
+        : { memory: 'pwrite', async: 'pwrite-range', sync: 'pwrite-fdatasync', full: 'pwrite-fsync' }
+  return { method: ways[level], preallocate: preallocate === 'none' ? 'none' : 'zero', recordBytes }
+}
+
 async function takeAllTurns(measuring: Measuring, onTurn: () => void): Promise<void> {
   const { field, extent, plan, inFlight, logs } = measuring
   const { rounds, sliceMs } = extent
@@ -110,7 +124,9 @@ async function takeAllTurns(measuring: Measuring, onTurn: () => void): Promise<v
     if (floor !== undefined) row.ratio = costOf(plan.level, summary) / costOf(plan.level, floor)
     const crowd = many.get(row)
     if (plan.level !== 'memory') row.extras = [crowd?.opsPerSecond ?? '', crowd?.megabytesPerSecond ?? '']
-    if (row.labels[0] === 'auto') row.note = modes.get(row) ?? ''
+    const mode = modes.get(row)
+    if (row.labels[0] === 'auto') row.note = mode ?? ''
+    if (mode !== undefined) row.fio = fioOf(likeLog(plan.level, mode, row.labels[1] ?? '', measuring.bytes))
   }
 }
 
@@ -128,7 +144,7 @@ async function measureTable(context: SuiteContext, extent: Extent, plan: LevelPl
     return {
       title: `${plan.level}, records of ${formatSize(bytes)}`,
       durability: `${plan.level}: ${plan.durability}`,
-      labels: ['strategy', 'preallocation'],
+      labels: ['strategy', 'prealloc'],
       figures: columnsOf(plan.level, context.quick),
       ...(plan.level !== 'memory' && { extras: [`ops/s, ${IN_FLIGHT} in flight`, `MB/s, ${IN_FLIGHT} in flight`] }),
       ratioTo: `C++ ${plan.rawCalls[0]?.label ?? ''}'s ${plan.level === 'memory' ? 'time' : 'p50'}`,
@@ -159,7 +175,8 @@ async function run(context: SuiteContext): Promise<string[]> {
       await context.add(table)
     }
   }
-  return recommend(tables, await context.disturbances())
+  const disturbances = await context.disturbances()
+  return [...judgeUses(tables, disturbances.length > 0), ...recommend(tables, disturbances)]
 }
 
 export const strategies: Suite = {

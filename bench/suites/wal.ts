@@ -11,6 +11,7 @@ import { Field, rawContender } from '../harness/contenders.js'
 import { type Contender, takeTurns } from '../harness/rounds.js'
 import { makePayload, withScratch } from '../harness/scratch.js'
 import type { Suite, SuiteContext } from '../harness/suite.js'
+import { fioOf } from '../report/fio.js'
 import type { Row, TableResult } from '../report/report.js'
 
 const MIB = 2 ** 20
@@ -128,7 +129,10 @@ async function measureAll(
     const floor = measured.find(([way]) => way.raw?.method === (durable ? 'direct-dsync' : 'mmap-msync-async'))
     const rows = measured.map(([way, summary]): Row => {
       const row: Row = { labels: [way.label], summary }
-      if (way.raw) row.baseline = true
+      if (way.raw) {
+        row.baseline = true
+        row.fio = fioOf({ method: way.raw.method, preallocate: way.raw.file, recordBytes: RECORD_BYTES })
+      }
       if (floor) row.ratio = summary.p50 / floor[1].p50
       return row
     })

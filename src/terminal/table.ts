@@ -19,19 +19,26 @@ export const COLOURED: TableStyle = {
 }
 
 function shownWidth(text: string): number {
-  return stripVTControlCharacters(text).length
+  return Math.max(...text.split('\n').map((line) => stripVTControlCharacters(line).length))
 }
 
-/** Returns the table's lines, joined, without a newline at the end. Cells may contain colour codes. */
+function columnWidth(column: number, head: readonly string[], rows: readonly (readonly string[])[]): number {
+  return Math.max(shownWidth(head[column] ?? ''), ...rows.map((row) => shownWidth(row[column] ?? '')))
+}
+
+/** The width of the table that `renderTable` makes. */
+export function tableWidth(head: readonly string[], rows: readonly (readonly string[])[]): number {
+  return head.reduce((width, _, column) => width + columnWidth(column, head, rows) + 3, 1)
+}
+
+/** Returns the table's lines, joined, without a newline at the end. Cells may contain colour codes and several lines. */
 export function renderTable(
   head: readonly string[],
   rows: readonly (readonly string[])[],
   aligns: readonly Align[],
   style: TableStyle,
 ): string {
-  const widths = head.map((text, column) =>
-    Math.max(shownWidth(text), ...rows.map((row) => shownWidth(row[column] ?? ''))),
-  )
+  const widths = head.map((_, column) => columnWidth(column, head, rows))
   const pad = (text: string, column: number): string => {
     const blanks = ' '.repeat((widths[column] as number) - shownWidth(text))
     return aligns[column] === 'right' ? ` ${blanks}${text} ` : ` ${text}${blanks} `
@@ -39,7 +46,15 @@ export function renderTable(
   const rule = (left: string, middle: string, right: string): string =>
     style.line(`${left}${widths.map((width) => '─'.repeat(width + 2)).join(middle)}${right}`)
   const bar = style.line('│')
-  const body = rows.map((row) => `${bar}${widths.map((_, i) => pad(row[i] ?? '', i)).join(bar)}${bar}`)
-  const titles = `${bar}${head.map((text, i) => style.heading(pad(text, i))).join(bar)}${bar}`
-  return [rule('┌', '┬', '┐'), titles, rule('├', '┼', '┤'), ...body, rule('└', '┴', '┘')].join('\n')
+  const lines = (row: readonly string[], styled: (text: string) => string): string[] => {
+    const cells = widths.map((_, column) => (row[column] ?? '').split('\n'))
+    const height = Math.max(...cells.map((cell) => cell.length))
+    return Array.from({ length: height }, (_, line) => {
+      const parts = cells.map((cell, column) => styled(pad(cell[line] ?? '', column)))
+      return `${bar}${parts.join(bar)}${bar}`
+    })
+  }
+  const titles = lines(head, (text) => style.heading(text))
+  const body = rows.flatMap((row) => lines(row, (text) => text))
+  return [rule('┌', '┬', '┐'), ...titles, rule('├', '┼', '┤'), ...body, rule('└', '┴', '┘')].join('\n')
 }
