@@ -1,20 +1,22 @@
 /** Archives the sealed segments of a log, and parts of its active segment. */
 import type { Log, ReadOnlyLog } from '../index.js'
 import { ShipConflict } from '../ship/conflict.js'
+import { noteHistory, readCopy } from '../ship/copy.js'
 import type { Destination, ReplicationSession } from '../ship/destination.js'
 import type { StreamEncoding } from '../streams/types.js'
 import { clearTimeout, clock, setTimeout } from '../timers.js'
 import { advanceBoundary, readBoundary } from './boundary.js'
 import type { Bucket } from './bucket.js'
 import { archiveCursors } from './cursors.js'
+import { beginHistory, fencedError, fenceKey, readFence } from './fence.js'
 import { inParallel } from './in-parallel.js'
-import { archiveRoot, digitsOf } from './layout.js'
-import { addHistory, hasNewerHistory, listFolder } from './manifest.js'
+import { digitsOf } from './layout.js'
+import { listParts } from './manifest.js'
 import { type PieceFacts, toMetadata } from './piece.js'
-import { type ArchivePosition, findPosition } from './position.js'
+import { type ArchivePosition, findPosition, Superseded } from './position.js'
 import { checkStore, Probe } from './probe.js'
 import { type LocalPiece, type LocalSegment, type PieceRange, SegmentRemoved, Segments } from './segments.js'
-import { missingError, tooLateError, trimmedError, waitingBytes } from './session-facts.js'
+import { aheadError, missingError, tooLateError, trimmedError, waitingBytes } from './session-facts.js'
 import { ConditionFailed } from './store-errors.js'
 import { encodingOfStreams } from './streams-folder.js'
 import { loadZstd } from './zstd.js'
@@ -29,6 +31,8 @@ export interface ArchiveDestinationOptions {
   flushBytes: number
   /** Whether whole segments are compressed. */
   compresses: boolean
+  /** Whether the archiver serves the option `replicate` of the log: no other archiver stores parts of the newest history. */
+  replicates: boolean
   onForked: (generation: number, from: number) => void
 }
 
@@ -62,6 +66,8 @@ export class ArchiveDestination implements Destination {
   #running: Promise<void> = Promise.resolve()
   /** The positions of cursors that the session has archived last, as JSON. */
   #cursors: string | undefined
+  /** When they were archived. */
+  #cursorsAt = 0
 
   constructor(bucket: Bucket, dir: string, closing: AbortController, options: ArchiveDestinationOptions) {
     this.#bucket = bucket
@@ -89,6 +95,7 @@ export class ArchiveDestination implements Destination {
     try {
       await running
     } catch (error) {
+      if (this.#options.replicates && error instanceof Superseded) throw fencedError(error.generation)
       if (error instanceof ConditionFailed || error instanceof SegmentRemoved) throw new ShipConflict(error.message)
       throw error
     } finally {
@@ -147,19 +154,26 @@ export class ArchiveDestination implements Destination {
     if (position.next !== cursor.position || cursor.generation < generation) await cursor.seek(position.next)
     session.onStart(position.next - 1)
     this.#cursors = undefined
+    if (this.#options.replicates && position.begins === undefined) await this.#own(log, position)
     await this.#removeParts(position)
     for (;;) {
       const isLast = this.#ended
       this.#flushes = false
       await this.#checkGeneration(session)
       await this.#archive(session, position)
-      if (!position.isNew) await this.#archiveCursors(session, position)
-      if (this.#checked !== this.#asked) await this.#checkNewest(session, position)
+      if (position.begins === undefined && this.#mayArchiveCursors()) await this.#archiveCursors(session, position)
+      if (this.#checked !== this.#asked) await this.#checkFence(position)
       this.#confirmed = this.#checked
       session.onConfirmed()
       if (isLast) return
       await this.#wait(session)
     }
+  }
+
+  /** Notes that this copy of the log writes the history. Throws ERR_DURLOG_FENCED if another copy does. */
+  async #own(log: Log | ReadOnlyLog, { history: { owner, generation } }: ArchivePosition): Promise<void> {
+    if (owner !== undefined && owner !== (await readCopy(log.dir)).id) throw fencedError(generation)
+    await noteHistory(log.dir, generation)
   }
 
   /** Throws a ShipConflict if the log was cut after the session began, or is being cut: its files may have changed already. */
@@ -172,15 +186,18 @@ export class ArchiveDestination implements Destination {
       )
   }
 
-  /**
-   * Throws a ShipConflict if the archive has a newer history: a restored copy of the log is archived, and a restore would not deliver
-   * the records that this archiver stores.
-   */
-  async #checkNewest({ log }: ReplicationSession, { history }: ArchivePosition): Promise<void> {
+  /** Throws a ShipConflict if the end of the history is fenced: a restore would not deliver the records that are stored after it. */
+  async #checkFence({ history, next }: ArchivePosition): Promise<void> {
     const asked = this.#asked
-    if (await hasNewerHistory(this.#bucket, archiveRoot(this.#bucket.prefix, log.uuid), history.generation))
-      throw new ShipConflict('the archive has a newer history')
+    if ((await readFence(this.#bucket, fenceKey(history.names, next))) !== undefined)
+      throw new ShipConflict('the history is fenced')
     this.#checked = asked
+  }
+
+  /** An append that waits for the archive does not also wait for the positions of cursors. */
+  #mayArchiveCursors(): boolean {
+    if (!this.#options.replicates || this.#checked !== this.#asked) return true
+    return clock.now() - this.#cursorsAt >= this.#options.flushMs
   }
 
   /** Waits until `flushMs` have passed, `flushBytes` wait, or `flush` or `end` is called. */
@@ -278,45 +295,55 @@ export class ArchiveDestination implements Destination {
     const facts: PieceFacts = { ...found, generation: this.#generation, previous, streams: this.#streams }
     const records = Math.max(0, facts.lastSeq + 1 - position.next)
     this.#inFlight = records
-    if (position.isNew) await this.#addHistory(session, position)
+    if (position.begins !== undefined) await this.#beginHistory(session, position, position.begins)
     await this.#bucket.put(key, body, {
       sha256,
       metadata: toMetadata(facts),
       condition: { ifAbsent: true },
     })
     this.objects++
-    if (key.startsWith(names.tail) && (await readBoundary(this.#bucket, names.boundary)) >= facts.firstSeq) {
+    const isPart = key.startsWith(names.tail)
+    if (isPart && !this.#options.replicates && (await readBoundary(this.#bucket, names.boundary)) >= facts.firstSeq) {
       await this.#bucket.delete(key)
       throw new ShipConflict(
         `the records from ${facts.firstSeq} were already archived in a whole segment by another archiver`,
       )
     }
     if (records === 0) return
-    await this.#checkNewest(session, position)
+    // The fence has the name of the next part, but not of a whole segment.
+    if (!isPart) await this.#checkFence(position)
     position.next = facts.lastSeq + 1
     position.previous = facts.sha256
     session.onReplicated(facts.lastSeq, records, body.length)
     this.#inFlight = 0
   }
 
-  /** Adds the history, with the positions of cursors, before its first piece is stored. */
-  async #addHistory(session: ReplicationSession, position: ArchivePosition): Promise<void> {
+  /** Begins the history, with the positions of cursors, before its first piece is stored. */
+  async #beginHistory(
+    session: ReplicationSession,
+    position: ArchivePosition,
+    { parent, end }: NonNullable<ArchivePosition['begins']>,
+  ): Promise<void> {
     const { history, isEmpty } = position
-    await addHistory(this.#bucket, archiveRoot(this.#bucket.prefix, session.log.uuid), history)
-    position.isNew = false
+    const { uuid, dir } = session.log
+    if (this.#options.replicates && history.from < end && (await readCopy(dir)).generation !== parent.generation)
+      throw aheadError(end - 1, history.from)
+    await beginHistory(this.#bucket, { uuid, dir, history, parent, end })
+    position.begins = undefined
     if (!isEmpty) this.#options.onForked(history.generation, history.from)
     await this.#archiveCursors(session, position)
   }
 
   async #archiveCursors(session: ReplicationSession, { history, next }: ArchivePosition): Promise<void> {
     const archived = { key: history.names.cursors, seq: next - 1, known: this.#cursors }
+    this.#cursorsAt = clock.now()
     this.#cursors = await archiveCursors(this.#bucket, session, archived)
   }
 
   /** Removes the parts of segments that are now archived whole. */
   async #removeParts({ history: { names }, segmentsEnd }: ArchivePosition): Promise<void> {
-    const { tail, boundary } = names
-    const parts = await listFolder(this.#bucket, tail, segmentsEnd)
+    const { boundary } = names
+    const parts = await listParts(this.#bucket, names, segmentsEnd)
     const last = parts.at(-1)
     if (last === undefined) return
     await advanceBoundary(this.#bucket, boundary, last.firstSeq)

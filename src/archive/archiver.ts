@@ -23,6 +23,7 @@ export class LogArchiver extends EventEmitter<ArchiveEvents> implements Archiver
     const closing = new AbortController()
     this.#destination = new ArchiveDestination(new Bucket(bucket, closing.signal), log.dir, closing, {
       ...options,
+      replicates: listener !== undefined,
       onForked: (generation, from) => queueMicrotask(() => this.emit('forked', generation, from)),
     })
     this.#replicator = new Replicator(log, this.#destination, replicator, listener)

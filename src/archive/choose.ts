@@ -5,9 +5,8 @@ import { inParallel } from './in-parallel.js'
 import { archiveRoot } from './layout.js'
 import { chooseHistory, type History, listHistories, listPieces, type Manifest, unknownHistory } from './manifest.js'
 import type { PieceFacts } from './piece.js'
+import { UUID } from './stored-fields.js'
 import type { ArchiveSummary } from './types.js'
-
-const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 
 /** Returns the UUID of the archived log below the bucket's prefix. Throws ERR_DURLOG_NOT_FOUND unless there is exactly one. */
 async function findUuid(bucket: Bucket): Promise<string> {
@@ -53,7 +52,7 @@ export async function chooseArchive(
   return { uuid, root, histories, manifest }
 }
 
-/** Lists the pieces of the history of `generation`, by default of the newest history that has begun; undefined if none has. */
+/** Lists the pieces of the history of `generation`, by default of the newest history that has begun or fences its parent; undefined if none has. */
 async function chooseManifest(
   bucket: Bucket,
   histories: readonly History[],
@@ -63,7 +62,7 @@ async function chooseManifest(
   const candidates = generation === undefined ? histories.toReversed() : [chooseHistory(histories, generation)]
   for (const history of candidates) {
     const manifest = await listPieces(bucket, histories, history, { known })
-    if (manifest.isBegun) return manifest
+    if (manifest.isBegun || (history.owner !== undefined && !manifest.isEmpty)) return manifest
   }
   if (generation !== undefined) throw unknownHistory(histories, generation)
   return undefined

@@ -22,7 +22,7 @@ import type {
 } from './types.js'
 
 export { readArchive } from './read.js'
-export { restoreArchive } from './restore.js'
+export { restoreArchive, takeOver } from './restore.js'
 export { mainLogOf } from './streams-folder.js'
 export type {
   ArchiveChoice,
@@ -43,6 +43,8 @@ export type {
   S3Credentials,
   ShipLag,
   ShipRetry,
+  TakeOverOptions,
+  TakeOverReport,
 } from './types.js'
 
 /**

@@ -2,7 +2,7 @@
 import { DurlogError } from '../errors.js'
 import type { Bucket } from './bucket.js'
 import { digitsOf, HistoryNames, historyFolder, seqOfKey } from './layout.js'
-import { damaged, factsOf, MAX_OBJECT_BYTES, type PieceFacts, sha256Of } from './piece.js'
+import { damaged, factsOf, isFence, MAX_OBJECT_BYTES, type PieceFacts, sha256Of } from './piece.js'
 import { StoreFailure } from './store-errors.js'
 
 export interface History {
@@ -15,6 +15,8 @@ export interface History {
   from: number
   /** The generation of the history that this one continues; undefined for generation 0. */
   parent: number | undefined
+  /** The id of the copy of the log that writes the history; undefined if it is unknown. */
+  owner?: string | undefined
   names: HistoryNames
 }
 
@@ -45,6 +47,7 @@ export async function listHistories(bucket: Bucket, root: string, known: readonl
       from: fields.whole('from'),
       // A parent is older than its history, so no history is its own ancestor.
       parent: fields.whole('parent', { max: generation - 1 }),
+      owner: fields.has('owner') ? fields.uuid('owner') : undefined,
     }))
     if (object !== undefined) histories.push({ generation, ...object.value, names: new HistoryNames(root, generation) })
   }
@@ -55,19 +58,16 @@ export async function listHistories(bucket: Bucket, root: string, known: readonl
  * Adds a history to the archive, which decides its `from` for every archiver. Restores use the history when it has a piece.
  * Throws ConditionFailed if there is a history of that generation.
  */
-export async function addHistory(bucket: Bucket, root: string, { generation, from, parent }: History): Promise<void> {
-  const body = Buffer.from(JSON.stringify({ from, parent }))
+export async function addHistory(
+  bucket: Bucket,
+  root: string,
+  { generation, from, parent, owner }: Omit<History, 'names'>,
+): Promise<void> {
+  const body = Buffer.from(JSON.stringify({ from, parent, owner }))
   await bucket.put(`${historyFolder(root)}${digitsOf(generation)}`, body, {
     sha256: await sha256Of(body),
     condition: { ifAbsent: true },
   })
-}
-
-/** Whether the archive has a history that is newer than the one of `generation`. */
-export async function hasNewerHistory(bucket: Bucket, root: string, generation: number): Promise<boolean> {
-  const folder = historyFolder(root)
-  const listed = await bucket.list(folder, `${folder}${digitsOf(generation)}`)
-  return listed.some(({ key }) => (seqOfKey(folder, key) ?? 0) > generation)
 }
 
 /** Returns the history of `generation`, by default the newest. Throws ERR_DURLOG_NOT_FOUND if there is no such history. */
@@ -183,10 +183,20 @@ export async function listPieces(
   for (const { folders, before, log, tail } of lists) {
     inherited.push(...own)
     // Lists the parts first: an archiver stores a whole segment before it deletes its parts, so one of the two lists has its records.
-    const parts = await listFolder(bucket, folders.tail, before, tail)
+    const parts = await listParts(bucket, folders, before, tail)
     own = await merge(bucket, await listFolder(bucket, folders.log, before, log), parts)
   }
   return new Manifest(bucket, history, inherited, own)
+}
+
+/** Lists the parts of a history that begin before seq `before`, without the fence. */
+export async function listParts(
+  bucket: Bucket,
+  { tail }: HistoryNames,
+  before: number,
+  from?: string,
+): Promise<PieceEntry[]> {
+  return (await listFolder(bucket, tail, before, from)).filter((entry) => !isFence(entry))
 }
 
 /** Lists the pieces in `folder` that begin before seq `before`, from the one with the key `from` on. */

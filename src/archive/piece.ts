@@ -15,6 +15,11 @@ import { loadZstd } from './zstd.js'
 
 /** The length of a segment's header. */
 export const HEADER_BYTES = 4096
+/** Whether an object in a folder of parts is a fence, not a part: see fence.ts. */
+export function isFence({ bytes }: { bytes: number }): boolean {
+  return bytes < HEADER_BYTES
+}
+
 /** The longest object with a piece: zstd may add 3 bytes for each 128 KiB, and a header. */
 export const MAX_OBJECT_BYTES: number = SEGMENT_BYTES_RANGE.max + 2 ** 20
 /** The two copies of the slot in a header: docs/FORMAT.md. */

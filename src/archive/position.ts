@@ -3,6 +3,7 @@ import { DurlogError } from '../errors.js'
 import type { DurableCursor, Log, ReadableLog, ReadOnlyLog } from '../index.js'
 import { isUncut } from '../uncut.js'
 import type { Bucket } from './bucket.js'
+import { fenceKey, readFence } from './fence.js'
 import { archiveRoot, HistoryNames } from './layout.js'
 import { type History, listHistories, listPieces, type Manifest, type PieceEntry } from './manifest.js'
 import { HEADER_BYTES, offsetOfSeq, type PieceFacts, pieceIn } from './piece.js'
@@ -22,8 +23,8 @@ export interface ArchivePosition {
   previous: string
   /** Whether the archive holds no piece. */
   isEmpty: boolean
-  /** Whether the archive does not have the history yet: call `addHistory` before its first piece is stored. */
-  isNew: boolean
+  /** If the archive does not have the history yet: the history that it continues, and the end of that one. */
+  begins: { parent: History; end: number } | undefined
 }
 
 /**
@@ -35,7 +36,7 @@ export interface ArchivePosition {
  * | there is none, and the cursor is after the log's first record | ERR_DURLOG_DESTINATION_MISSING |
  * | there is none, and the cursor is at the log's first record | begin with the log's first record |
  * | there is none, and the cursor is before the log's first record | begin at the cursor: the caller reports the gap |
- * | a newer generation of the log has a history | ERR_DURLOG_DESTINATION_OTHER |
+ * | a newer generation of the log has a history, or a fence at the end | ERR_DURLOG_DESTINATION_OTHER |
  * | the log holds it with the same bytes, or it ends directly before the log's first record | continue after it |
  * | it ends further before the log's first record | continue after it: the caller reports the gap |
  * | otherwise, if the log was cut after the piece was stored | continue with the first piece that differs |
@@ -72,7 +73,11 @@ export async function findPosition(
       end < firstSeq ||
       (end === firstSeq && cursor.position >= end) ||
       (await isSame(bucket, log, segments, manifest, index, last)))
-  if (continues && generation === archived) return positionAfter(manifest, last, { end, generation })
+  if (continues && generation === archived) {
+    const fence = await readFence(bucket, fenceKey(history.names, end))
+    if (fence !== undefined && fence.generation > generation) throw olderError(log, fence.generation)
+    return positionAfter(manifest, last, { end, generation })
+  }
   // A truncation that is not complete is recorded, but `generation` is still the old one.
   if (cursor.generation !== generation) throw new SegmentRemoved('the log is being truncated')
   if (generation < archived) throw olderError(log, archived)
@@ -87,7 +92,7 @@ export async function findPosition(
     segmentsPrevious: '',
     previous: '',
     isEmpty: last === undefined,
-    isNew: true,
+    begins: { parent: history, end },
   }
 }
 
@@ -114,7 +119,7 @@ async function positionAfter(
     segmentsPrevious: segment?.sha256 ?? '',
     previous: firstOwn === undefined ? '' : (last?.sha256 ?? ''),
     isEmpty: last === undefined,
-    isNew: false,
+    begins: undefined,
   }
 }
 
@@ -171,11 +176,17 @@ async function isSame(
   return sameHeader && stored.subarray(begins, ends).equals(bytes.subarray(HEADER_BYTES))
 }
 
+/** Another copy of the log writes the newest history, which has this generation. */
+export class Superseded extends DurlogError {
+  declare readonly generation: number
+}
+
 function olderError(log: ReadableLog, archived: number): DurlogError {
-  return new DurlogError(
+  const error = new Superseded(
     'ERR_DURLOG_DESTINATION_OTHER',
     `the archive has a history of generation ${archived}, but the generation of the log is ${log.generation}: a restored or newer copy of the log has replaced this one there. Nothing is overwritten. Stop writing to this copy; its records that the other copy does not have are in this log only, and in the archive's older history (generation, --generation). To keep both copies, use another prefix for this one`,
   )
+  return Object.assign(error, { generation: archived })
 }
 
 function differs(log: ReadableLog, last: PieceFacts): DurlogError {

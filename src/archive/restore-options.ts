@@ -51,6 +51,13 @@ export function resolveChoice(given: ArchiveChoice): ResolvedChoice {
 }
 
 /** Throws ERR_DURLOG_INVALID_ARGUMENT. */
+export function resolveTakeOver(options: unknown): { force: boolean; rest: unknown } {
+  const names = NAMES.filter((name) => !['generation', 'to', 'until', 'follow', 'pollMs'].includes(name))
+  const { force, ...rest } = bag('takeOver options', options, [...names, 'force'])
+  return { force: flag('force', force, false), rest }
+}
+
+/** Throws ERR_DURLOG_INVALID_ARGUMENT. */
 export function resolveRestore(options: unknown): ResolvedRestore {
   const given = bag('restoreArchive options', options, NAMES) as unknown as RestoreArchiveOptions
   const { to, until } = given

@@ -16,14 +16,15 @@ import type { Manifest, PieceEntry } from './manifest.js'
 import { damaged, factsOf, HEADER_BYTES, offsetOfSeq, type PieceFacts, pieceIn, sha256Of } from './piece.js'
 import { readPieces } from './ranges.js'
 import { RestoreLock } from './restore-lock.js'
-import { type ResolvedRestore, resolveRestore } from './restore-options.js'
+import { type ResolvedRestore, resolveRestore, resolveTakeOver } from './restore-options.js'
 import { endOfBatches, factsBefore, follows, missingFrom, provenEnd, wantedPieces } from './restore-plan.js'
 import { newGeneration, type RestoreMark, RestoreTarget } from './restore-target.js'
 import type { RestoredFiles } from './restored-files.js'
 import { Segments } from './segments.js'
-import { StoreFailure } from './store-errors.js'
+import { ConditionFailed, StoreFailure } from './store-errors.js'
 import { makeCatalog } from './streams-folder.js'
-import type { RestoreArchiveOptions, RestoreArchiveReport } from './types.js'
+import { type ClaimTarget, claimNext } from './take-over.js'
+import type { RestoreArchiveOptions, RestoreArchiveReport, TakeOverOptions, TakeOverReport } from './types.js'
 
 /**
  * Damage or a gap is reported after this many consecutive attempts that find it: bytes may have been changed on the way, and an
@@ -40,6 +41,22 @@ const DOUBTED: readonly string[] = ['ERR_DURLOG_CORRUPT', 'ERR_DURLOG_DESTINATIO
 export async function restoreArchive(dir: string | URL, options: RestoreArchiveOptions): Promise<RestoreArchiveReport> {
   return new ArchiveRestore(resolveDir(dir), resolveRestore(options)).run()
 }
+
+/**
+ * Makes the folder `dir` the next writer of an archived log: restores the archive to its end, or continues the replica in `dir`, and
+ * claims the next generation, so that the former writer is fenced. Then `open` may write the log. Rejects with ERR_DURLOG_FENCED if
+ * another copy has claimed it, which leaves `dir` a replica; otherwise as `restoreArchive`.
+ */
+export async function takeOver(dir: string | URL, options: TakeOverOptions): Promise<TakeOverReport> {
+  const { force, rest } = resolveTakeOver(options)
+  const restore = new ArchiveRestore(resolveDir(dir), resolveRestore(rest), (chosen, target) =>
+    claimNext(chosen, target, force),
+  )
+  return { ...(await restore.run()), generation: restore.generation }
+}
+
+/** Claims the next generation after the end of an archive that is restored, and returns it. */
+type Claim = (chosen: ChosenArchive, target: ClaimTarget) => Promise<number>
 
 class ArchiveRestore {
   /** The folder that the caller passed. */
@@ -62,7 +79,10 @@ class ArchiveRestore {
   /** Whether a restore with `follow` has caught up once: from then on, other processes may read the restored log. */
   #isReplica = false
 
-  constructor(dir: string, options: ResolvedRestore) {
+  readonly #claim: Claim | undefined
+
+  constructor(dir: string, options: ResolvedRestore, claim?: Claim) {
+    this.#claim = claim
     this.#folder = dir
     this.#options = options
     this.#bucket = new Bucket(options.bucket, options.signal)
@@ -91,6 +111,11 @@ class ArchiveRestore {
     }
   }
 
+  /** The generation of the restored log. */
+  get generation(): number {
+    return this.#generation
+  }
+
   get #retryForMs(): number {
     const { retryForMs, replicaRetryForMs } = this.#options
     return this.#isReplica ? replicaRetryForMs : retryForMs
@@ -108,7 +133,8 @@ class ArchiveRestore {
       await this.#readAll(files, chosen.manifest)
       if (!follow) {
         this.#cursors = (await readCursors(this.#bucket, chosen.manifest.history.names.cursors)).positions
-        this.#generation = await newGeneration(chosen)
+        const target = { bucket: this.#bucket, dir: this.#target?.dir ?? this.#folder, end: files.next }
+        this.#generation = (await this.#claim?.(chosen, target)) ?? (await newGeneration(chosen))
       }
       this.#backoff.succeeded()
       if (!follow) return true
@@ -124,6 +150,7 @@ class ArchiveRestore {
         if (follow && this.#target?.hasRecords === true) return true
         throw signal.reason
       }
+      if (error instanceof ConditionFailed) return false
       const isDoubted = error instanceof DurlogError && DOUBTED.includes(error.code) && ++this.#doubts < DOUBTS
       if (!isDoubted && !(error instanceof StoreFailure)) throw error
       // Not limited by retryForMs: damage is not an unreachable store.

@@ -34,6 +34,14 @@ export function missingError({ log }: ReplicationSession, seq: number): DurlogEr
   )
 }
 
+/** The error of a log that would replace records which another copy has replicated. */
+export function aheadError(archived: number, from: number): DurlogError {
+  return new DurlogError(
+    'ERR_DURLOG_DESTINATION_AHEAD',
+    `the archive holds records up to ${archived} that another copy of the log has stored, and this log differs from record ${from} on. Nothing is overwritten; make a copy that has them with takeOver() (durlog promote)`,
+  )
+}
+
 export function waitingBytes(cursor: ReplicationSession['cursor']): number {
   try {
     return cursor.lag.bytes

@@ -6,6 +6,7 @@ import { DurlogError } from '../errors.js'
 import { parseWhole } from '../options/amounts.js'
 import { shown } from '../options/checks.js'
 
+export const UUID: RegExp = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 /** The highest seq, generation and time: each can be incremented. */
 const MAX_WHOLE = 2 ** 53 - 2
 
@@ -44,6 +45,13 @@ export class StoredFields {
     const value = this.#get(name)
     if (typeof value === 'string' && /^[0-9a-f]{64}$/.test(value)) return value
     throw this.#wrong(name, '64 hexadecimal digits')
+  }
+
+  /** Throws ERR_DURLOG_CORRUPT if the value is not a UUID. */
+  uuid(name: string): string {
+    const value = this.#get(name)
+    if (typeof value === 'string' && UUID.test(value)) return value
+    throw this.#wrong(name, 'a UUID')
   }
 
   /** Throws ERR_DURLOG_CORRUPT if the value is not one of `allowed`. */

@@ -140,6 +140,17 @@ export interface RestoreArchiveOptions extends ArchiveChoice {
   signal?: AbortSignal | undefined
 }
 
+export interface TakeOverOptions
+  extends Omit<RestoreArchiveOptions, 'generation' | 'to' | 'until' | 'follow' | 'pollMs'> {
+  /** Also replace a copy that has taken over and replicated nothing yet. Default false: reject with ERR_DURLOG_FENCED. */
+  force?: boolean | undefined
+}
+
+export interface TakeOverReport extends RestoreArchiveReport {
+  /** The generation that this copy has claimed. */
+  generation: number
+}
+
 export interface RestoreArchiveReport {
   uuid: string
   firstSeq: number

@@ -1,0 +1,41 @@
+/** Claims the next generation of an archived log for a copy that has been restored to the archive's end. */
+import { readCopy } from '../ship/copy.js'
+import type { Bucket } from './bucket.js'
+import type { ChosenArchive } from './choose.js'
+import { beginHistory, fencedError, fenceKey, readFence } from './fence.js'
+import { HistoryNames } from './layout.js'
+import { newGeneration } from './restore-target.js'
+
+export interface ClaimTarget {
+  bucket: Bucket
+  /** The folder of the restored log. */
+  dir: string
+  /** The end of the restored log. */
+  end: number
+}
+
+/**
+ * Claims the next generation and returns it. An interrupted claim of the same copy is continued. Throws ERR_DURLOG_FENCED if another
+ * copy has the claim: with `force`, only if that copy has replicated a record or the claim is made at this moment. Throws
+ * ConditionFailed or StoreFailure if the archive has changed: it must be restored to its new end first.
+ */
+export async function claimNext(
+  chosen: ChosenArchive,
+  { bucket, dir, end }: ClaimTarget,
+  force: boolean,
+): Promise<number> {
+  const { uuid, root, manifest } = chosen
+  const { id } = await readCopy(dir)
+  const parent = manifest.history
+  if (!manifest.isBegun && parent.owner !== undefined) {
+    if (parent.owner === id) return parent.generation
+    if (!force) throw fencedError(parent.generation)
+  }
+  const fence = await readFence(bucket, fenceKey(parent.names, end))
+  if (fence !== undefined && fence.owner !== id && !force) throw fencedError(fence.generation)
+  const isOwn = fence?.owner === id
+  const generation = isOwn ? fence.generation : Math.max(await newGeneration(chosen), (fence?.generation ?? 0) + 1)
+  const history = { generation, from: end, parent: parent.generation, names: new HistoryNames(root, generation) }
+  await beginHistory(bucket, { uuid, dir, history, parent, end })
+  return generation
+}

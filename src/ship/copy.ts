@@ -1,0 +1,59 @@
+/**
+ * The identity of a copy of a log. All copies of a log have its UUID. The file `copy` in the folder distinguishes them, so that a
+ * destination can state which copy writes to it.
+ */
+import { randomUUID } from 'node:crypto'
+import { link, open, readFile, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { syncFile, syncFolder } from '../durable-files.js'
+import { ofFileSystem } from '../file-system-error.js'
+import { rename } from '../rename.js'
+
+const NAME = 'copy'
+
+export interface Copy {
+  id: string
+  /** The generation of the newest history that this copy has written to a destination; -1 if there is none. */
+  generation: number
+}
+
+/** Reads the identity of the copy in `dir`, and creates it if there is none. Several processes may do so at the same time. */
+export async function readCopy(dir: string): Promise<Copy> {
+  for (;;) {
+    const found = await readFile(join(dir, NAME), 'utf8').catch((error: NodeJS.ErrnoException) => {
+      if (error.code !== 'ENOENT') throw ofFileSystem(error)
+      return undefined
+    })
+    if (found !== undefined) return JSON.parse(found) as Copy
+    await store(dir, { id: randomUUID(), generation: -1 }, async (made, path) => {
+      // Unlike `rename`, this fails if another process has stored an identity meanwhile.
+      await link(made, path).catch((error: NodeJS.ErrnoException) => {
+        if (error.code !== 'EEXIST') throw error
+      })
+      await rm(made)
+    })
+  }
+}
+
+/** Notes that the copy in `dir` writes the history of `generation`. */
+export async function noteHistory(dir: string, generation: number): Promise<void> {
+  const copy = await readCopy(dir)
+  if (copy.generation !== generation) await store(dir, { ...copy, generation }, rename)
+}
+
+async function store(dir: string, copy: Copy, place: (made: string, path: string) => Promise<void>): Promise<void> {
+  try {
+    const made = join(dir, `${NAME}.${randomUUID()}`)
+    const file = await open(made, 'wx', 0o600)
+    try {
+      await file.writeFile(JSON.stringify(copy))
+      await syncFile(file)
+    } finally {
+      await file.close()
+    }
+    await place(made, join(dir, NAME))
+    await syncFolder(dir)
+  } catch (error) {
+    throw ofFileSystem(error)
+  }
+}

@@ -1,0 +1,149 @@
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { archiveTo, restoreArchive, takeOver } from '../../src/archive/index.js'
+import { type DurlogError, type Log, open } from '../../src/index.js'
+import { plainRecordsIn, restored, store } from '../fixtures/archive.js'
+import type { FakeS3 } from '../fixtures/fake-s3.mjs'
+import { openUntilDone, scratchDir, texts } from '../fixtures/scratch.js'
+
+const REPLICATED = { durability: 'replicated' } as const
+
+const failure = (promise: Promise<unknown>): Promise<DurlogError> =>
+  promise.then(
+    () => {
+      throw new Error('did not reject')
+    },
+    (error: DurlogError) => error,
+  )
+
+function openAt(dir: string, s3: FakeS3): Promise<Log> {
+  return openUntilDone(dir, { replicate: archiveTo({ ...s3.access, flushMs: 60_000 }) })
+}
+
+/** The records of the archive's newest history. */
+async function archived(s3: FakeS3): Promise<string[]> {
+  return (await plainRecordsIn(await restored(s3))).map(([, , text]) => text)
+}
+
+test('a copy that takes over continues the log, and the former writer is fenced at every level', async () => {
+  const s3 = await store()
+  const former = await openAt(join(scratchDir(), 'a'), s3)
+  for (const text of ['0', '1', '2']) await former.append(text, REPLICATED)
+  await former.append('never replicated')
+  const dir = join(scratchDir(), 'b')
+  const report = await takeOver(dir, s3.access)
+  expect(report).toMatchObject({ nextSeq: 3, generation: 1 })
+  const refused = failure(former.append('late', REPLICATED))
+  expect(await refused).toMatchObject({ code: 'ERR_DURLOG_FENCED', outcome: 'unknown' })
+  expect(await failure(former.append('later'))).toMatchObject({ code: 'ERR_DURLOG_FENCED', outcome: 'not-written' })
+  expect(await archived(s3)).toEqual(['0', '1', '2'])
+  const writer = await openAt(dir, s3)
+  expect(await writer.append('3', REPLICATED)).toBe(3)
+  expect(await archived(s3)).toEqual(['0', '1', '2', '3'])
+  expect(former.replicatedSeq).toBe(2)
+})
+
+test('an acknowledgement is one PUT', async () => {
+  const s3 = await store()
+  const log = await openAt(join(scratchDir(), 'a'), s3)
+  await log.append('0', REPLICATED)
+  // The work after the first acknowledgement, such as the positions of cursors.
+  await log.append('1', REPLICATED)
+  const before = s3.requests.length
+  for (const text of ['2', '3', '4']) await log.append(text, REPLICATED)
+  expect(s3.requests.slice(before).map(({ method }) => method)).toEqual(['PUT', 'PUT', 'PUT'])
+})
+
+test('an upload that arrives after the claim has no effect on what a restore delivers', async () => {
+  const s3 = await store()
+  const former = await openAt(join(scratchDir(), 'a'), s3)
+  await former.append('0', REPLICATED)
+  let release = (): void => {}
+  const held = new Promise<void>((resolve) => {
+    release = resolve
+  })
+  let arrived = (): void => {}
+  const sent = new Promise<void>((resolve) => {
+    arrived = resolve
+  })
+  let holds = true
+  s3.fault = async ({ method, key }) => {
+    if (!holds || method !== 'PUT' || !key.includes('/tail/')) return undefined
+    holds = false
+    arrived()
+    await held
+    return undefined
+  }
+  const late = failure(former.append('late', REPLICATED))
+  await sent
+  const dir = join(scratchDir(), 'b')
+  await takeOver(dir, s3.access)
+  const writer = await openAt(dir, s3)
+  await writer.append('1', REPLICATED)
+  release()
+  expect(await late).toMatchObject({ code: 'ERR_DURLOG_FENCED' })
+  expect(await archived(s3)).toEqual(['0', '1'])
+})
+
+test('of two standbys that take over at the same time one wins, and the other remains a replica', async () => {
+  const s3 = await store()
+  const former = await openAt(join(scratchDir(), 'a'), s3)
+  await former.append('0', REPLICATED)
+  const dirs = [join(scratchDir(), 'b'), join(scratchDir(), 'c')] as const
+  const results = await Promise.allSettled(dirs.map((dir) => takeOver(dir, s3.access)))
+  expect(results.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected'])
+  const [winner, loser] = results[0]?.status === 'fulfilled' ? dirs : [dirs[1], dirs[0]]
+  const writer = await openAt(winner, s3)
+  await writer.append('1', REPLICATED)
+  await restoreArchive(loser, s3.access)
+  expect((await plainRecordsIn(loser)).map(([, , text]) => text)).toEqual(['0', '1'])
+})
+
+test('an interrupted takeover continues, and a claim of another copy is replaced only with force', async () => {
+  const s3 = await store()
+  const former = await openAt(join(scratchDir(), 'a'), s3)
+  await former.append('0', REPLICATED)
+  const dir = join(scratchDir(), 'b')
+  // The claimer dies after each of its writes in turn: of the fence, then of the history.
+  for (const key of ['/history/', '/cursors']) {
+    s3.fault = (request) => (request.key.includes(key) ? { status: 403 } : undefined)
+    await takeOver(dir, s3.access).catch(() => {})
+  }
+  s3.fault = () => undefined
+  const other = join(scratchDir(), 'c')
+  expect(await failure(takeOver(other, s3.access))).toMatchObject({ code: 'ERR_DURLOG_FENCED' })
+  expect(await failure(former.append('late', REPLICATED))).toMatchObject({ code: 'ERR_DURLOG_FENCED' })
+  const forced = await takeOver(other, { ...s3.access, force: true })
+  expect(await failure(takeOver(dir, s3.access))).toMatchObject({ code: 'ERR_DURLOG_FENCED' })
+  expect(forced.generation).toBe(2)
+  const writer = await openAt(other, s3)
+  await writer.append('1', REPLICATED)
+  expect(await archived(s3)).toEqual(['0', '1'])
+})
+
+test('a restored copy that has not taken over does not replace replicated records', async () => {
+  const s3 = await store()
+  const former = await openAt(join(scratchDir(), 'a'), s3)
+  await former.append('0', REPLICATED)
+  const copy = await restored(s3)
+  await former.append('1', REPLICATED)
+  const log = await openAt(copy, s3)
+  expect(await failure(log.append('other', REPLICATED))).toMatchObject({ code: 'ERR_DURLOG_DESTINATION_AHEAD' })
+  expect(await former.append('2', REPLICATED)).toBe(2)
+  expect(await archived(s3)).toEqual(['0', '1', '2'])
+})
+
+test('a truncated log continues to replicate, and its truncated records are not restored', async () => {
+  const s3 = await store()
+  const dir = join(scratchDir(), 'a')
+  const log = await openAt(dir, s3)
+  for (const text of ['0', '1', '2']) await log.append(text, REPLICATED)
+  await log.truncateAfter(0)
+  expect(await log.append('new', REPLICATED)).toBe(1)
+  await log.close()
+  const again = await open(dir, { replicate: archiveTo({ ...s3.access, flushMs: 60_000 }) })
+  await again.append('newer', REPLICATED)
+  expect(await texts(again.read({ replicatedOnly: true }))).toEqual(['0', 'new', 'newer'])
+  await again.close()
+  expect(await archived(s3)).toEqual(['0', 'new', 'newer'])
+})
