@@ -14,7 +14,7 @@ import { create } from './create.js'
 import { EVENT_BYTES } from './events.js'
 import type { ClientLimits, Exchange, HeaderList } from './exchange.js'
 import { checkHost, isOriginOf } from './host.js'
-import { HttpError, toHttpError, withoutScope } from './http-error.js'
+import { busy, HttpError, toHttpError, withoutScope } from './http-error.js'
 import { inOrder } from './in-order.js'
 import { list } from './list.js'
 import { Live } from './live.js'
@@ -81,7 +81,13 @@ export function streamsHandler(streams: Streams<never> | Streams<unknown>, optio
   return handlerOf(portOf(streams), options)
 }
 
-export function handlerOf(access: ServedPort, options?: HandlerOptions): StreamsHandler {
+/** The handler of a server, which answers new requests on open connections while it ends. */
+export interface ServerHandler extends StreamsHandler {
+  /** As `close`, but answers new requests. */
+  drain(): Promise<void>
+}
+
+export function handlerOf(access: ServedPort, options?: HandlerOptions): ServerHandler {
   const server = new Server(access, options)
   const handler = (request: IncomingMessage, response: ServerResponse, next?: () => void): void =>
     inOrder(request, response, () => server.handle(new NodeExchange(request, response, server.limits, next)))
@@ -93,6 +99,7 @@ export function handlerOf(access: ServedPort, options?: HandlerOptions): Streams
     },
     isHealthy: () => server.isHealthy,
     metrics: () => server.metrics.text(),
+    drain: () => server.drain(),
     close: () => server.close(),
   })
 }
@@ -110,7 +117,8 @@ class Server {
   /** The requests that have not been answered. */
   readonly #active = new ActiveRequests()
   #onIdle: (() => void) | undefined
-  #closing: Promise<void> | undefined
+  #draining: Promise<void> | undefined
+  #isClosed = false
 
   constructor(access: ServedPort, given: HandlerOptions | undefined) {
     const options = resolveHandlerOptions(given)
@@ -173,13 +181,19 @@ class Server {
     return !this.#hasFailed && !this.#service.live.isClosing
   }
 
-  /** Ends live reads. Settles when every request has been answered. */
+  /** As `drain`, and refuses new requests. */
   close(): Promise<void> {
-    this.#closing ??= this.#close()
-    return this.#closing
+    this.#isClosed = true
+    return this.drain()
   }
 
-  async #close(): Promise<void> {
+  /** Ends live reads. Settles when every request has been answered. */
+  drain(): Promise<void> {
+    this.#draining ??= this.#drain()
+    return this.#draining
+  }
+
+  async #drain(): Promise<void> {
     this.#service.live.close()
     if (this.#active.size === 0) return
     const timer = setInterval(() => this.#dropSlow(), Math.min(this.limits.slowReaderMs, CLOSE_MS))
@@ -218,6 +232,7 @@ class Server {
   #begin(service: Service, exchange: Exchange, fail: (error: unknown) => void): void | Promise<void> {
     const { options } = service
     const { method } = exchange
+    if (this.#isClosed) throw busy('the handler has been closed: repeat the request later')
     checkHost(exchange.host, options.hosts)
     checkEncoded(exchange.target)
     if (WRITES.includes(method)) checkSite(exchange, options.cors)

@@ -6,7 +6,7 @@ import { invalidArgument } from '../errors.js'
 import { portOf, type ServedPort } from '../streams/port/port.js'
 import type { Streams } from '../streams/types.js'
 import { clearTimeout, clock, setImmediate, setTimeout } from '../timers.js'
-import { CLOSE_MS, handlerOf } from './handler.js'
+import { CLOSE_MS, handlerOf, type ServerHandler } from './handler.js'
 import { refuseMalformed } from './in-order.js'
 import { expectContinue } from './node-exchange.js'
 import { operationsOf } from './operations.js'
@@ -75,7 +75,7 @@ export async function serve(access: ServedPort, options?: ServerOptions): Promis
   const bound = server.address() as AddressInfo
   const name = bound.family === 'IPv6' ? `[${bound.address}]` : bound.address
   const close = (): Promise<void> => {
-    closing ??= closeServer(server, sockets, () => handler.close())
+    closing ??= closeServer(server, sockets, handler)
     return closing
   }
   return {
@@ -89,20 +89,17 @@ export async function serve(access: ServedPort, options?: ServerOptions): Promis
   }
 }
 
-async function closeServer(
-  server: Server,
-  sockets: ReadonlySet<Socket>,
-  closeHandler: () => Promise<void>,
-): Promise<void> {
+async function closeServer(server: Server, sockets: ReadonlySet<Socket>, handler: ServerHandler): Promise<void> {
   const timer = setTimeout(() => {
     for (const socket of sockets) socket.destroy()
   }, CLOSE_MS)
-  const handlerClosed = closeHandler()
+  const drained = handler.drain()
   // The answers to the next requests close their connections. A connection that the server closed while the client was
   // sending would lose a request.
   if (sockets.size > 0) await lastRequest(server, sockets)
+  void handler.close()
   const closed = new Promise((resolve) => server.close(resolve))
-  await Promise.race([handlerClosed, closed])
+  await Promise.race([drained, closed])
   server.closeIdleConnections()
   await closed
   clearTimeout(timer)

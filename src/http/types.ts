@@ -169,8 +169,9 @@ export interface StreamsHandler {
   /** Returns the metrics in the text format of Prometheus. */
   metrics(): Promise<string>
   /**
-   * Ends live reads with a control event. Settles when all requests in progress have been answered. Drops the clients
-   * that need more than 4 s, or `slowReaderMs` if that is less, to send a request or to read an answer.
+   * Ends live reads with a control event, and answers later requests with 503. Settles when all requests in progress
+   * have been answered. Drops the clients that need more than 4 s, or `slowReaderMs` if that is less, to send a request
+   * or to read an answer.
    */
   close(): Promise<void>
 }

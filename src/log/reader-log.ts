@@ -2,7 +2,6 @@
 import type { Readable } from 'node:stream'
 import { atCaller } from '../caller-stack.js'
 import { LogCursors } from '../cursor/log-cursors.js'
-import { closedError } from '../errors.js'
 import type { NativeBounds } from '../native/reading.js'
 import type { ResolvedOptions } from '../options/open-options.js'
 import { FolderSource } from '../reader/folder-source.js'
@@ -112,7 +111,7 @@ export class ReaderLog implements ReadOnlyLog {
   }
 
   async #refresh(): Promise<void> {
-    if (this.#source.ended) throw closedError(this.dir)
+    this.#reads.check()
     await this.#source.refresh()
     this.#generation = this.#source.bounds.generation
   }

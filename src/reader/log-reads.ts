@@ -33,7 +33,7 @@ export class LogReads {
   }
 
   read(options?: ReadOptions): LogReader {
-    this.#check()
+    this.check()
     return new Reader(this.#sourceFor(options), options, (time) => this.seqAt(time), this.#codec)
   }
 
@@ -65,7 +65,7 @@ export class LogReads {
 
   /** Repeats `read` until no cut happens during it, and returns its result. `check` throws if a repetition would fail. */
   async #uncut<T>(read: () => Promise<T>, check?: () => void): Promise<T> {
-    this.#check()
+    this.check()
     for (;;) {
       this.#source.look()
       const cut = this.#source.lastTruncation
@@ -84,7 +84,7 @@ export class LogReads {
   /** Whether the log `uuid` still begins with the records that it had up to `position`. */
   async isCurrent(uuid: string, position: LogPosition): Promise<boolean> {
     const { generation, seq, checksum, ...of } = checkLogPosition(position)
-    this.#check()
+    this.check()
     if (of.uuid !== uuid || (seq >= 0 && checksum === undefined)) return false
     // Read the end and the record before the cuts: a cut is recorded before the log becomes shorter.
     const { next } = await atCaller(this.#source.range(false))
@@ -112,7 +112,7 @@ export class LogReads {
 
   getSync(seq: number): LogRecord {
     checkSeq('seq', seq)
-    this.#check()
+    this.check()
     return this.#decodable(this.#points.getSync(seq))
   }
 
@@ -138,7 +138,8 @@ export class LogReads {
     return this.#points.close()
   }
 
-  #check(): void {
+  /** Throws ERR_DURLOG_CLOSED after `refuse`. */
+  check(): void {
     if (this.#refused) throw closedError(this.#source.dir)
   }
 }
