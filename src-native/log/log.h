@@ -153,7 +153,7 @@ class Log final : public LogWriter {
   void RequestSpare(uint64_t frame_bytes);
   void DropUnfitSpare(uint64_t frame_bytes);
   Status Rotate(uint64_t frame_bytes);
-  Status RotateMapped();
+  Status RotateMapped(uint64_t frame_bytes);
   std::shared_ptr<Segment> TakeReplaced();
   void EnterSegment(std::shared_ptr<Segment> next);
 
@@ -175,7 +175,10 @@ class Log final : public LogWriter {
   RetentionInputs retention_;
   const std::optional<FileId> folder_id_;
   const std::optional<FileId> lock_id_;
-  FilesWatch files_;            // destroyed before directory_
+  FilesWatch files_;  // destroyed before directory_
+  // Whether a sealed segment, which closes its file once it is synced, was open when the spare was
+  // requested.
+  bool descriptor_due_ = false;
   uint64_t refused_bytes_ = 0;  // the frames of the newest append for which there was no room
   uint64_t appended_records_ = 0;
   uint64_t appended_bytes_ = 0;  // of their frames

@@ -38,6 +38,7 @@ Result<std::unique_ptr<Log>> Log::Open(FileSystem& file_system, const std::strin
   DURLOG_ASSIGN_OR_RETURN(std::unique_ptr<FileLock> lock, directory->Lock(kLockName));
   DURLOG_ASSIGN_OR_RETURN(Capabilities capabilities, directory->Probe());
   if (capabilities.direct_alignment > AlignedBuffer::kAlignment) capabilities.direct_io = false;
+  directory->KeepDescriptors();
   std::unique_ptr<Log> log(new Log(file_system, std::move(directory), std::move(lock),
                                    std::move(capabilities), options));
   DURLOG_RETURN_IF_ERROR(log->Recover());

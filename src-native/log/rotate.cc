@@ -17,6 +17,7 @@ uint64_t Log::EvidenceToKeep() const {
 // Requests a spare that holds frames of `frame_bytes`, unless there is a spare.
 void Log::RequestSpare(uint64_t frame_bytes) {
   if (chain_.spare() != nullptr) return;
+  descriptor_due_ = point_.unsynced_segments() > 1;
   const uint64_t bytes = chain_.NextBytes(point_.segment()->bytes(), frame_bytes);
   executor_->Execute(chain_.RequestSpare(uuid_, bytes, point_.time().ms(),
                                          point_.first_chunk_bytes(), EvidenceToKeep()));
@@ -56,7 +57,7 @@ Status Log::Rotate(uint64_t frame_bytes) {
   chain_.DropFailedSpare();
   DropUnfitSpare(frame_bytes);
   RequestSpare(frame_bytes);
-  if (point_.maps()) return RotateMapped();
+  if (point_.maps()) return RotateMapped(frame_bytes);
   // A sealed segment is synced soon, whatever levels were requested. Its commit begins while it is
   // still the active segment, so that after a rollback appending resumes in a segment that exists.
   if (point_.mode() != WriteMode::kDirect) {
@@ -69,9 +70,13 @@ Status Log::Rotate(uint64_t frame_bytes) {
 
 // A mapped segment has to exist before the first store. The file is renamed before the sync of the
 // sealed segment begins, because the journal would make the rename wait for the sync.
-Status Log::RotateMapped() {
+Status Log::RotateMapped(uint64_t frame_bytes) {
   Status spare = chain_.CheckSpare();
   if (spare.code() == Code::kBackpressure) return spare;
+  if (spare.code() == Code::kTooManyFiles && descriptor_due_) {
+    RequestSpare(frame_bytes);
+    return std::move(spare).WithCode(Code::kBackpressure);
+  }
   if (!spare.ok()) {
     return std::move(spare).WithPath(directory_->PathOf(SegmentName(next_seq())));
   }

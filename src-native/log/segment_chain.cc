@@ -106,6 +106,7 @@ const std::shared_ptr<SpareJob>& SegmentChain::RequestSpare(const LogUuid& uuid,
                                                             uint64_t base_time_ms,
                                                             uint64_t first_chunk_bytes,
                                                             uint64_t synced_end) {
+  ForgetFilled();  // the spare may need their descriptors
   spare_ = MakeSpare(uuid, segment_bytes, base_time_ms, first_chunk_bytes, synced_end);
   Watch(spare_);
   return spare_;
@@ -180,9 +181,13 @@ void SegmentChain::FinishTrim(const TrimJob& job) {
 }
 
 void SegmentChain::NoteLeft(std::shared_ptr<Segment> segment) {
+  ForgetFilled();
+  left_.push_back(std::move(segment));
+}
+
+void SegmentChain::ForgetFilled() {
   const auto filled = [](const std::shared_ptr<Segment>& old) { return !old->file().is_filling(); };
   left_.erase(std::remove_if(left_.begin(), left_.end(), filled), left_.end());
-  left_.push_back(std::move(segment));
 }
 
 std::vector<std::shared_ptr<Segment>> SegmentChain::LeftBefore(uint64_t seq) const {

@@ -109,6 +109,9 @@ class SegmentChain {
   // The newest segments, which may be unsynced, are open: see ReachesUnsyncedLimit().
   static constexpr size_t kMaxHeld = 8;
 
+  // Lets go of the segments that no worker fills any more.
+  void ForgetFilled();
+
   FileSystem& file_system_;
   Directory& directory_;
   const LogOptions& options_;

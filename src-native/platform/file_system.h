@@ -252,6 +252,9 @@ class Directory {
   virtual Result<FileId> Id() {
     return Status::Error(Code::kUnsupported, "folders have no identity here");
   }
+  // Keeps descriptors for files of this folder that are opened when the process has no free one. A
+  // file that is closed later makes up for them. Called before other threads use the folder.
+  virtual void KeepDescriptors() {}
 
  private:
   static constexpr int kCreateAttempts = 100;

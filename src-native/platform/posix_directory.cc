@@ -62,9 +62,13 @@ Result<ScopedFd> PosixDirectory::CreateRegular(const std::string& name, int flag
 Result<ScopedFd> PosixDirectory::OpenRegular(const std::string& name, int flags) {
   DURLOG_RETURN_IF_ERROR(CheckName(name));
   const std::string path = PathOf(name);
-  ScopedFd fd(
-      RetryInterrupted([&] { return openat(fd_.get(), name.c_str(), flags | kSafeFlags, 0600); }));
+  ScopedFd fd;
+  do {
+    fd = ScopedFd(RetryInterrupted(
+        [&] { return openat(fd_.get(), name.c_str(), flags | kSafeFlags, 0600); }));
+  } while (!fd.valid() && errno == EMFILE && reserve_.GiveUpOne());
   if (!fd.valid()) return NameError("openat", errno, path);
+  if (keeps_descriptors_) reserve_.Fill(fd_.get());
   struct stat info;
   if (fstat(fd.get(), &info) != 0) return Status::System("fstat", errno, path);
   if (S_ISREG(info.st_mode)) return fd;
@@ -157,5 +161,10 @@ Result<std::unique_ptr<FileLock>> PosixDirectory::Lock(const std::string& name) 
 Result<Capabilities> PosixDirectory::Probe() { return ProbeDirectory(fd_.get(), path_); }
 
 Result<FileId> PosixDirectory::Id() { return IdOfDescriptor(fd_.get(), path_); }
+
+void PosixDirectory::KeepDescriptors() {
+  keeps_descriptors_ = true;
+  reserve_.Fill(fd_.get());
+}
 
 }  // namespace durlog

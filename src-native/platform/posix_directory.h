@@ -8,6 +8,7 @@
 
 #include "platform/file_system.h"
 #include "platform/posix_fd.h"
+#include "platform/posix_reserve.h"
 
 namespace durlog {
 
@@ -26,6 +27,7 @@ class PosixDirectory final : public Directory {
   Result<std::unique_ptr<FileLock>> Lock(const std::string& name) override;
   Result<Capabilities> Probe() override;
   Result<FileId> Id() override;
+  void KeepDescriptors() override;
 
  private:
   Status CheckName(const std::string& name) const;
@@ -34,6 +36,8 @@ class PosixDirectory final : public Directory {
 
   const ScopedFd fd_;
   const std::string path_;
+  bool keeps_descriptors_ = false;
+  PosixReserve reserve_;
 };
 
 }  // namespace durlog

@@ -86,6 +86,7 @@ Result<std::unique_ptr<SharedLog>> SharedLog::Open(FileSystem& file_system, cons
   if (!options.create) DURLOG_RETURN_IF_ERROR(FindLogFiles(*directory).TakeStatus());
   DURLOG_ASSIGN_OR_RETURN(const Capabilities capabilities, directory->Probe());
   DURLOG_RETURN_IF_ERROR(CheckShareable(capabilities, path));
+  directory->KeepDescriptors();
   const OwnerProcess process{file_system.ProcessId(), file_system.PidNamespace()};
   DURLOG_ASSIGN_OR_RETURN(std::unique_ptr<MembersPage> page,
                           MembersPage::Open(*directory, process));

@@ -180,6 +180,7 @@ class ObservedDirectory final : public Directory {
     return inner_->Lock(name);
   }
   Result<FileId> Id() override { return inner_->Id(); }
+  void KeepDescriptors() override { inner_->KeepDescriptors(); }
   Result<Capabilities> Probe() override {
     DURLOG_ASSIGN_OR_RETURN(Capabilities capabilities, inner_->Probe());
     // The tests are to go the same way on whatever the machine's temporary folder is on.

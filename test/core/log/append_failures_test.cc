@@ -105,6 +105,14 @@ TEST_P(AppendFailuresTest, WithoutMemoryAnAppendIsWholeOrAbsent) {
   }
 }
 
+// Opens no file while `none`.
+Observer RefusingOpens(const std::atomic<bool>* none) {
+  return [none](const ObservedCall& call) {
+    return *none && call.call == "open" ? Status::System("openat", EMFILE, call.name)
+                                        : Status::Ok();
+  };
+}
+
 #ifndef _WIN32
 // This process may open no file until the end of the scope.
 class NoMoreDescriptors {
@@ -123,30 +131,23 @@ class NoMoreDescriptors {
   struct rlimit before_;
 };
 
-TEST_P(AppendFailuresTest, ALogOutlivesALackOfDescriptors) {
+// The reserve serves the next segment, and each sealed segment serves one of the following.
+TEST_P(AppendFailuresTest, WithoutFreeDescriptorsALogContinues) {
   std::unique_ptr<Log> log = Open(Options());
   AppendMany(*log, 10, Level::kSync);
   Settle(*log);
-  Status refused;
   {
     const NoMoreDescriptors none;
-    while (refused.ok() && log->next_seq() < 1000) {
-      const std::string payload = PayloadOf(log->next_seq());
-      refused = log->AppendSync(AsBytes(payload), Level::kSync).status();
+    for (uint64_t seq = log->next_seq(); seq < 800; ++seq) {
+      const Result<uint64_t> appended = log->AppendSync(AsBytes(PayloadOf(seq)), Level::kSync);
+      ASSERT_TRUE(appended.ok()) << seq << ": " << appended.status().message();
     }
+    Settle(*log);
   }
-  EXPECT_EQ(refused.code(), Code::kTooManyFiles) << refused.message();
-  EXPECT_FALSE(log->latched());
-  for (const Failure& failure : listener_.failures) EXPECT_FALSE(failure.latched);
-  const uint64_t end = log->next_seq();
-  EXPECT_EQ(log->ReachedEnd(Level::kSync), end);
-  AppendMany(*log, 200, Level::kSync);
+  EXPECT_GE(log->Stats().rotations, 3u);
+  EXPECT_TRUE(listener_.failures.empty());
   Close(std::move(log));
-  log = Open(Options());
-  EXPECT_EQ(log->recovery().state, RecoveryState::kClean);
-  EXPECT_EQ(log->next_seq(), end + 200);
-  Close(std::move(log));
-  ExpectRecords(0, end + 200);
+  ExpectRecords(0, 800);
 }
 
 TEST_F(LogTestFolder, AMappedSegmentNeedsNoFurtherDescriptor) {
@@ -169,15 +170,47 @@ TEST_F(LogTestFolder, AMappedSegmentNeedsNoFurtherDescriptor) {
   ExpectRecords(0, 901);
 }
 
+#endif
+
+TEST_P(AppendFailuresTest, ALogOutlivesALackOfDescriptors) {
+  std::atomic<bool> none{false};
+  ObservedFileSystem files(RefusingOpens(&none));
+  std::unique_ptr<Log> log = Open(Options(), files);
+  AppendMany(*log, 10, Level::kSync);
+  Settle(*log);
+  none = true;
+  Status refused;
+  while (refused.ok() && log->next_seq() < 1000) {
+    const std::string payload = PayloadOf(log->next_seq());
+    refused = log->AppendSync(AsBytes(payload), Level::kSync).status();
+  }
+  none = false;
+  EXPECT_EQ(refused.code(), Code::kTooManyFiles) << refused.message();
+  EXPECT_FALSE(log->latched());
+  for (const Failure& failure : listener_.failures) EXPECT_FALSE(failure.latched);
+  const uint64_t end = log->next_seq();
+  EXPECT_EQ(log->ReachedEnd(Level::kSync), end);
+  AppendMany(*log, 200, Level::kSync);
+  Close(std::move(log));
+  log = Open(Options());
+  EXPECT_EQ(log->recovery().state, RecoveryState::kClean);
+  EXPECT_EQ(log->next_seq(), end + 200);
+  Close(std::move(log));
+  ExpectRecords(0, end + 200);
+}
+
 TEST_P(AppendFailuresTest, ARefusedTruncationChangesNothing) {
-  std::unique_ptr<Log> log = Open(Options());
+  std::atomic<bool> none{false};
+  ObservedFileSystem files(RefusingOpens(&none));
+  std::unique_ptr<Log> log = Open(Options(), files);
   AppendMany(*log, 300, Level::kSync);
   Settle(*log);
   {
     const Result<std::shared_ptr<TruncateJob>> job = log->BeginTruncate(100);
     ASSERT_TRUE(job.ok()) << job.status().message();
-    const NoMoreDescriptors none;
+    none = true;
     (*job)->RunOnce();
+    none = false;
     EXPECT_EQ(log->FinishTruncate(**job).code(), Code::kTooManyFiles);
   }
   EXPECT_FALSE(log->latched());
@@ -186,7 +219,6 @@ TEST_P(AppendFailuresTest, ARefusedTruncationChangesNothing) {
   Close(std::move(log));
   ExpectRecords(0, 310);
 }
-#endif
 
 TEST_P(AppendFailuresTest, AWriteWithoutMemoryIsRefusedAndUndone) {
   std::atomic<int> left{0};  // until a write of a segment fails
