@@ -94,7 +94,7 @@ const ADVICE: Partial<Record<DurlogErrorCode, Advice>> = {
   ERR_DURLOG_LOCKED: (has) => {
     if (has('--max-streams')) return 'stop that process; or, if it shares the folder, serve with --shared too'
     if (isOfStreams(has))
-      return 'that process has opened the folder with "exclusive", or as "durlog serve" without --shared: wait until it closes it, or stop it'
+      return 'that process has opened the folder with "exclusive", or is "durlog serve" without --shared: wait until it closes it, or stop it. A server lists its streams at http://HOST:PORT/__ds/streams and returns one at its path; with --shared, this command works while it runs'
     const ways = [
       ...(has('--wait') ? ['wait for it with --wait 10s'] : []),
       ...(has('--shared') ? ['use --shared if that process opened the log as shared'] : []),

@@ -117,6 +117,13 @@ export function formatTable(
   return rows.map((row) => formatFields(head.map((name, i) => [name, row[i] ?? '']))).join('\n')
 }
 
+const COLOURS = { green: 32, yellow: 33, red: 31, grey: 90 } as const
+
+/** Colours `text` on a terminal. */
+export function paint(text: string, colour: keyof typeof COLOURS): string {
+  return useColour() ? `\x1b[${COLOURS[colour]}m${text}\x1b[39m` : text
+}
+
 export function useColour(): boolean {
   return process.stdout.isTTY === true && !process.env['NO_COLOR']
 }
@@ -141,6 +148,16 @@ export function formatCount(count: number): string {
 /** Formats milliseconds since 1970 as ISO 8601. */
 export function formatTime(ms: number): string {
   return new Date(ms).toISOString()
+}
+
+/** Formats a duration with its largest unit: "3 s", "12 min", "5 h", "9 days". */
+export function formatDuration(ms: number): string {
+  const seconds = ms / 1000
+  if (seconds < 10) return `${seconds.toFixed(1)} s`
+  if (seconds < 120) return `${Math.floor(seconds)} s`
+  if (seconds < 2 * 3600) return `${Math.floor(seconds / 60)} min`
+  if (seconds < 48 * 3600) return `${Math.floor(seconds / 3600)} h`
+  return `${Math.floor(seconds / 86_400)} days`
 }
 
 /** "1 record", "2,000 records". */

@@ -34,6 +34,17 @@ const lines = (bytes: Buffer): string[] => bytes.toString().trimEnd().split('\n'
 const WITHOUT_DAMAGED = Array.from({ length: COUNT }, (_, i) => i).filter((i) => i !== DAMAGED)
 
 describe('a log with damage in its newest segment', () => {
+  test('verify says what to do next, with the command that accepts the loss', async () => {
+    const dir = await corruptLog()
+    const { code, stdout } = await durlog(['verify', dir])
+    expect([code, stdout.toString()]).toEqual([
+      2,
+      expect.stringContaining(`to accept the loss, "durlog repair ${dir} --salvage --apply"`),
+    ])
+    const found = JSON.parse((await durlog(['verify', dir, '--json'])).stdout.toString())
+    expect(found.advice).toContain('durlog restore NEW BACKUP')
+  })
+
   test('cat prints every record before the damage, and exits with 2', async () => {
     const dir = await corruptLog()
     for (const args of [

@@ -2,7 +2,7 @@ import type { Command } from 'commander'
 import { probeBucket } from '../../archive/index.js'
 import { addJson } from '../../terminal/arguments.js'
 import { ExitCode } from '../../terminal/exit-codes.js'
-import { formatWrapped, useColour, writeJson, writeOut } from '../../terminal/output.js'
+import { formatWrapped, paint, writeJson, writeOut } from '../../terminal/output.js'
 import { startProgress } from '../../terminal/progress.js'
 import { addBucket, type BucketFlags, isBucket, toBucketAccess } from '../bucket-flags.js'
 import { type Examination, examine } from '../doctor/examine.js'
@@ -46,7 +46,7 @@ export function exitCodeOf(findings: readonly Finding[]): number {
   return has('WARN') ? ExitCode.doubtful : ExitCode.ok
 }
 
-const COLOURS: Record<Verdict, number> = { OK: 32, WARN: 33, FAIL: 31, 'not checked here': 90 }
+const COLOURS = { OK: 'green', WARN: 'yellow', FAIL: 'red', 'not checked here': 'grey' } as const
 
 /** Formats one line for each check, which is wrapped to the width of a terminal. */
 function describe({ findings }: Pick<Examination, 'findings'>): string {
@@ -64,8 +64,4 @@ function summary(findings: readonly Finding[]): string {
   const count = (wanted: Verdict): number => findings.filter(({ verdict }) => verdict === wanted).length
   const parts = (['OK', 'WARN', 'FAIL', 'not checked here'] as const).map((verdict) => `${count(verdict)} ${verdict}`)
   return `${parts.filter((part) => !part.startsWith('0')).join(', ')}\n`
-}
-
-function paint(text: string, colour: number): string {
-  return useColour() ? `\x1b[${colour}m${text}\x1b[39m` : text
 }

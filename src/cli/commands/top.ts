@@ -1,19 +1,25 @@
+import { statfs } from 'node:fs/promises'
 import { type Command, InvalidArgumentError } from 'commander'
-import { type CursorSummary, inspect, open, type ReadOnlyLog } from '../../index.js'
+import { DurlogError } from '../../errors.js'
+import { inspect, open, type ReadOnlyLog } from '../../index.js'
 import { addJson, parseWhole } from '../../terminal/arguments.js'
 import {
   formatBytes,
   formatCount,
   formatCounted,
+  formatDuration,
   formatFields,
   formatSeqs,
   formatTable,
+  formatWrapped,
+  paint,
   writeJson,
   writeOut,
 } from '../../terminal/output.js'
 import { toWaitMs } from '../arguments.js'
 import { logFolder } from '../streams/folder.js'
 import { type StreamRate, StreamRates } from '../streams/rates.js'
+import { type Warning, type WatchedCursor, warningsOf } from '../top-warnings.js'
 
 interface Flags {
   interval: number
@@ -37,7 +43,11 @@ interface Sample {
   segments: number
   bytes: number
   allocatedBytes: number
-  cursors: (CursorSummary & { passedPerSecond: number })[]
+  /** The free space of the file system. */
+  freeBytes: number
+  cursors: WatchedCursor[]
+  /** The conditions that an operator should look at. */
+  warnings: Warning[]
   /** For a folder of streams: the streams that have grown most since the previous sample. */
   streams?: StreamRate[]
 }
@@ -61,7 +71,7 @@ function parseCount(text: string): number {
 export function register(command: Command): void {
   command
     .description(
-      'Show once a second the rates at which logs grow and are trimmed, the duration of commits, the size of the logs, and the number of records that each cursor has not read yet; for a folder of streams, also the streams that grow most. Takes no lock and does not slow down writers.',
+      'Show once a second the rates at which logs grow and are trimmed, the duration of commits, the size of the logs, and for each cursor the number of records that it has not read yet and the age of the oldest; for a folder of streams, also the streams that grow most. Warns of a cursor that no process reads or that falls behind, and of a full disk. Takes no lock and does not slow down writers.',
     )
     .argument('<dirs...>', 'the folders of the logs, or of streams')
     .option('-i, --interval <ms>', 'time between two samples, at least 100', parseInterval, 1000)
@@ -106,10 +116,18 @@ class LogView {
     const last = this.#last
     const rate = (now: number, before: number | undefined): number =>
       last === undefined || before === undefined ? 0 : Math.max(0, Math.round(((now - before) / (at - last.at)) * 1000))
-    const cursors = (await this.log.cursors()).map((cursor) => {
-      const before = last?.sample.cursors.find(({ name }) => name === cursor.name)?.position
-      return { ...cursor, passedPerSecond: rate(cursor.position, before) }
-    })
+    const cursors: WatchedCursor[] = []
+    for (const cursor of await this.log.cursors()) {
+      const before = last?.sample.cursors.find(({ name }) => name === cursor.name)
+      const isGrowing = before !== undefined && cursor.lagRecords > before.lagRecords
+      cursors.push({
+        ...cursor,
+        passedPerSecond: rate(cursor.position, before?.position),
+        lagMs: cursor.lagRecords === 0 ? 0 : await this.#ageOf(Math.max(cursor.position, firstSeq)),
+        growingSamples: isGrowing ? before.growingSamples + 1 : 0,
+      })
+    }
+    const space = await statfs(dir)
     const streams = await this.#rates?.look()
     const sample = {
       dir,
@@ -125,11 +143,24 @@ class LogView {
       segments: segments.length,
       bytes: segments.reduce((sum, { bytes }) => sum + bytes, 0),
       allocatedBytes: segments.reduce((sum, { allocatedBytes }) => sum + allocatedBytes, 0),
+      freeBytes: space.bavail * space.bsize,
       cursors,
+      warnings: warningsOf(cursors, space),
       ...(streams !== undefined && { streams }),
     }
     this.#last = { sample, at, commits, commitTotalMicros }
     return sample
+  }
+
+  /** Returns the age of a record in milliseconds; undefined if it cannot be read, or was trimmed meanwhile. */
+  async #ageOf(seq: number): Promise<number | undefined> {
+    try {
+      await this.log.refresh()
+      return Math.max(0, Date.now() - (await this.log.get(seq)).timestamp)
+    } catch (error) {
+      if (error instanceof DurlogError) return undefined
+      throw error
+    }
   }
 }
 
@@ -139,7 +170,7 @@ function meanMicros(commits: number, micros: number): number {
 }
 
 function formatSample(sample: Sample): string {
-  const { dir, firstSeq, nextSeq, syncedSeq, segments, bytes, allocatedBytes, cursors } = sample
+  const { dir, firstSeq, nextSeq, syncedSeq, segments, bytes, allocatedBytes, freeBytes, cursors } = sample
   const fields = formatFields([
     ['log', dir],
     [
@@ -158,20 +189,27 @@ function formatSample(sample: Sample): string {
     ],
     [
       'size',
-      `${formatBytes(bytes)} in ${formatCounted(segments, 'segment')}, ${formatBytes(allocatedBytes)} on the device`,
+      `${formatBytes(bytes)} in ${formatCounted(segments, 'segment')}, ${formatBytes(allocatedBytes)} on the device, ${formatBytes(freeBytes)} free`,
     ],
   ])
-  if (cursors.length === 0) return fields + formatStreams(sample.streams)
-  const rows = cursors.map(({ name, position, lagRecords, passedPerSecond, state, owned, ownerPid }) => [
+  const warnings = sample.warnings.map(formatWarning).join('')
+  if (cursors.length === 0) return fields + formatStreams(sample.streams) + warnings
+  const rows = cursors.map(({ name, position, lagRecords, lagMs, passedPerSecond, state, owned, ownerPid }) => [
     name,
     position === -1 ? 'unknown' : String(position),
     String(lagRecords),
+    lagMs === undefined ? 'unknown' : lagRecords === 0 ? '-' : formatDuration(lagMs),
     String(passedPerSecond),
     state,
     owned ? `process ${ownerPid ?? 'unknown'}` : 'none',
   ])
-  const table = formatTable(['cursor', 'position', 'behind', 'a second', 'state', 'owner'], rows)
-  return fields + table + formatStreams(sample.streams)
+  const table = formatTable(['cursor', 'position', 'behind', 'oldest', 'a second', 'state', 'owner'], rows)
+  return fields + table + formatStreams(sample.streams) + warnings
+}
+
+function formatWarning({ severity, text }: Warning): string {
+  const head = severity === 'failure' ? paint('FAIL', 'red') : paint('WARN', 'yellow')
+  return formatWrapped(`${head}  `, text)
 }
 
 function formatStreams(streams: readonly StreamRate[] = []): string {

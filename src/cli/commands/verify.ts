@@ -3,7 +3,15 @@ import { type VerifyReport, verify } from '../../index.js'
 import { addJson } from '../../terminal/arguments.js'
 import { ExitCode } from '../../terminal/exit-codes.js'
 import { reportOnInterrupt } from '../../terminal/interrupt.js'
-import { formatBytes, formatCount, formatFields, formatSeqs, writeJson, writeOut } from '../../terminal/output.js'
+import {
+  formatBytes,
+  formatCount,
+  formatFields,
+  formatSeqs,
+  formatWrapped,
+  writeJson,
+  writeOut,
+} from '../../terminal/output.js'
 import { startProgress } from '../../terminal/progress.js'
 
 export function register(command: Command): void {
@@ -26,7 +34,7 @@ async function run(dir: string, { json }: { json?: boolean }): Promise<void> {
     progress.stop()
   }
   process.exitCode = exitCodeOfState(report.state)
-  await (json ? writeJson(report) : writeOut(describe(report)))
+  await (json ? writeJson({ ...report, advice: adviceOn(dir, report) }) : writeOut(describe(dir, report)))
 }
 
 export function exitCodeOfState(state: VerifyReport['state']): number {
@@ -34,7 +42,7 @@ export function exitCodeOfState(state: VerifyReport['state']): number {
   return state === 'corrupt' ? ExitCode.corrupt : ExitCode.torn
 }
 
-function describe(report: VerifyReport): string {
+function describe(dir: string, report: VerifyReport): string {
   const { state, uuid, firstSeq, nextSeq, syncedSeq, records, payloadBytes, segments, problems } = report
   const fields = formatFields([
     ['state', state],
@@ -48,7 +56,22 @@ function describe(report: VerifyReport): string {
     ['synced up to', syncedSeq === -1 ? 'none known' : syncedSeq],
     ['segments', segments.length],
   ])
-  return fields + problems.map(describeProblem).join('')
+  const advice = adviceOn(dir, report)
+  return fields + problems.map(describeProblem).join('') + (advice === '' ? '' : formatWrapped('next: ', advice))
+}
+
+/** Returns what an operator should do about the state; '' if nothing. */
+function adviceOn(dir: string, { state, problems }: VerifyReport): string {
+  if (state === 'clean') return ''
+  if (state !== 'corrupt')
+    return `no record that was acknowledged at sync is damaged; the next open for writing removes the damaged end, or "durlog repair ${dir} --apply" after a copy of it`
+  const lost = problems.some(({ lostFirst, lostLast }) => lostFirst <= lostLast)
+  return [
+    'look at the system log (dmesg) for errors of the disk, and copy the folder',
+    `"durlog cat ${dir} --salvage" prints the intact records`,
+    '"durlog restore NEW BACKUP" restores a backup',
+    `${lost ? 'to accept the loss' : 'to continue'}, "durlog repair ${dir} --salvage --apply" makes the log accept appends again`,
+  ].join('; ')
 }
 
 export function describeProblem({

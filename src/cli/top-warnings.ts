@@ -1,0 +1,66 @@
+/** The warnings of `durlog top`. */
+import type { StatsFs } from 'node:fs'
+import { formatCounted, formatDuration } from '../terminal/output.js'
+import type { CursorSummary } from '../types.js'
+import { judgeSpace } from './doctor/limits.js'
+
+/** A cursor whose lag was larger in this many samples than in the one before grows. */
+const GROWING_SAMPLES = 3
+
+export interface WatchedCursor extends CursorSummary {
+  passedPerSecond: number
+  /** The age of the oldest record that waits, in milliseconds; 0 if none waits, undefined if it cannot be read. */
+  lagMs: number | undefined
+  /** The number of consecutive samples in which the lag was larger than in the one before. */
+  growingSamples: number
+}
+
+export type Severity = 'warning' | 'failure'
+
+export interface Warning {
+  severity: Severity
+  text: string
+}
+
+function warn(text: string): Warning {
+  return { severity: 'warning', text }
+}
+
+function fail(text: string): Warning {
+  return { severity: 'failure', text }
+}
+
+function aboutCursor({
+  name,
+  state,
+  lagRecords,
+  lagMs,
+  owned,
+  passedPerSecond,
+  growingSamples,
+}: WatchedCursor): Warning[] {
+  if (state !== 'ready')
+    return [
+      fail(
+        `the cursor "${name}" is ${state}: its consumer reads nothing until "durlog cursors DIR --seek ${name} --from SEQ"`,
+      ),
+    ]
+  if (lagRecords === 0) return []
+  const age = lagMs === undefined ? '' : `, the oldest for ${formatDuration(lagMs)}`
+  const waiting = `${formatCounted(lagRecords, 'record')} ${lagRecords === 1 ? 'waits' : 'wait'}${age}`
+  if (!owned && passedPerSecond === 0) return [warn(`no process reads the cursor "${name}": ${waiting}`)]
+  if (growingSamples >= GROWING_SAMPLES) return [warn(`the cursor "${name}" falls behind: ${waiting}`)]
+  return []
+}
+
+function aboutDisk(space: StatsFs): Warning[] {
+  const { verdict, found, advice } = judgeSpace(space)
+  if (verdict === 'OK') return []
+  return [
+    { severity: verdict === 'FAIL' ? 'failure' : 'warning', text: `the disk is nearly full: ${found}: ${advice}` },
+  ]
+}
+
+export function warningsOf(cursors: readonly WatchedCursor[], space: StatsFs): Warning[] {
+  return [...aboutDisk(space), ...cursors.flatMap(aboutCursor)]
+}
