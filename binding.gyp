@@ -58,6 +58,7 @@
       'src-native/retention/retention_plan.cc',
       'src-native/retention/segment_survey.cc',
       'src-native/streams/body_reader.cc',
+      'src-native/streams/entry_payloads.cc',
       'src-native/streams/json_string.cc',
       'src-native/streams/record_writer.cc',
       'src-native/streams/store_streams.cc',

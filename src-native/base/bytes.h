@@ -16,6 +16,19 @@ struct Bytes {
   size_t size = 0;
 };
 
+// The payload of a record. Its head may be elsewhere in memory than the rest, or empty; they are
+// joined when the frame is stored.
+struct PayloadParts {
+  PayloadParts() = default;
+  PayloadParts(Bytes whole) : rest(whole) {}
+  PayloadParts(Bytes its_head, Bytes its_rest) : head(its_head), rest(its_rest) {}
+
+  size_t size() const { return head.size + rest.size; }
+
+  Bytes head;
+  Bytes rest;
+};
+
 inline uint32_t Load32(const void* from) {
   uint32_t value;
   std::memcpy(&value, from, sizeof value);

@@ -14,12 +14,12 @@ bool Log::Accepts(Bytes payload) const {
 
 Status Log::CheckAppend(Bytes payload) const {
   DURLOG_RETURN_IF_ERROR(state_.CheckOpen());
-  DURLOG_RETURN_IF_ERROR(CheckRecord(payload, options_));
+  DURLOG_RETURN_IF_ERROR(CheckRecord(payload.size, options_));
   return state_.CheckFree();
 }
 
 // Returns the size of the batch's frames.
-Result<uint64_t> Log::CheckBatch(const Bytes* payloads, size_t count) const {
+Result<uint64_t> Log::CheckBatch(const PayloadParts* payloads, size_t count) const {
   DURLOG_RETURN_IF_ERROR(state_.CheckOpen());
   DURLOG_ASSIGN_OR_RETURN(const uint64_t frame_bytes, BatchBytes(payloads, count, options_));
   DURLOG_RETURN_IF_ERROR(state_.CheckFree());
@@ -116,13 +116,13 @@ void Log::NoteAppended(uint64_t frame_bytes, uint64_t records, Level level) {
   commits_.Want(level, next_seq());
 }
 
-Result<uint64_t> Log::AppendBatch(const Bytes* payloads, size_t count, Level level,
+Result<uint64_t> Log::AppendBatch(const PayloadParts* payloads, size_t count, Level level,
                                   uint64_t time_ms, uint64_t expected_seq) {
   DURLOG_ASSIGN_OR_RETURN(const uint64_t frame_bytes, CheckBatch(payloads, count));
   if (expected_seq != kAnySeq) DURLOG_RETURN_IF_ERROR(CheckExpectedSeq(expected_seq, next_seq()));
   DURLOG_RETURN_IF_ERROR(MakeRoom(frame_bytes, time_ms, count));
   const uint64_t first_seq = next_seq();
-  Status stored = point_.StoreBatch(NextFields(payloads[0].size), payloads, count, frame_bytes);
+  Status stored = point_.StoreBatch(NextFields(payloads[0].size()), payloads, count, frame_bytes);
   if (!stored.ok()) return commits_.FailStore(std::move(stored));
   NoteAppended(frame_bytes, count, level);
   return first_seq;
@@ -157,7 +157,7 @@ DURLOG_INLINE_CALLS Result<uint64_t> Log::Write(Bytes payload) {
   return WriteWith([&] { return Append(payload, Level::kMemory); });
 }
 
-Result<uint64_t> Log::WriteBatch(const Bytes* payloads, size_t count) {
+Result<uint64_t> Log::WriteBatch(const PayloadParts* payloads, size_t count) {
   const Result<uint64_t> checked = CheckBatch(payloads, count);
   if (!checked.ok()) return checked;
   return WriteWith([&] { return AppendBatch(payloads, count, Level::kMemory); });

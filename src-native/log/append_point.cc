@@ -23,7 +23,7 @@ AppendPoint::AppendPoint(FileSystem& file_system, Directory& directory, const Lo
 // Another process may cut the log and append to it before this one opens it again.
 AppendPoint::~AppendPoint() { ForgetRecent(); }
 
-Status AppendPoint::StoreBatch(const FrameFields& first, const Bytes* payloads, size_t count,
+Status AppendPoint::StoreBatch(const FrameFields& first, const PayloadParts* payloads, size_t count,
                                uint64_t frame_bytes) {
   const uint64_t begin = offset_;
   if (maps()) {
@@ -33,7 +33,7 @@ Status AppendPoint::StoreBatch(const FrameFields& first, const Bytes* payloads, 
     backlog_.MarkDirty(segment_, begin, offset_);
   } else {
     for (size_t i = 0; i < count; ++i) {
-      const FrameFields fields = FieldsInBatch(first, i, count, payloads[i].size);
+      const FrameFields fields = FieldsInBatch(first, i, count, payloads[i].size());
       DURLOG_RETURN_IF_ERROR(Store(fields, payloads[i]));
     }
   }
@@ -49,7 +49,7 @@ void AppendPoint::NotePosition() {
 }
 
 // Notes positions inside a batch whose frames begin at `offset`.
-void AppendPoint::NotePositionsInside(const Bytes* payloads, size_t count, uint64_t offset) {
+void AppendPoint::NotePositionsInside(const PayloadParts* payloads, size_t count, uint64_t offset) {
   uint64_t note_from = offset + PositionIndex::kSpacingBytes;
   for (size_t i = 0; i < count; ++i) {
     if (offset >= note_from) {
@@ -57,7 +57,7 @@ void AppendPoint::NotePositionsInside(const Bytes* payloads, size_t count, uint6
                                    PositionIndex::Place::kInsideBatch);
       note_from = offset + PositionIndex::kSpacingBytes;
     }
-    offset += FrameBytes(payloads[i].size);
+    offset += FrameBytes(payloads[i].size());
   }
 }
 

@@ -81,7 +81,7 @@ class AppendPoint {
   }
   // Stores or stages a frame. Requires Prepare(). After a failure nothing was stored, or broken()
   // is true: see MappedFrames.
-  Status Store(const FrameFields& fields, Bytes payload) {
+  Status Store(const FrameFields& fields, const PayloadParts& payload) {
     const uint64_t at = offset_;
     if (maps()) {
       DURLOG_RETURN_IF_ERROR(frames_.Store(*segment_, at, fields, payload));
@@ -95,7 +95,7 @@ class AppendPoint {
     return Status::Ok();
   }
   // As Store(), for the frames of a batch. `first` holds the fields of the first one.
-  Status StoreBatch(const FrameFields& first, const Bytes* payloads, size_t count,
+  Status StoreBatch(const FrameFields& first, const PayloadParts* payloads, size_t count,
                     uint64_t frame_bytes);
   bool broken() const { return frames_.broken(); }
   // Counts the frames that were stored as `records` records.
@@ -165,7 +165,7 @@ class AppendPoint {
   TailShape Shape() const;
   void AddTargets(CommitPlan* plan, bool leaves_map);
   void NotePosition();
-  void NotePositionsInside(const Bytes* payloads, size_t count, uint64_t offset);
+  void NotePositionsInside(const PayloadParts* payloads, size_t count, uint64_t offset);
   void ForgetRecent();
 
   Directory& directory_;

@@ -62,14 +62,14 @@ class Log final : public LogWriter {
                           uint64_t expected_seq = kAnySeq) override;
   // As Append(), for `count` records: all or none are in the log, also after a crash. Returns the
   // first seq.
-  Result<uint64_t> AppendBatch(const Bytes* payloads, size_t count, Level level,
+  Result<uint64_t> AppendBatch(const PayloadParts* payloads, size_t count, Level level,
                                uint64_t time_ms = kClockTime,
                                uint64_t expected_seq = kAnySeq) override;
   // The record is at kMemory when this returns.
   Result<uint64_t> Write(Bytes payload) override;
   // As Write(), for `count` records: all or none are in the log, also after a crash. Returns the
   // first seq.
-  Result<uint64_t> WriteBatch(const Bytes* payloads, size_t count) override;
+  Result<uint64_t> WriteBatch(const PayloadParts* payloads, size_t count) override;
   // The record is at `level` when this returns; the caller's thread does the commit.
   Result<uint64_t> AppendSync(Bytes payload, Level level, uint64_t time_ms = kClockTime) override;
   bool HasRoom() const override;
@@ -136,7 +136,7 @@ class Log final : public LogWriter {
   // append.cc
   bool Accepts(Bytes payload) const;
   Status CheckAppend(Bytes payload) const;
-  Result<uint64_t> CheckBatch(const Bytes* payloads, size_t count) const;
+  Result<uint64_t> CheckBatch(const PayloadParts* payloads, size_t count) const;
   void CommitEagerly();
   bool ExceedsPending(uint64_t frame_bytes) const;
   Status MakeRoom(uint64_t frame_bytes, uint64_t time_ms, uint64_t seqs);

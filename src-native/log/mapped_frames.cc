@@ -27,11 +27,11 @@ TailLegacy MappedFrames::Leave() {
 
 // The first frame's word is published last: a reader sees the whole batch or no part of it.
 Status MappedFrames::StoreBatch(Segment& segment, uint64_t at, const FrameFields& first,
-                                const Bytes* payloads, size_t count) {
+                                const PayloadParts* payloads, size_t count) {
   uint64_t end = at;
   uint32_t first_word = 0;
   for (size_t i = 0; i < count; ++i) {
-    const FrameFields fields = FieldsInBatch(first, i, count, payloads[i].size);
+    const FrameFields fields = FieldsInBatch(first, i, count, payloads[i].size());
     if (i == 0) first_word = FrameWord(fields);
     Status stored = StoreFrame(segment, end, fields, payloads[i], i > 0);
     // Whole frames follow the first one, whose word is missing.
@@ -63,20 +63,24 @@ Status MappedFrames::WriteWord(Segment& segment, uint64_t at, uint32_t word) {
 // Writes a long frame to the file, because faulting in its pages would cost more. The map shows the
 // bytes that are written here.
 Status MappedFrames::WriteAround(Segment& segment, uint64_t at, uint8_t* header, uint32_t crc,
-                                 Bytes payload, bool publish) {
+                                 const PayloadParts& payload, bool publish) {
   AlignedBuffer copy;
   if (!copy.Reserve(kCopyStepBytes, 0)) {
     return Status::Error(Code::kOutOfMemory, "no memory to copy the record");
   }
   SegmentFile& file = segment.file();
   // A worker that populates the pages ahead would write its zeros over the frame.
-  tail_->SkipTo(at + FrameBytes(payload.size));
+  tail_->SkipTo(at + FrameBytes(payload.size()));
   Status status;
-  for (size_t done = 0; status.ok() && done < payload.size;) {
-    const size_t step = std::min(kCopyStepBytes, payload.size - done);
-    crc = CopyAndCrc32c(crc, copy.data(), payload.data + done, step);
-    status = file.WriteAt(at + kFrameHeaderBytes + done, copy.data(), step);
-    done += step;
+  uint64_t next = at + kFrameHeaderBytes;
+  for (const Bytes& part : {payload.head, payload.rest}) {
+    for (size_t done = 0; status.ok() && done < part.size;) {
+      const size_t step = std::min(kCopyStepBytes, part.size - done);
+      crc = CopyAndCrc32c(crc, copy.data(), part.data + done, step);
+      status = file.WriteAt(next, copy.data(), step);
+      done += step;
+      next += step;
+    }
   }
   SealFrameHeader(header, crc);
   if (status.ok()) {

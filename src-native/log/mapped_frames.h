@@ -32,13 +32,14 @@ class MappedFrames {
   bool mapped() const { return tail_ != nullptr; }
 
   // Stores a frame at `at` of the mapped segment. Readers see it when this returns.
-  Status Store(Segment& segment, uint64_t at, const FrameFields& fields, Bytes payload) {
+  Status Store(Segment& segment, uint64_t at, const FrameFields& fields,
+               const PayloadParts& payload) {
     return StoreFrame(segment, at, fields, payload, true);
   }
   // Stores the frames of a batch, of which `first` describes the first one. Readers see all of them
   // when this returns, and none before.
-  Status StoreBatch(Segment& segment, uint64_t at, const FrameFields& first, const Bytes* payloads,
-                    size_t count);
+  Status StoreBatch(Segment& segment, uint64_t at, const FrameFields& first,
+                    const PayloadParts* payloads, size_t count);
   bool broken() const { return broken_; }
 
   // Waits for a chunk that is being populated.
@@ -57,8 +58,8 @@ class MappedFrames {
  private:
   static constexpr size_t kWordBytes = 4;
 
-  Status StoreFrame(Segment& segment, uint64_t at, const FrameFields& fields, Bytes payload,
-                    bool publish) {
+  Status StoreFrame(Segment& segment, uint64_t at, const FrameFields& fields,
+                    const PayloadParts& payload, bool publish) {
     uint8_t header[kFrameHeaderBytes];
     const uint32_t crc = BeginFrameHeader(fields, segment.crc_seed(), header);
     const uint64_t frame_bytes = fields.frame_bytes();
@@ -71,15 +72,19 @@ class MappedFrames {
       Unmap();
       return mapped;
     }
+    const uint64_t head_at = at + kFrameHeaderBytes;
+    const auto& [head, rest] = payload;
+    const uint32_t head_crc =
+        head.size == 0 ? crc : tail_->StoreWithCrc(head_at, head.data, head.size, crc);
     SealFrameHeader(header,
-                    tail_->StoreWithCrc(at + kFrameHeaderBytes, payload.data, payload.size, crc));
+                    tail_->StoreWithCrc(head_at + head.size, rest.data, rest.size, head_crc));
     tail_->Store(at + kWordBytes, header + kWordBytes, kFrameHeaderBytes - kWordBytes);
     if (publish) tail_->Publish(at, Load32(header));
     return tail_->faulted() ? Fault(segment, at) : Status::Ok();
   }
   Status Fault(const Segment& segment, uint64_t at);
-  Status WriteAround(Segment& segment, uint64_t at, uint8_t* header, uint32_t crc, Bytes payload,
-                     bool publish);
+  Status WriteAround(Segment& segment, uint64_t at, uint8_t* header, uint32_t crc,
+                     const PayloadParts& payload, bool publish);
   Status WriteWord(Segment& segment, uint64_t at, uint32_t word);
   Status TakeBack(Segment& segment, uint64_t at, Status failure);
 

@@ -53,7 +53,7 @@ class Staging {
   // Frames a record or void at `offset` of `segment`. Requires a Reserve() of at least its
   // size. `direct` is true if the commits write past the page cache.
   Status Stage(const std::shared_ptr<Segment>& segment, uint64_t offset, bool direct,
-               const FrameFields& fields, Bytes payload) {
+               const FrameFields& fields, const PayloadParts& payload) {
     if (!Continues(segment.get())) {
       DURLOG_RETURN_IF_ERROR(BeginPiece(segment, offset, direct));
     }

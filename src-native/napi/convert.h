@@ -53,10 +53,13 @@ bool ToPayload(napi_env env, napi_value value, size_t max_bytes, AlignedBuffer* 
 // again. False for any other value, and for more than `max_count` elements.
 bool CollectElements(napi_env env, napi_value array, size_t max_count,
                      std::vector<napi_value>* elements);
+// Borrows the bytes of a Uint8Array. False, without a pending error, for any other value.
+bool BorrowBytes(napi_env env, napi_value value, Bytes* bytes);
+
 // As ToPayload(), for records that are all borrowed at once. If their frames take more than
 // `max_frame_bytes` together, no string is copied.
 bool ToPayloads(napi_env env, const std::vector<napi_value>& elements, uint64_t max_frame_bytes,
-                AlignedBuffer* scratch, std::vector<Bytes>* payloads);
+                AlignedBuffer* scratch, std::vector<PayloadParts>* payloads);
 
 // False, with an error pending, if an option is missing or out of range.
 bool ToOptions(Napi::Env env, const Napi::Object& object, LogOptions* options);

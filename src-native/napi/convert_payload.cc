@@ -21,20 +21,6 @@ bool NoMemory(napi_env env) {
   return false;
 }
 
-// False, without a pending error, for a value that is not a Uint8Array.
-bool BorrowBytes(napi_env env, napi_value value, Bytes* payload) {
-  napi_typedarray_type type = napi_int8_array;
-  void* data = nullptr;
-  if (napi_get_typedarray_info(env, value, &type, &payload->size, &data, nullptr, nullptr) !=
-          napi_ok ||
-      type != napi_uint8_array) {
-    *payload = Bytes{};
-    return false;
-  }
-  payload->data = static_cast<const uint8_t*>(data);
-  return true;
-}
-
 bool IsSurrogate(char16_t unit) { return unit >= 0xD800 && unit < 0xE000; }
 bool IsHighSurrogate(char16_t unit) { return unit >= 0xD800 && unit < 0xDC00; }
 
@@ -77,6 +63,19 @@ bool CopyString(napi_env env, napi_value value, uint8_t* to, size_t room, Bytes*
 
 }  // namespace
 
+bool BorrowBytes(napi_env env, napi_value value, Bytes* payload) {
+  napi_typedarray_type type = napi_int8_array;
+  void* data = nullptr;
+  if (napi_get_typedarray_info(env, value, &type, &payload->size, &data, nullptr, nullptr) !=
+          napi_ok ||
+      type != napi_uint8_array) {
+    *payload = Bytes{};
+    return false;
+  }
+  payload->data = static_cast<const uint8_t*>(data);
+  return true;
+}
+
 bool ToPayload(napi_env env, napi_value value, size_t max_bytes, AlignedBuffer* scratch,
                Bytes* payload) {
   if (BorrowBytes(env, value, payload)) return true;
@@ -116,12 +115,12 @@ bool CollectElements(napi_env env, napi_value array, size_t max_count,
 }
 
 bool ToPayloads(napi_env env, const std::vector<napi_value>& elements, uint64_t max_frame_bytes,
-                AlignedBuffer* scratch, std::vector<Bytes>* payloads) {
+                AlignedBuffer* scratch, std::vector<PayloadParts>* payloads) {
   payloads->resize(elements.size());
   uint64_t frame_bytes = 0;
   size_t text_bytes = 0;
   for (size_t i = 0; i < elements.size(); ++i) {
-    Bytes& payload = (*payloads)[i];
+    Bytes& payload = (*payloads)[i].rest;
     if (!BorrowBytes(env, elements[i], &payload)) {
       if (napi_get_value_string_utf8(env, elements[i], nullptr, 0, &payload.size) != napi_ok) {
         return Refuse(env, kNotAPayload);
@@ -134,7 +133,7 @@ bool ToPayloads(napi_env env, const std::vector<napi_value>& elements, uint64_t 
   if (!scratch->Reserve(text_bytes + 1, 0)) return NoMemory(env);
   uint8_t* next = scratch->data();
   for (size_t i = 0; i < elements.size(); ++i) {
-    Bytes& payload = (*payloads)[i];
+    Bytes& payload = (*payloads)[i].rest;
     if (payload.size == 0 || payload.data != nullptr) continue;
     // The next string overwrites the terminating zero.
     if (!CopyString(env, elements[i], next, payload.size + 1, &payload)) return false;

@@ -77,7 +77,7 @@ struct Call {
 
   napi_env env;
   size_t argc;
-  napi_value argv[4] = {};
+  napi_value argv[6] = {};
   LogHandle* handle = nullptr;
   LogWriter* log = nullptr;
 };

@@ -12,6 +12,7 @@
 #include "napi/log_jobs.h"
 #include "record/record_format.h"
 #include "shared/shared_log.h"
+#include "streams/entry_payloads.h"
 
 namespace durlog {
 namespace {
@@ -64,7 +65,7 @@ napi_value WriteVoid(napi_env env, napi_callback_info info) {
 }
 
 // The records of a batch, the call's first argument. Null with an error pending.
-LogWriter* ToBatch(const Call& call, std::vector<Bytes>* payloads) {
+LogWriter* ToBatch(const Call& call, std::vector<PayloadParts>* payloads) {
   if (call.log == nullptr) return nullptr;
   const uint64_t max_bytes = call.log->options().segment_bytes;
   std::vector<napi_value> elements;
@@ -83,16 +84,46 @@ LogWriter* ToBatch(const Call& call, std::vector<Bytes>* payloads) {
 
 napi_value AppendBatch(napi_env env, napi_callback_info info) {
   const Call call(env, info, 4);
-  std::vector<Bytes> payloads;
+  std::vector<PayloadParts> payloads;
   LogWriter* const log = ToBatch(call, &payloads);
   if (log == nullptr) return nullptr;
   return call.Appended(log->AppendBatch(payloads.data(), payloads.size(), call.LevelAt(1),
                                         call.TimeAt(2), call.ExpectedSeqAt(3)));
 }
 
+// See `appendEntries` in src/native/log.ts.
+napi_value AppendEntries(napi_env env, napi_callback_info info) {
+  const Call call(env, info, 6);
+  if (call.log == nullptr) return nullptr;
+  EntryGroup group;
+  for (const auto& [index, bytes] : {std::pair{0, &group.first}, std::pair{1, &group.following},
+                                     std::pair{2, &group.end}, std::pair{3, &group.values}}) {
+    if (!BorrowBytes(env, call.argv[index], bytes)) {
+      Refuse(env, "entries are Uint8Arrays");
+      return nullptr;
+    }
+  }
+  napi_typedarray_type type = napi_int8_array;
+  void* places = nullptr;
+  if (napi_get_typedarray_info(env, call.argv[4], &type, &group.place_count, &places, nullptr,
+                               nullptr) != napi_ok ||
+      type != napi_uint32_array) {
+    Refuse(env, "places are a Uint32Array");
+    return nullptr;
+  }
+  group.places = static_cast<const uint32_t*>(places);
+  EntryPayloads payloads;
+  if (!payloads.Make(group)) {
+    Refuse(env, "an entry lies outside its memory");
+    return nullptr;
+  }
+  return call.Appended(call.log->AppendBatch(payloads.data(), payloads.size(), call.LevelAt(5),
+                                             LogWriter::kClockTime, LogWriter::kAnySeq));
+}
+
 napi_value WriteBatch(napi_env env, napi_callback_info info) {
   const Call call(env, info, 1);
-  std::vector<Bytes> payloads;
+  std::vector<PayloadParts> payloads;
   LogWriter* const log = ToBatch(call, &payloads);
   if (log == nullptr) return nullptr;
   const Result<uint64_t> first = log->WriteBatch(payloads.data(), payloads.size());
@@ -194,13 +225,21 @@ using Method = std::pair<const char*, napi_callback>;
 
 // The methods of NativeWriter in TypeScript. The next two tables add the methods of NativeLog and
 // of NativeSharedLog.
-constexpr Method kMethods[] = {{"append", Append},           {"appendRange", AppendRange},
-                               {"appendBatch", AppendBatch}, {"write", Write},
-                               {"writeBatch", WriteBatch},   {"appendSync", AppendSync},
-                               {"hasRoom", HasRoom},         {"requestSync", RequestSync},
-                               {"flushSync", FlushSync},     {"pump", Pump},
-                               {"takeEvents", TakeEvents},   {"stats", Stats},
-                               {"checkFiles", CheckFiles},   {"close", Close}};
+constexpr Method kMethods[] = {{"append", Append},
+                               {"appendRange", AppendRange},
+                               {"appendBatch", AppendBatch},
+                               {"write", Write},
+                               {"writeBatch", WriteBatch},
+                               {"appendSync", AppendSync},
+                               {"hasRoom", HasRoom},
+                               {"requestSync", RequestSync},
+                               {"flushSync", FlushSync},
+                               {"pump", Pump},
+                               {"takeEvents", TakeEvents},
+                               {"stats", Stats},
+                               {"checkFiles", CheckFiles},
+                               {"appendEntries", AppendEntries},
+                               {"close", Close}};
 constexpr Method kMethodsAlone[] = {{"trimBefore", TrimBefore},
                                     {"writeVoid", WriteVoid},
                                     {"planRetention", PlanRetention},

@@ -76,10 +76,14 @@ inline void SealFrameHeader(uint8_t header[kFrameHeaderBytes], uint32_t crc) {
 
 // Writes the whole frame: fields.frame_bytes() bytes. The payload may change during the call: see
 // CopyAndCrc32c().
-inline void EncodeFrame(const FrameFields& fields, Bytes payload, uint32_t crc_seed, uint8_t* to) {
-  const uint32_t crc = BeginFrameHeader(fields, crc_seed, to);
-  SealFrameHeader(to, CopyAndCrc32c(crc, to + kFrameHeaderBytes, payload.data, payload.size));
-  const size_t unpadded = kFrameHeaderBytes + payload.size;
+inline void EncodeFrame(const FrameFields& fields, const PayloadParts& payload, uint32_t crc_seed,
+                        uint8_t* to) {
+  const auto& [head, rest] = payload;
+  uint8_t* const rest_to = to + kFrameHeaderBytes + head.size;
+  uint32_t crc = BeginFrameHeader(fields, crc_seed, to);
+  crc = CopyAndCrc32c(crc, to + kFrameHeaderBytes, head.data, head.size);
+  SealFrameHeader(to, CopyAndCrc32c(crc, rest_to, rest.data, rest.size));
+  const size_t unpadded = kFrameHeaderBytes + payload.size();
   std::memset(to + unpadded, 0, static_cast<size_t>(fields.frame_bytes()) - unpadded);
 }
 

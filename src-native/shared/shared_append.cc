@@ -14,11 +14,13 @@ namespace {
 // Stores a frame without its first eight bytes, which are returned. The bytes after the payload are
 // zero already.
 uint64_t FillFrame(SharedSegment& segment, uint64_t offset, const FrameFields& fields,
-                   Bytes payload) {
+                   const PayloadParts& payload) {
   uint8_t header[kFrameHeaderBytes];
   const uint32_t crc = BeginFrameHeader(fields, segment.crc_seed(), header);
-  SealFrameHeader(header, CopyAndCrc32c(crc, segment.At(offset + kFrameHeaderBytes), payload.data,
-                                        payload.size));
+  const auto& [head, rest] = payload;
+  uint8_t* const to = segment.At(offset + kFrameHeaderBytes);
+  const uint32_t head_crc = CopyAndCrc32c(crc, to, head.data, head.size);
+  SealFrameHeader(header, CopyAndCrc32c(head_crc, to + head.size, rest.data, rest.size));
   AtStep(Step::kPayloadStored);
   segment.StoreHeaderRest(offset, header);
   return Load64(header);
@@ -34,7 +36,7 @@ Status SharedLog::CheckOpen() const {
 
 Status SharedLog::CheckAppend(Bytes payload) const {
   DURLOG_RETURN_IF_ERROR(CheckOpen());
-  return CheckRecord(payload, options_);
+  return CheckRecord(payload.size, options_);
 }
 
 // A group larger than the bound is accepted if nothing else is pending.
@@ -176,7 +178,7 @@ DURLOG_INLINE_CALLS Result<uint64_t> SharedLog::Append(Bytes payload, Level leve
   return place.seq;
 }
 
-Result<uint64_t> SharedLog::CheckBatch(const Bytes* payloads, size_t count) const {
+Result<uint64_t> SharedLog::CheckBatch(const PayloadParts* payloads, size_t count) const {
   DURLOG_RETURN_IF_ERROR(CheckOpen());
   DURLOG_ASSIGN_OR_RETURN(const uint64_t frame_bytes, BatchBytes(payloads, count, options_));
   if (frame_bytes > kMaxReservedBytes || count > kMaxReservedSeqs) {
@@ -190,7 +192,7 @@ Result<uint64_t> SharedLog::CheckBatch(const Bytes* payloads, size_t count) cons
 }
 
 // The batch is one reservation, and its first frame is published last.
-Result<uint64_t> SharedLog::AppendBatch(const Bytes* payloads, size_t count, Level level,
+Result<uint64_t> SharedLog::AppendBatch(const PayloadParts* payloads, size_t count, Level level,
                                         uint64_t time_ms, uint64_t expected_seq) {
   SyncEagerly();
   DURLOG_ASSIGN_OR_RETURN(const uint64_t frame_bytes, CheckBatch(payloads, count));
@@ -200,7 +202,7 @@ Result<uint64_t> SharedLog::AppendBatch(const Bytes* payloads, size_t count, Lev
   uint64_t first_word = 0;
   uint64_t offset = place.offset;
   for (size_t i = 0; i < count; ++i) {
-    FrameFields fields = FieldsOf(place.seq + i, payloads[i].size);
+    FrameFields fields = FieldsOf(place.seq + i, payloads[i].size());
     fields.batch_continues = i + 1 < count;
     const uint64_t word = FillFrame(segment, offset, fields, payloads[i]);
     if (i == 0) {
@@ -268,7 +270,7 @@ Result<uint64_t> SharedLog::Write(Bytes payload) {
   return seq;
 }
 
-Result<uint64_t> SharedLog::WriteBatch(const Bytes* payloads, size_t count) {
+Result<uint64_t> SharedLog::WriteBatch(const PayloadParts* payloads, size_t count) {
   DURLOG_ASSIGN_OR_RETURN(const uint64_t seq, AppendAwaitingRoom([&] {
                             return AppendBatch(payloads, count, Level::kMemory);
                           }));

@@ -55,13 +55,13 @@ class SharedLog final : public LogWriter {
   // members, have reached it.
   Result<uint64_t> Append(Bytes payload, Level level, uint64_t time_ms = kClockTime,
                           uint64_t expected_seq = kAnySeq) override;
-  Result<uint64_t> AppendBatch(const Bytes* payloads, size_t count, Level level,
+  Result<uint64_t> AppendBatch(const PayloadParts* payloads, size_t count, Level level,
                                uint64_t time_ms = kClockTime,
                                uint64_t expected_seq = kAnySeq) override;
   // The record is at kMemory when these return. kStalled if the record is stored but an earlier
   // record is not.
   Result<uint64_t> Write(Bytes payload) override;
-  Result<uint64_t> WriteBatch(const Bytes* payloads, size_t count) override;
+  Result<uint64_t> WriteBatch(const PayloadParts* payloads, size_t count) override;
   Result<uint64_t> AppendSync(Bytes payload, Level level, uint64_t time_ms = kClockTime) override;
   Status Sync(Level level) override;
   // Write() waits for room itself.
@@ -120,7 +120,7 @@ class SharedLog final : public LogWriter {
   // shared_append.cc
   Status CheckOpen() const;
   Status CheckAppend(Bytes payload) const;
-  Result<uint64_t> CheckBatch(const Bytes* payloads, size_t count) const;
+  Result<uint64_t> CheckBatch(const PayloadParts* payloads, size_t count) const;
   Status CheckRoom(uint64_t frame_bytes);
   Result<bool> SetFrameTime(uint64_t time_ms);
   Result<Place> Reserve(uint64_t frame_bytes, uint64_t seqs, uint64_t time_ms,

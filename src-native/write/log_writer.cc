@@ -7,23 +7,23 @@
 
 namespace durlog {
 
-Status CheckRecord(Bytes payload, const LogOptions& options) {
-  if (payload.size == 0) {
+Status CheckRecord(size_t payload_bytes, const LogOptions& options) {
+  if (payload_bytes == 0) {
     return Status::Error(Code::kRecordEmpty, "a record has at least one byte");
   }
-  if (payload.size > options.max_record_bytes) {
-    return Status::Error(Code::kRecordTooLarge, "the record has " + std::to_string(payload.size) +
+  if (payload_bytes > options.max_record_bytes) {
+    return Status::Error(Code::kRecordTooLarge, "the record has " + std::to_string(payload_bytes) +
                                                     " bytes, maxRecordBytes is " +
                                                     std::to_string(options.max_record_bytes));
   }
   return Status::Ok();
 }
 
-Result<uint64_t> BatchBytes(const Bytes* payloads, size_t count, const LogOptions& options) {
+Result<uint64_t> BatchBytes(const PayloadParts* payloads, size_t count, const LogOptions& options) {
   uint64_t frame_bytes = 0;
   for (size_t i = 0; i < count; ++i) {
-    DURLOG_RETURN_IF_ERROR(CheckRecord(payloads[i], options));
-    frame_bytes += FrameBytes(payloads[i].size);
+    DURLOG_RETURN_IF_ERROR(CheckRecord(payloads[i].size(), options));
+    frame_bytes += FrameBytes(payloads[i].size());
   }
   if (count == 0) return Status::Error(Code::kInvalidArgument, "a batch has at least one record");
   // A batch never spans segments, so that a trim keeps or removes it as a whole.

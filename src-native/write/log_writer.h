@@ -46,10 +46,10 @@ LogEnds EndsOf(const LogType& log) {
 }
 
 // kRecordEmpty, kRecordTooLarge.
-Status CheckRecord(Bytes payload, const LogOptions& options);
+Status CheckRecord(size_t payload_bytes, const LogOptions& options);
 // Returns the size of the batch's frames. kRecordEmpty, kRecordTooLarge, kInvalidArgument if the
 // batch has no record, kBatchTooLarge.
-Result<uint64_t> BatchBytes(const Bytes* payloads, size_t count, const LogOptions& options);
+Result<uint64_t> BatchBytes(const PayloadParts* payloads, size_t count, const LogOptions& options);
 // Whether `seqs` seqs are left in a log whose next seq is `next_seq`, at most kMaxSeq.
 inline bool HasSeqs(uint64_t seqs, uint64_t next_seq) { return seqs <= kMaxSeq - next_seq; }
 Status SeqsUsedUp();
@@ -75,10 +75,10 @@ class LogWriter {
   // seq that it would have got.
   virtual Result<uint64_t> Append(Bytes payload, Level level, uint64_t time_ms,
                                   uint64_t expected_seq) = 0;
-  virtual Result<uint64_t> AppendBatch(const Bytes* payloads, size_t count, Level level,
+  virtual Result<uint64_t> AppendBatch(const PayloadParts* payloads, size_t count, Level level,
                                        uint64_t time_ms, uint64_t expected_seq) = 0;
   virtual Result<uint64_t> Write(Bytes payload) = 0;
-  virtual Result<uint64_t> WriteBatch(const Bytes* payloads, size_t count) = 0;
+  virtual Result<uint64_t> WriteBatch(const PayloadParts* payloads, size_t count) = 0;
   virtual Result<uint64_t> AppendSync(Bytes payload, Level level, uint64_t time_ms) = 0;
   // Whether there is room for the newest append or write that failed with kBackpressure.
   virtual bool HasRoom() const = 0;

@@ -4,7 +4,7 @@ import { DurlogError, isCode } from '../errors.js'
 import { EncodedValue } from '../streams/encoding.js'
 import { SPLIT_AT_ONCE_BYTES } from '../streams/json-text.js'
 import { contentTypeOf, mediaType } from '../streams/meta.js'
-import type { KnownGroup, SentValue, StreamView } from '../streams/port/port.js'
+import type { KnownGroup, SentValues, StreamView } from '../streams/port/port.js'
 import type { Producer, StreamAppendResult, StreamEncoding } from '../streams/types.js'
 import type { Exchange, HeaderList } from './exchange.js'
 import { badRequest, closedStream, conflict } from './http-error.js'
@@ -40,7 +40,7 @@ export function append(service: Service, call: Call): void | Promise<void> {
 /** The messages of a body, for the stream that the entry at `created` created. */
 interface Split {
   created: number
-  messages: readonly SentValue[]
+  messages: SentValues
 }
 
 /** Splits a body of JSON on another thread before it is stored. */
@@ -149,7 +149,7 @@ function valuesIn(
   { closes, contentType }: Conditions,
   body: Buffer,
   split: Split | undefined,
-): readonly SentValue[] {
+): SentValues {
   if (body.length === 0) {
     if (closes) return []
     throw badRequest('the body is empty: send data, or Stream-Closed: true')
@@ -172,7 +172,7 @@ function hasTypeOf({ meta }: StreamView, contentType: string): boolean {
 }
 
 /** Returns the records of a body. Throws an HttpError with status 400 or 413. */
-function valuesOf(encoding: StreamEncoding, body: Buffer): SentValue[] {
+function valuesOf(encoding: StreamEncoding, body: Buffer): SentValues {
   if (encoding === 'json') return messagesOf(body)
   if (encoding === 'bytes') return [new EncodedValue(encoding, body)]
   // Other bytes would be replaced by U+FFFD.
@@ -181,7 +181,7 @@ function valuesOf(encoding: StreamEncoding, body: Buffer): SentValue[] {
 }
 
 /** Like `valuesOf`, on another thread if the body is long JSON. */
-export async function valuesOfLong(encoding: StreamEncoding, body: Buffer): Promise<SentValue[]> {
+export async function valuesOfLong(encoding: StreamEncoding, body: Buffer): Promise<SentValues> {
   return encoding === 'json' ? messagesOfLong(body) : valuesOf(encoding, body)
 }
 

@@ -1,7 +1,7 @@
 /** PUT: creates a stream, with or without a first body, open or closed, or as a fork. */
 import { isCode } from '../errors.js'
 import { contentTypeOf, defaultMeta, isContentType, mediaType, type StreamMeta } from '../streams/meta.js'
-import type { CreationRequest, SentValue, StreamView } from '../streams/port/port.js'
+import type { CreationRequest, SentValues, StreamView } from '../streams/port/port.js'
 import type { StreamForkPoint } from '../streams/types.js'
 import { valuesOfLong } from './append.js'
 import type { HeaderList } from './exchange.js'
@@ -48,7 +48,7 @@ async function createOnce(
   { access, live }: Service,
   { name, exchange: { scope } }: Call,
   request: CreationRequest,
-  values: SentValue[],
+  values: SentValues,
 ): Promise<boolean> {
   const isNew = (await access.find(name)) === undefined
   if (isNew) await live.admitStream(scope)

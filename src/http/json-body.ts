@@ -1,5 +1,5 @@
 /** Splits a JSON body into messages without changing the text of their values. */
-import { EncodedValue } from '../streams/encoding.js'
+import { PackedValues } from '../streams/encoding.js'
 import {
   JSON_DEPTH_MAX,
   type JsonSplit,
@@ -7,7 +7,7 @@ import {
   splitMessages,
   splitMessagesLater,
 } from '../streams/json-text.js'
-import type { SentValue } from '../streams/port/port.js'
+import type { SentValues } from '../streams/port/port.js'
 import { badRequest, HttpError } from './http-error.js'
 
 /** A limit, because a message takes many times the memory and the time of its bytes. */
@@ -17,24 +17,21 @@ const MAX_MESSAGES = 100_000
  * Returns the messages of a body: the elements of an array, or its single value. Each is one line: line breaks in `body`
  * become spaces. Throws an HttpError with status 400 or 413.
  */
-export function messagesOf(body: Buffer): SentValue[] {
+export function messagesOf(body: Buffer): SentValues {
   return messagesAt(body, splitMessages(body, MAX_MESSAGES))
 }
 
 /** Like `messagesOf`, on another thread if the body is long. */
-export async function messagesOfLong(body: Buffer): Promise<SentValue[]> {
+export async function messagesOfLong(body: Buffer): Promise<SentValues> {
   if (body.length <= SPLIT_AT_ONCE_BYTES) return messagesOf(body)
   return messagesAt(body, await splitMessagesLater(body, MAX_MESSAGES))
 }
 
-function messagesAt(body: Buffer, places: JsonSplit): SentValue[] {
+function messagesAt(body: Buffer, places: JsonSplit): SentValues {
   if (places === 'invalid') throw badRequest('the body is not valid JSON in UTF-8')
   if (places === 'too deep')
     throw badRequest(`a message must have at most ${JSON_DEPTH_MAX} arrays and objects nested in each other`)
   if (places === 'too many')
     throw new HttpError(413, 'too-large', `a body must have at most ${MAX_MESSAGES} messages: split it`)
-  const messages: SentValue[] = []
-  for (let at = 0; at < places.length; at += 2)
-    messages.push(new EncodedValue('json', body.subarray(places[at], places[at + 1])))
-  return messages
+  return new PackedValues('json', body, places).sent
 }

@@ -1,6 +1,7 @@
 /** The log of a folder of streams. Its appends call a function when they are acknowledged, instead of settling a promise. */
 import { levelCode } from '../options/call-options.js'
 import type { Durability, Payload } from '../types.js'
+import type { EntryGroup } from './append/core-calls.js'
 import type { Resolve } from './append/waiters.js'
 import type { WritePipeline } from './append/write-pipeline.js'
 import { WriterLog, type WriterParts } from './writer-log.js'
@@ -30,5 +31,10 @@ export class FramingLog extends WriterLog {
   /** As `frame`, for the records of a batch. */
   frameBatch(records: readonly Payload[], durability: Durability, resolve: Resolve): boolean {
     return this.#pipeline.frameBatch(records, levelCode(durability), resolve)
+  }
+
+  /** As `frame`, for the entries of a batch: see `NativeWriter.appendEntries`. */
+  frameEntries(group: EntryGroup, durability: Durability, resolve: Resolve): boolean {
+    return this.#pipeline.frameEntries(group, levelCode(durability), resolve)
   }
 }

@@ -154,6 +154,19 @@ export interface NativeWriter {
   appendBatch(list: readonly Payload[], level: number, timestamp?: number, expectedSeq?: number): Refused
   /** As `append`, for the bytes from `start` to `end`. */
   appendRange(bytes: Uint8Array, start: number, end: number, level: number): Refused
+  /**
+   * Appends entries of one stream as a batch. The first one is `first` and the first value, the second one `following` and
+   * its value; each later one has the next seq. `end`, which may be empty, is the last entry. Value i is `values` from
+   * `places[2 * i]` to `places[2 * i + 1]`. Marks all entries but the last as continued.
+   */
+  appendEntries(
+    first: Uint8Array,
+    following: Uint8Array,
+    end: Uint8Array,
+    values: Uint8Array,
+    places: Uint32Array,
+    level: number,
+  ): Refused
   /** Appends a record, which has reached `memory` when this returns. */
   write(data: Payload): Refused
   /** As `write`, for all of the records or none. Returns the seq of the first record, or the reason why there is no room. */

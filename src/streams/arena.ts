@@ -20,6 +20,15 @@ export class Arena {
     return this.bytes
   }
 
+  /** Returns the offset of a copy of `values` in `bytes`; undefined if they are long, so that a copy would cost too much. */
+  copy(values: Buffer): number | undefined {
+    if (values.length > SHARED_MAX_BYTES) return undefined
+    const bytes = this.reserve(values.length)
+    const at = this.start
+    this.start += values.copy(bytes, at)
+    return at
+  }
+
   /** Keeps the encoded entry: the next one begins at `end`. */
   keep(): void {
     this.start = this.end

@@ -9,9 +9,9 @@ import type { Arena } from './arena.js'
 import { withInherited } from './creation.js'
 import { checkForkStart, decide, decideBatch } from './decide.js'
 import type { RequestId } from './dedup-table.js'
-import { codecOf, EncodedValue, encode } from './encoding.js'
-import { EntryKind, encodeEntry } from './entry.js'
-import { type Item, valueBytes } from './items.js'
+import { codecOf, EncodedValue, encode, RECORD_MAX_BYTES } from './encoding.js'
+import { EMPTY, EntryKind, encodeEntry, type ValuedChange } from './entry.js'
+import { following, type GroupRest, type Item, valueBytes } from './items.js'
 import type { ValueSlice } from './mem-table.js'
 import type { Settle } from './port/port.js'
 import type { StreamState } from './state.js'
@@ -23,6 +23,8 @@ export interface Framing {
   log: FramingLog
   durability: Durability
   memory: Arena
+  /** For entries without their values, which are needed only until they are framed. */
+  heads: Arena
   onSettled: Parameters<FramingLog['frame']>[4]
 }
 
@@ -50,7 +52,7 @@ export interface Call {
   resolve(rejection: Promise<never>): void
 }
 
-/** A call with one item, and the request that made it. */
+/** A call with one item, which may be the first one of a group, and the request that made it. */
 export class SingleCall implements Call {
   readonly resolve: Settle<StreamAppendResult>
   last = -1
@@ -60,6 +62,10 @@ export class SingleCall implements Call {
   readonly #kind: EntryKind
   #state: StreamState | undefined
   #seq = -1
+  /** Of a group: the seq of its last value; otherwise that of the item. */
+  #lastSeq = -1
+  readonly #isGroup: boolean
+  readonly #ends: boolean
   /** The request is already stored. */
   #isRepeated = false
 
@@ -68,6 +74,8 @@ export class SingleCall implements Call {
     this.#item = item
     this.#request = request
     this.#kind = item.kind
+    this.#isGroup = item.rest !== undefined
+    this.#ends = item.rest?.end ?? false
   }
 
   get bytes(): number {
@@ -87,25 +95,88 @@ export class SingleCall implements Call {
     const { outcome, seq } = decide(item, this.#state, table.find)
     this.#seq = seq
     if (outcome === 'duplicate') return true
+    checkForkStart(item, table.find)
     checkUndecided(this.#request, table)
     return false
   }
 
-  frame({ log, durability, memory, onSettled }: Framing, table: StreamTable, position: number): boolean {
+  frame(framing: Framing, table: StreamTable, position: number): boolean {
     const item = this.#item as Item
     const timeMs = timeOf(item, Math.max(Date.now(), table.lastTimeMs))
+    const { rest } = item
+    const isFramed =
+      rest === undefined
+        ? this.#frameOne(item, framing, table, timeMs, position)
+        : this.#frameGroup(item, rest, framing, table, timeMs, position)
+    if (!isFramed) return false
+    if (this.#request !== undefined) table.dedup.add(this.#request, [resultSeq(this.#kind, this.#seq)])
+    this.#item = undefined
+    return true
+  }
+
+  #frameOne(
+    item: Item,
+    { log, durability, memory, onSettled }: Framing,
+    table: StreamTable,
+    timeMs: number,
+    position: number,
+  ): boolean {
     encodeEntry(memory, item, this.#seq, timeMs, false, this.#request)
     if (!log.frame(memory.bytes, memory.start, memory.end, durability, onSettled)) return false
     this.last = position
+    this.#lastSeq = this.#seq
     this.#state = table.apply(item, memory, timeMs, position, this.#state)
-    if (this.#request !== undefined) table.dedup.add(this.#request, [resultSeq(this.#kind, this.#seq)])
-    this.#item = undefined
     memory.keep()
     return true
   }
 
+  #frameGroup(
+    item: Item,
+    { values, end }: GroupRest,
+    { log, durability, memory, heads, onSettled }: Framing,
+    table: StreamTable,
+    timeMs: number,
+    position: number,
+  ): boolean {
+    const isAppend = item.kind === EntryKind.append
+    const next = this.#seq + values.length
+    const later = following(item)
+    later.encoding = item.encoding
+    heads.start = 0
+    const head = (change: ValuedChange, seq: number, request?: RequestId): Buffer => {
+      encodeEntry(heads, change, seq, timeMs, false, request)
+      const { bytes, start } = heads
+      heads.keep()
+      return bytes.subarray(start, heads.end)
+    }
+    const group = {
+      first: head(isAppend ? { ...item, value: EMPTY } : item, this.#seq, this.#request),
+      following: head({ ...later, kind: EntryKind.append }, isAppend ? this.#seq + 1 : this.#seq),
+      end: end ? head(later, next) : EMPTY,
+      values: values.bytes,
+      // The first entry of a creation has no value.
+      places: isAppend ? values.places : withNone(values.places),
+    }
+    if (!log.frameEntries(group, durability, onSettled)) return false
+    const base = memory.copy(values.bytes)
+    const bytes = base === undefined ? values.bytes : memory.bytes
+    const place = (at: number): ValueSlice => ({ bytes, valueAt: (base ?? 0) + at, end: (base ?? 0) + at })
+    const firstAt = values.places[0] as number
+    const first = isAppend ? { ...place(firstAt), end: (base ?? 0) + (values.places[1] as number) } : place(firstAt)
+    const state = table.apply(item, first, timeMs, position, this.#state)
+    const places = isAppend ? values.places.subarray(2) : values.places
+    table.applyValues(state, { bytes, places, base: base ?? 0 }, timeMs, position + 1)
+    this.last = position + places.length / 2
+    if (end) table.apply(later, place(values.bytes.length), timeMs, ++this.last, state)
+    this.#state = state
+    this.#lastSeq = next - 1
+    return true
+  }
+
   acknowledge(table: StreamTable): void {
-    table.acknowledged(this.#kind, this.#seq, this.#state as StreamState)
+    const state = this.#state as StreamState
+    table.acknowledged(this.#isGroup ? EntryKind.append : this.#kind, this.#lastSeq, state)
+    if (this.#ends) table.acknowledged(EntryKind.end, this.#lastSeq + 1, state)
     this.resolve({ seq: resultSeq(this.#kind, this.#seq), duplicate: false })
   }
 
@@ -222,6 +293,13 @@ function checkUndecided(request: RequestId | undefined, table: StreamTable): voi
     )
 }
 
+/** `places`, after the place of an empty value. */
+function withNone(places: Uint32Array): Uint32Array {
+  const all = new Uint32Array(places.length + 2)
+  all.set(places, 2)
+  return all
+}
+
 /** The bytes of one entry of a batch. */
 interface Framed extends ValueSlice {
   start: number
@@ -249,9 +327,20 @@ function complete(item: Item, table: StreamTable, encoding: StreamEncoding, prev
   if (draft instanceof EncodedValue || item.follows) {
     item.encoding = item.follows ? (previous as Item).encoding : (found?.meta.encoding ?? encoding)
     if (draft instanceof EncodedValue) item.value = encode(codecOf(item.encoding), draft)
+    checkRest(item)
   } else if (draft !== undefined) {
     item.meta = withInherited(table, item.stream, draft)
     item.encoding = item.meta.encoding
     item.value = JSON.stringify(item.meta)
+    checkRest(item)
   }
+}
+
+/** Checks the later values of a group as `encode` does. */
+function checkRest({ rest, encoding }: Item): void {
+  if (rest === undefined) return
+  const { values } = rest
+  const codec = codecOf(encoding)
+  encode(codec, values.at(0))
+  if (values.bytes.length > RECORD_MAX_BYTES) for (let at = 1; at < values.length; at++) encode(codec, values.at(at))
 }

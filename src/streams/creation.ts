@@ -2,12 +2,12 @@
 import { invalidArgument, outOfRange } from '../errors.js'
 import { checkForkSeq } from './decide.js'
 import type { RequestId } from './dedup-table.js'
-import { codecOf, EncodedValue } from './encoding.js'
+import { codecOf, EncodedValue, PackedValues } from './encoding.js'
 import { EntryKind } from './entry.js'
 import type { FolderFiles } from './folder-files.js'
 import { bareItem, following, type Item } from './items.js'
 import type { StreamMeta } from './meta.js'
-import type { CreationRequest, SentValue } from './port/port.js'
+import type { CreationRequest, SentValues, Settle } from './port/port.js'
 import { RecordSource } from './record-source.js'
 import type { StreamState } from './state.js'
 import type { StreamTable } from './table.js'
@@ -17,17 +17,19 @@ import type { StreamAppendResult, StreamForkPoint } from './types.js'
 export interface CreationFolder {
   readonly table: StreamTable
   readonly folder: { files: FolderFiles }
-  readonly sequencer: { submit(items: readonly Item[], request?: RequestId): Promise<StreamAppendResult[]> }
+  readonly sequencer: {
+    append(items: readonly Item[], request: RequestId | undefined, settle: Settle<StreamAppendResult>): void
+  }
   find(name: string): StreamState | undefined
   removeExpired(name: string): void
 }
 
-/** Creates a stream, and appends `values` in the same step. Settles with the results of the creation and of each record. */
+/** Creates a stream, and appends `values` in the same step. Settles with the result of the creation. */
 export async function makeStream(
   folder: CreationFolder,
-  { name, creation, values }: { name: string; creation: CreationRequest; values: readonly SentValue[] },
+  { name, creation, values }: { name: string; creation: CreationRequest; values: SentValues },
   request?: RequestId,
-): Promise<StreamAppendResult[]> {
+): Promise<StreamAppendResult> {
   folder.removeExpired(name)
   const { fork } = creation.meta
   if (fork !== undefined) folder.removeExpired(fork.stream)
@@ -38,9 +40,12 @@ export async function makeStream(
   first.draft = { ...creation, meta }
   const items = [first]
   if (cut !== undefined) items.push(following(first, new EncodedValue('bytes', cut)))
-  for (const value of values) items.push(following(first, value))
-  if (creation.end) items.push(following(first))
-  return folder.sequencer.submit(items, request)
+  if (values instanceof PackedValues) first.rest = { values, end: creation.end }
+  else {
+    for (const value of values) items.push(following(first, value))
+    if (creation.end) items.push(following(first))
+  }
+  return new Promise((resolve) => folder.sequencer.append(items, request, resolve))
 }
 
 /** Returns the options, with those that a fork gets from its source. */

@@ -1,7 +1,7 @@
 /** Encodes values of streams for the log and the streams' files, and decodes them. */
 import { DurlogError, invalidArgument } from '../errors.js'
 import { shown } from '../options/checks.js'
-import { checkedDepth } from './json-text.js'
+import { checkedDepth, splitMessages } from './json-text.js'
 import type { StreamEncoding } from './types.js'
 
 export interface StreamCodec {
@@ -26,6 +26,38 @@ export class EncodedValue<Data extends Buffer | string = Buffer> {
   constructor(encoding: StreamEncoding, data: Data) {
     this.encoding = encoding
     this.data = data
+  }
+}
+
+/**
+ * Several encoded values in one memory, because an object for each would take more time than its bytes. Each is JSON on
+ * one line. With the encoding `text`, all are strings, so that a stream of text takes them too.
+ */
+export class PackedValues {
+  readonly encoding: 'json' | 'text'
+  readonly bytes: Buffer
+  /** For each value, the offsets at which it begins and ends. */
+  readonly places: Uint32Array
+
+  /** The caller must not change `bytes` after this. */
+  constructor(encoding: 'json' | 'text', bytes: Buffer, places: Uint32Array) {
+    this.encoding = encoding
+    this.bytes = bytes
+    this.places = places
+  }
+
+  get length(): number {
+    return this.places.length / 2
+  }
+
+  /** The value at the index `at`, with which the encoding of a stream is checked. */
+  at(at: number): EncodedValue {
+    return new EncodedValue(this.encoding, this.bytes.subarray(this.places[2 * at], this.places[2 * at + 1]))
+  }
+
+  /** The values as they are stored: packed, or a single one. */
+  get sent(): readonly EncodedValue[] | PackedValues {
+    return this.length > 1 ? this : Array.from({ length: this.length }, (_, at) => this.at(at))
   }
 }
 
@@ -77,6 +109,39 @@ export function encode(codec: StreamCodec, value: unknown): Buffer | string {
 export function encodeForAny(value: unknown): EncodedValue<Buffer | string> {
   const encoding = typeof value === 'string' ? 'text' : value instanceof Uint8Array ? 'bytes' : 'json'
   return new EncodedValue(encoding, encode(codecOf(encoding), value))
+}
+
+/** Encodes the values of one append for any stream. Throws like `encode`. */
+export function encodeAll(values: readonly unknown[]): readonly EncodedValue<Buffer | string>[] | PackedValues {
+  return packed(values) ?? Array.from(values, encodeForAny)
+}
+
+/**
+ * Encodes all values with one call of JSON.stringify. Returns undefined if they must be encoded one by one: they have
+ * different encodings, or one of them has no JSON form or is too long or nested too deeply, which is then reported.
+ */
+function packed(values: readonly unknown[]): PackedValues | undefined {
+  if (values.length < 2) return undefined
+  const encoding = typeof values[0] === 'string' ? 'text' : 'json'
+  for (const value of values) {
+    if ((typeof value === 'string') !== (encoding === 'text')) return undefined
+    if (value instanceof Uint8Array || value instanceof EncodedValue) return undefined
+  }
+  let bytes: Buffer
+  try {
+    bytes = Buffer.from(JSON.stringify(values))
+  } catch {
+    return undefined
+  }
+  const places = splitMessages(bytes, values.length)
+  if (typeof places === 'string' || places.length !== 2 * values.length) return undefined
+  for (let at = 0; at < values.length; at++) {
+    const length = (places[2 * at + 1] as number) - (places[2 * at] as number)
+    // In an array, `null` also stands for a value that has no JSON form.
+    if (length > RECORD_MAX_BYTES || (length === 4 && values[at] !== null && bytes[places[2 * at] as number] === 0x6e))
+      return undefined
+  }
+  return new PackedValues(encoding, bytes, places)
 }
 
 function encodeJson(value: unknown): Buffer | string {

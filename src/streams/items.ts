@@ -1,6 +1,6 @@
 /** The changes that a Sequencer stores. */
 import type { ProposedChange } from './decide.js'
-import { EncodedValue } from './encoding.js'
+import { EncodedValue, PackedValues } from './encoding.js'
 import { EMPTY, EntryKind, type ValuedChange } from './entry.js'
 import type { CreationRequest, Group, SentValue } from './port/port.js'
 import type { StreamAppendResult } from './types.js'
@@ -14,12 +14,21 @@ export interface Item extends ProposedChange, ValuedChange {
    * decided again, and meanwhile a failed write may have removed what the first decision has found.
    */
   draft?: SentValue | CreationRequest | undefined
+  /** The item is the first one of a group whose later items append these values and, if `end` is set, end the stream. */
+  rest?: GroupRest | undefined
   /** The record's time, if it is not the current one. */
   timestamp?: number | undefined
 }
 
-/** The number of bytes of the value. */
-export function valueBytes({ draft }: Item): number {
+/** The later items of a group. If the first one is an append, it has the first of the values. */
+export interface GroupRest {
+  readonly values: PackedValues
+  readonly end: boolean
+}
+
+/** The number of bytes of the value, or of the values of the group. */
+export function valueBytes({ draft, rest }: Item): number {
+  if (rest !== undefined) return rest.values.bytes.length
   return draft instanceof EncodedValue ? draft.data.length : 0
 }
 
@@ -38,6 +47,7 @@ export function bareItem(kind: EntryKind, stream: string): Item {
     follows: false,
     value: EMPTY,
     draft: undefined,
+    rest: undefined,
     timestamp: undefined,
   }
 }
@@ -60,8 +70,13 @@ export function groupItems(group: Group): Item[] {
   first.writerSeq = group.writerSeq
   first.mustExist = group.mustExist
   first.created = group.created
-  first.draft = values[0]
   first.timestamp = group.timestamp
+  if (values instanceof PackedValues) {
+    first.draft = values.at(0)
+    first.rest = { values, end }
+    return [first]
+  }
+  first.draft = values[0]
   const items = [first]
   for (let at = 1; at < values.length; at++) items.push(following(first, values[at]))
   if (end && values.length > 0) items.push(following(first))

@@ -8,8 +8,8 @@ export type JsonSplit = NativeJsonSplit
 /** The nesting that the core allows in a message: `kMaxJsonDepth`. */
 export const JSON_DEPTH_MAX = 512
 
-/** Splitting so many bytes takes less than a millisecond. */
-export const SPLIT_AT_ONCE_BYTES: number = 1 << 18
+/** Splitting so many bytes takes about a millisecond at most: if they are values of one character. */
+export const SPLIT_AT_ONCE_BYTES: number = 1 << 16
 
 /** Splits the elements of an array, or a single value. Line breaks in `text` become spaces. */
 export function splitMessages(text: Uint8Array, maxMessages: number): JsonSplit {

@@ -19,7 +19,7 @@ import type {
   PortCursor,
   ReadRange,
   SeenState,
-  SentValue,
+  SentValues,
   Settle,
   StreamsPort,
   StreamsStats,
@@ -95,13 +95,8 @@ export class LocalPort implements StreamsPort {
     this.append({ ...KNOWN, ...group, stream: name, created: state.created }, settle)
   }
 
-  async create(
-    name: string,
-    creation: CreationRequest,
-    values: readonly SentValue[],
-    request?: RequestId,
-  ): Promise<boolean> {
-    return !firstResult(await makeStream(this.store, { name, creation, values }, request)).duplicate
+  async create(name: string, creation: CreationRequest, values: SentValues, request?: RequestId): Promise<boolean> {
+    return !(await makeStream(this.store, { name, creation, values }, request)).duplicate
   }
 
   async delete(name: string, request?: RequestId): Promise<boolean> {

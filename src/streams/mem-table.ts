@@ -43,11 +43,20 @@ class Slab implements NativeRecordSlab {
 
   push(start: number, end: number, timeMs: number): void {
     const at = this.count
-    if (at === this.times.length) this.#grow()
+    if (at === this.times.length) this.#grow(at + 1)
     this.places[2 * at] = start
     this.places[2 * at + 1] = end
     this.times[at] = timeMs
     this.count = at + 1
+  }
+
+  pushAll(places: Uint32Array, base: number, timeMs: number): void {
+    const count = this.count + places.length / 2
+    if (count > this.times.length) this.#grow(count)
+    if (base === 0) this.places.set(places, 2 * this.count)
+    else for (let at = 0; at < places.length; at++) this.places[2 * this.count + at] = base + (places[at] as number)
+    this.times.fill(timeMs, this.count, count)
+    this.count = count
   }
 
   /** The memory that the first `count` entries take, in bytes. */
@@ -56,11 +65,12 @@ class Slab implements NativeRecordSlab {
   }
 
   /** Replaces the arrays, because a job of a checkpoint may be reading the old ones. */
-  #grow(): void {
+  #grow(needed: number): void {
     const { places, times } = this
-    this.places = new Uint32Array(2 * places.length)
+    const capacity = Math.max(2 * times.length, needed)
+    this.places = new Uint32Array(2 * capacity)
     this.places.set(places)
-    this.times = new Float64Array(2 * times.length)
+    this.times = new Float64Array(capacity)
     this.times.set(times)
   }
 }
@@ -80,14 +90,17 @@ export class MemTable {
 
   /** Adds the entry at `position`, which must be greater than all earlier positions. */
   add(position: number, { bytes, valueAt, end }: ValueSlice, timeMs: number): void {
-    let slab = this.#newest
-    if (slab.bytes !== bytes || slab.first + slab.count !== position) {
-      slab = new Slab(bytes, position)
-      this.#newest = slab
-      this.#slabs.push(slab)
-    }
+    const slab = this.#slabFor(bytes, position)
     const before = slab.sizeBefore(slab.count)
     slab.push(valueAt, end, timeMs)
+    this.bytes += slab.sizeBefore(slab.count) - before
+  }
+
+  /** Like `add`, for successive entries whose values are at `places` plus `base`. */
+  addAll(position: number, bytes: Buffer, places: Uint32Array, base: number, timeMs: number): void {
+    const slab = this.#slabFor(bytes, position)
+    const before = slab.sizeBefore(slab.count)
+    slab.pushAll(places, base, timeMs)
     this.bytes += slab.sizeBefore(slab.count) - before
   }
 
@@ -125,6 +138,15 @@ export class MemTable {
     // Replace the newest slab too if it is released, because it would keep its memory.
     if (this.#slabs.length === 0) this.#newest = new Slab(EMPTY, 0)
     this.#recent = this.#newest
+  }
+
+  /** The slab to which the entry at `position` is added. */
+  #slabFor(bytes: Buffer, position: number): Slab {
+    const newest = this.#newest
+    if (newest.bytes === bytes && newest.first + newest.count === position) return newest
+    this.#newest = new Slab(bytes, position)
+    this.#slabs.push(this.#newest)
+    return this.#newest
   }
 
   #slabOf(position: number): Slab {

@@ -72,7 +72,7 @@ export class Sequencer {
     this.table = table
     this.position = context.log.nextSeq
     const { log, durability } = context
-    this.#framing = { log, durability, memory: new Arena(), onSettled: this.#onSettled }
+    this.#framing = { log, durability, memory: new Arena(), heads: new Arena(), onSettled: this.#onSettled }
   }
 
   /** Stores all of `items` or nothing. The result is that of the first. If `request` is already stored, stores nothing. */

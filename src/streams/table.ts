@@ -69,10 +69,12 @@ export class StreamTable {
       this.acknowledged(entry.kind, entry.seq, state)
     }
     const request = batch[0]?.request
+    // The result of a group is that of its first change.
+    const results = batch[1]?.follows === true ? batch.slice(0, 1) : batch
     if (request !== undefined)
       this.dedup.add(
         request,
-        batch.map(({ kind, seq }) => resultSeq(kind, seq)),
+        results.map(({ kind, seq }) => resultSeq(kind, seq)),
       )
     return true
   }
@@ -116,6 +118,22 @@ export class StreamTable {
       else this.#remove(state)
     }
     return state
+  }
+
+  /**
+   * Applies appends to `state` that count and are the entries from `position` on. Their values are in `bytes`, at `places`
+   * plus `base`. A change of the same batch was applied to `state` before.
+   */
+  applyValues(
+    state: StreamState,
+    { bytes, places, base }: { bytes: Buffer; places: Uint32Array; base: number },
+    timeMs: number,
+    position: number,
+  ): void {
+    this.memTable.addAll(position, bytes, places, base, timeMs)
+    const count = places.length / 2
+    for (let at = 0; at < count; at++) state.unflushed.push(position + at)
+    state.next += count
   }
 
   /** An entry that was applied to `state` has reached the durability level: makes it visible. */

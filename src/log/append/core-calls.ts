@@ -19,6 +19,15 @@ export type CoreEvent = NativeFailure | NativeStall | NativeRotation
 /** The seq of the last record that a call appended, or, if there was no room, the reason. */
 export type SeqOrRefusal = number | string
 
+/** The arguments of `NativeWriter.appendEntries`. */
+export interface EntryGroup {
+  first: Uint8Array
+  following: Uint8Array
+  end: Uint8Array
+  values: Uint8Array
+  places: Uint32Array
+}
+
 /** After each call of the core, `onEvent` receives the events that the call has queued. */
 export class CoreCalls {
   readonly #dir: string
@@ -71,6 +80,11 @@ export class CoreCalls {
       this.takeEvents()
     }
     return refused ?? this.#acceptedSeq()
+  }
+
+  /** As `NativeWriter.appendEntries`. */
+  appendEntries({ first, following, end, values, places }: EntryGroup, level: number): SeqOrRefusal {
+    return this.#inCall(() => this.#native.appendEntries(first, following, end, values, places, level))
   }
 
   write(data: Payload): SeqOrRefusal {

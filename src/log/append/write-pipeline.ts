@@ -19,7 +19,7 @@ import { Acknowledgements } from './acknowledgements.js'
 import { CallGate } from './call-gate.js'
 import type { HeldKind } from './call-queue.js'
 import { CommitDelay } from './commit-delay.js'
-import { CoreCalls, type CoreEvent, noRoom, type SeqOrRefusal } from './core-calls.js'
+import { CoreCalls, type CoreEvent, type EntryGroup, noRoom, type SeqOrRefusal } from './core-calls.js'
 import { HeldMemory } from './held-memory.js'
 import type { Resolve } from './waiters.js'
 
@@ -112,6 +112,11 @@ export class WritePipeline {
   frameBatch(records: readonly Payload[], level: number, resolve: Resolve): boolean {
     const call = { level, timestamp: undefined, expectedSeq: undefined }
     return this.#gate.isOpen && this.#notified(this.#core.appendBatch(records, call), level, resolve)
+  }
+
+  /** As `FramingLog.frameEntries`. */
+  frameEntries(group: EntryGroup, level: number, resolve: Resolve): boolean {
+    return this.#gate.isOpen && this.#notified(this.#core.appendEntries(group, level), level, resolve)
   }
 
   #notified(seq: SeqOrRefusal, level: number, resolve: Resolve): boolean {

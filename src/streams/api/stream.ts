@@ -2,7 +2,7 @@
 import { atCaller } from '../../caller-stack.js'
 import { BatchReader } from '../../reader/batch-reader.js'
 import type { RecordReader } from '../../types.js'
-import { type EncodedValue, encodeForAny } from '../encoding.js'
+import { type EncodedValue, encodeAll, encodeForAny } from '../encoding.js'
 import {
   checkValues,
   resolveAppendOptions,
@@ -10,7 +10,7 @@ import {
   resolveEndOptions,
   resolveReadOptions,
 } from '../options.js'
-import type { SentValue, Settle, StreamsPort } from '../port/port.js'
+import type { SentValues, Settle, StreamsPort } from '../port/port.js'
 import type {
   Stream,
   StreamAppendOptions,
@@ -40,7 +40,7 @@ export class NamedStream<V> implements Stream<V> {
 
   async create(options?: StreamCreateOptions<V>): Promise<boolean> {
     const { values, ...request } = resolveCreateOptions(options, this.#port.encoding)
-    return await atCaller(this.#port.create(this.name, request, values.map(encodeForAny)))
+    return await atCaller(this.#port.create(this.name, request, encodeAll(values)))
   }
 
   append(value: V, options?: StreamAppendOptions): Promise<StreamAppendResult> {
@@ -54,13 +54,13 @@ export class NamedStream<V> implements Stream<V> {
   appendAll(values: readonly V[], options?: StreamAppendOptions): Promise<StreamAppendResult> {
     try {
       checkValues(values)
-      return this.#append(Array.from(values, encodeForAny), options)
+      return this.#append(encodeAll(values), options)
     } catch (error) {
       return Promise.reject(error)
     }
   }
 
-  #append(values: readonly SentValue[], options: StreamAppendOptions | undefined): Promise<StreamAppendResult> {
+  #append(values: SentValues, options: StreamAppendOptions | undefined): Promise<StreamAppendResult> {
     const group = { ...resolveAppendOptions(options), stream: this.name, created: undefined, values }
     const promise = new Promise<StreamAppendResult>(capture)
     this.#port.append(group, lastResolve)

@@ -5,7 +5,7 @@
 import { invalidArgument } from '../../errors.js'
 import type { CommitOptions, CursorOptions } from '../../index.js'
 import type { Body, BodyRead } from '../body.js'
-import type { EncodedValue } from '../encoding.js'
+import type { EncodedValue, PackedValues } from '../encoding.js'
 import type { StreamMeta } from '../meta.js'
 import type { StreamIdentities } from '../stream-identities.js'
 import type {
@@ -53,6 +53,9 @@ export type SeenState = Pick<StreamView, 'name' | 'created' | 'visible' | 'endVi
 /** An encoded value to store. */
 export type SentValue = EncodedValue<Buffer | string>
 
+/** The values of one append. */
+export type SentValues = readonly SentValue[] | PackedValues
+
 /** The checked options of an append. */
 export interface AppendConditions {
   expectedSeq: number | undefined
@@ -70,7 +73,7 @@ export interface Group extends AppendConditions {
   stream: string
   /** The group is refused unless the entry at this position created the stream; undefined: any stream of the name. */
   created: number | undefined
-  values: readonly SentValue[]
+  values: SentValues
 }
 
 /** A group for a stream that exists. */
@@ -123,7 +126,7 @@ export interface ServedPort {
     settle: Settle<StreamAppendResult>,
   ): void
   /** Creates a stream, see `Stream.create`. Settles with whether this call created it. */
-  create(name: string, request: CreationRequest, values: readonly SentValue[]): Promise<boolean>
+  create(name: string, request: CreationRequest, values: SentValues): Promise<boolean>
   /** Deletes the stream; settles with whether it existed. */
   delete(name: string): Promise<boolean>
   /**

@@ -19,7 +19,7 @@ import type {
   PortCursor,
   ReadRange,
   SeenState,
-  SentValue,
+  SentValues,
   Settle,
   StreamsPort,
   StreamsStats,
@@ -180,7 +180,7 @@ export class LinkPort implements StreamsPort {
     return new Promise((resolve) => this.append(knownGroup(view, group), resolve))
   }
 
-  create(stream: string, creation: CreationRequest, values: readonly SentValue[]): Promise<boolean> {
+  create(stream: string, creation: CreationRequest, values: SentValues): Promise<boolean> {
     return this.#isNew({ op: SubmitOp.create, stream, creation, values })
   }
 

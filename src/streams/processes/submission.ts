@@ -1,7 +1,7 @@
 /** The frame of a request that stores something: groups of values, a creation or a deletion. */
 import { DurlogError } from '../../errors.js'
-import { ENCODING_NUMBERS, ENCODINGS, EncodedValue } from '../encoding.js'
-import type { CreationRequest, Group, SentValue } from '../port/port.js'
+import { ENCODING_NUMBERS, ENCODINGS, EncodedValue, PackedValues } from '../encoding.js'
+import type { CreationRequest, Group, SentValue, SentValues } from '../port/port.js'
 import type { StreamEncoding } from '../types.js'
 import { type Frame, type FrameMaker, FrameType, type MadeFrame, PAYLOAD_MAX_BYTES } from './frames.js'
 
@@ -11,7 +11,7 @@ type SubmitOp = (typeof SubmitOp)[keyof typeof SubmitOp]
 export type Submission =
   | { op: typeof SubmitOp.append; group: Group }
   | { op: typeof SubmitOp.batch; groups: readonly Group[] }
-  | { op: typeof SubmitOp.create; stream: string; creation: CreationRequest; values: readonly SentValue[] }
+  | { op: typeof SubmitOp.create; stream: string; creation: CreationRequest; values: SentValues }
   | { op: typeof SubmitOp.delete; stream: string }
 
 /** The op (u8). */
@@ -20,7 +20,10 @@ const OP_BYTES = 1
 const GROUP_HEADER_BYTES = 17
 /** Of a value: the encoding (u8) and the length (u32). */
 const VALUE_HEADER_BYTES = 5
-const Flag = { end: 1, mustExist: 2, created: 4 } as const
+/** Of packed values: the encoding (u8), their number (u32); their places (u32 each) and their bytes follow. */
+const PACKED_HEADER_BYTES = 5
+const PLACE_BYTES = 4
+const Flag = { end: 1, mustExist: 2, created: 4, packed: 8 } as const
 
 /** The form in which groups, creations and deletions are sent. The rare conditions and the creation are JSON. */
 type SentGroup = Pick<Group, 'stream' | 'created' | 'end' | 'mustExist' | 'values'> & { json: string }
@@ -30,8 +33,7 @@ export function submitFrame(maker: FrameMaker, number: number, submission: Submi
   const groups = sentGroups(submission)
   let length = OP_BYTES
   const valuesBytes = groups.map(({ stream, json, values }) => {
-    let bytes = 0
-    for (const { data } of values) bytes += VALUE_HEADER_BYTES + Buffer.byteLength(data)
+    const bytes = bytesOf(values)
     length += GROUP_HEADER_BYTES + Buffer.byteLength(stream) + Buffer.byteLength(json) + bytes
     return bytes
   })
@@ -44,6 +46,14 @@ export function submitFrame(maker: FrameMaker, number: number, submission: Submi
   maker.bytes[at++] = submission.op
   for (const [index, group] of groups.entries()) at = writeGroup(maker.bytes, at, group, valuesBytes[index] as number)
   return maker
+}
+
+function bytesOf(values: SentValues): number {
+  if (values instanceof PackedValues)
+    return PACKED_HEADER_BYTES + PLACE_BYTES * values.places.length + values.bytes.length
+  let bytes = 0
+  for (const { data } of values) bytes += VALUE_HEADER_BYTES + Buffer.byteLength(data)
+  return bytes
 }
 
 function sentGroups(submission: Submission): SentGroup[] {
@@ -68,12 +78,17 @@ function writeGroup(bytes: Buffer, start: number, group: SentGroup, valuesBytes:
   const nameAt = start + GROUP_HEADER_BYTES
   const nameBytes = bytes.write(stream, nameAt)
   const jsonBytes = json === '' ? 0 : bytes.write(json, nameAt + nameBytes)
-  bytes[start] = (end ? Flag.end : 0) | (mustExist ? Flag.mustExist : 0) | (created === undefined ? 0 : Flag.created)
+  bytes[start] =
+    (end ? Flag.end : 0) |
+    (mustExist ? Flag.mustExist : 0) |
+    (created === undefined ? 0 : Flag.created) |
+    (values instanceof PackedValues ? Flag.packed : 0)
   bytes.writeUIntLE(created ?? 0, start + 1, 6)
   bytes.writeUInt16LE(nameBytes, start + 7)
   bytes.writeUInt32LE(jsonBytes, start + 9)
   bytes.writeUInt32LE(valuesBytes, start + 13)
   let at = nameAt + nameBytes + jsonBytes
+  if (values instanceof PackedValues) return writePacked(bytes, at, values)
   for (const { encoding, data } of values) {
     const dataAt = at + VALUE_HEADER_BYTES
     const dataBytes = typeof data === 'string' ? bytes.write(data, dataAt) : data.copy(bytes, dataAt)
@@ -82,6 +97,26 @@ function writeGroup(bytes: Buffer, start: number, group: SentGroup, valuesBytes:
     at = dataAt + dataBytes
   }
   return at
+}
+
+function writePacked(bytes: Buffer, at: number, { encoding, places, bytes: data }: PackedValues): number {
+  bytes[at] = ENCODING_NUMBERS[encoding]
+  bytes.writeUInt32LE(places.length / 2, at + 1)
+  const placesAt = at + PACKED_HEADER_BYTES
+  bytes.set(new Uint8Array(places.buffer, places.byteOffset, places.byteLength), placesAt)
+  const dataAt = placesAt + places.byteLength
+  return dataAt + data.copy(bytes, dataAt)
+}
+
+/** The packed values that are `bytes` from `at` to `end`. The core checks their places. */
+function packedAt(bytes: Buffer, at: number, end: number): PackedValues {
+  const encoding = encodingAt(bytes, at)
+  const placesAt = at + PACKED_HEADER_BYTES
+  const dataAt = placesAt + 2 * PLACE_BYTES * bytes.readUInt32LE(at + 1)
+  if (encoding === 'bytes' || dataAt > end) throw new RangeError('packed values that are malformed')
+  const places = new Uint32Array((dataAt - placesAt) / PLACE_BYTES)
+  new Uint8Array(places.buffer).set(bytes.subarray(placesAt, dataAt))
+  return new PackedValues(encoding, bytes.subarray(dataAt, end), places)
 }
 
 /** Decodes a frame of `submitFrame`. Throws if it is malformed. */
@@ -109,19 +144,12 @@ function groupAt(bytes: Buffer, start: number): { group: Group; json: unknown; e
   const nameAt = start + GROUP_HEADER_BYTES
   const flags = bytes[start] as number
   const nameEnd = nameAt + bytes.readUInt16LE(start + 7)
-  const valuesAt = nameEnd + bytes.readUInt32LE(start + 9)
-  const end = valuesAt + bytes.readUInt32LE(start + 13)
-  const json: unknown = valuesAt === nameEnd ? undefined : JSON.parse(bytes.toString('utf8', nameEnd, valuesAt))
+  const valuesStart = nameEnd + bytes.readUInt32LE(start + 9)
+  const end = valuesStart + bytes.readUInt32LE(start + 13)
+  if (end > bytes.length) throw new RangeError('a request that is too short')
+  const json: unknown = valuesStart === nameEnd ? undefined : JSON.parse(bytes.toString('utf8', nameEnd, valuesStart))
   const { expectedSeq, producer, writerSeq, timestamp } = (json ?? {}) as Partial<Group>
-  const values: SentValue[] = []
-  let at = valuesAt
-  while (at < end) {
-    const dataAt = at + VALUE_HEADER_BYTES
-    const dataEnd = dataAt + bytes.readUInt32LE(at + 1)
-    values.push(new EncodedValue(encodingAt(bytes, at), bytes.subarray(dataAt, dataEnd)))
-    at = dataEnd
-  }
-  if (at !== end) throw new RangeError('a request that is too short')
+  const values = (flags & Flag.packed) === 0 ? valuesAt(bytes, valuesStart, end) : packedAt(bytes, valuesStart, end)
   const group: Group = {
     stream: bytes.toString('utf8', nameAt, nameEnd),
     created: (flags & Flag.created) === 0 ? undefined : bytes.readUIntLE(start + 1, 6),
@@ -134,6 +162,19 @@ function groupAt(bytes: Buffer, start: number): { group: Group; json: unknown; e
     timestamp,
   }
   return { group, json, end }
+}
+
+function valuesAt(bytes: Buffer, start: number, end: number): SentValue[] {
+  const values: SentValue[] = []
+  let at = start
+  while (at < end) {
+    const dataAt = at + VALUE_HEADER_BYTES
+    const dataEnd = dataAt + bytes.readUInt32LE(at + 1)
+    values.push(new EncodedValue(encodingAt(bytes, at), bytes.subarray(dataAt, dataEnd)))
+    at = dataEnd
+  }
+  if (at !== end) throw new RangeError('a request that is too short')
+  return values
 }
 
 /** The encoding with the number at the offset `at`. Throws if there is none. */

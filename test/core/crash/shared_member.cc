@@ -133,7 +133,7 @@ void SharedMember::AppendBatch() {
   for (uint64_t& size : sizes) size = AnySize(6000);
   const uint64_t id = session_->ledger().Intend(process_, sizes);
   std::vector<std::vector<uint8_t>> payloads;
-  std::vector<Bytes> bytes;
+  std::vector<PayloadParts> bytes;
   for (size_t i = 0; i < sizes.size(); ++i) payloads.push_back(PayloadOf(id + i, sizes[i]));
   for (const std::vector<uint8_t>& payload : payloads) {
     bytes.push_back(Bytes{payload.data(), payload.size()});

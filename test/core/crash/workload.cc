@@ -119,7 +119,7 @@ void Session::AppendOne() {
 void Session::AppendBatch() {
   const size_t count = static_cast<size_t>(random_.Between(1, kMaxBatch));
   std::vector<std::vector<uint8_t>> payloads(count);
-  std::vector<Bytes> bytes;
+  std::vector<PayloadParts> bytes;
   const uint64_t expected = log_->next_seq();
   const uint64_t time_ms = AnyTime();
   for (size_t i = 0; i < count; ++i) {

@@ -63,7 +63,7 @@ TEST_P(AppendFailuresTest, WithoutMemoryAnAppendIsWholeOrAbsent) {
         // memory runs out in the middle of a batch; what fits anywhere.
         for (const size_t longest : {size_t{50000}, size_t{9000}, size_t{50}}) {
           std::vector<std::string> payloads;
-          std::vector<Bytes> bytes;
+          std::vector<PayloadParts> bytes;
           for (size_t i = 0; i < 3; ++i) {
             payloads.emplace_back(longest + i, static_cast<char>('a' + round));
           }
@@ -376,7 +376,7 @@ TEST_F(MemoryLogTest, ABatchBeyondPendingBytesIsRefused) {
   options.max_pending_bytes = 4000;
   std::unique_ptr<Log> log = OpenInMemory(options);
   const std::string payload(1000, 'x');
-  const std::vector<Bytes> batch(4, AsBytes(payload));
+  const std::vector<PayloadParts> batch(4, AsBytes(payload));
   EXPECT_EQ(log->AppendBatch(batch.data(), 4, Level::kSync).status().code(), Code::kBatchTooLarge);
   EXPECT_TRUE(log->AppendBatch(batch.data(), 3, Level::kSync).ok());
   Settle(*log);

@@ -91,17 +91,17 @@ TEST_P(LogTest, TheLastSeqIsAppendedAndNoneAfterIt) {
   std::unique_ptr<Log> log = Open(options);
   ASSERT_TRUE(log->AppendSync(AsBytes("first"), Level::kSync).ok());
   const std::string text = "abc";
-  const Bytes records[] = {AsBytes(text), AsBytes(text), AsBytes(text)};
+  const PayloadParts records[] = {AsBytes(text), AsBytes(text), AsBytes(text)};
   EXPECT_EQ(log->AppendBatch(records, 3, Level::kSync).status().code(), Code::kOutOfRange);
   EXPECT_EQ(*log->AppendBatch(records, 2, Level::kSync), kMaxSeq - 2);
-  EXPECT_EQ(log->Append(records[0], Level::kMemory).status().code(), Code::kOutOfRange);
-  EXPECT_EQ(log->Write(records[0]).status().code(), Code::kOutOfRange);
+  EXPECT_EQ(log->Append(records[0].rest, Level::kMemory).status().code(), Code::kOutOfRange);
+  EXPECT_EQ(log->Write(records[0].rest).status().code(), Code::kOutOfRange);
   EXPECT_EQ(log->WriteVoid(1, 0).status().code(), Code::kOutOfRange);
   Settle(*log);
   Close(std::move(log));
   log = Open(Options());
   EXPECT_EQ(log->next_seq(), kMaxSeq);
-  EXPECT_EQ(log->Append(records[0], Level::kSync).status().code(), Code::kOutOfRange);
+  EXPECT_EQ(log->Append(records[0].rest, Level::kSync).status().code(), Code::kOutOfRange);
   Close(std::move(log));
 }
 
@@ -135,7 +135,7 @@ TEST_P(LogTest, ABatchIsReadAsAWhole) {
   std::unique_ptr<Log> log = Open(Options());
   while (log->next_seq() < 200) {
     std::string payloads[7];
-    Bytes bytes[7];
+    PayloadParts bytes[7];
     for (uint64_t i = 0; i < 7; ++i) {
       payloads[i] = PayloadOf(log->next_seq() + i);
       bytes[i] = AsBytes(payloads[i]);
@@ -152,6 +152,29 @@ TEST_P(LogTest, ABatchIsReadAsAWhole) {
   ExpectRecords(0, end);
 }
 
+TEST_P(LogTest, ARecordInTwoPartsIsReadAsOne) {
+  LogOptions options = Options();
+  options.max_record_bytes = 16 << 20;
+  options.segment_bytes = 16 << 20;
+  options.max_pending_bytes = 32 << 20;
+  std::unique_ptr<Log> log = Open(options);
+  // The last record is longer than the part of the file that is mapped.
+  std::vector<std::string> expected;
+  for (const size_t rest : {size_t{0}, size_t{1}, size_t{5000}, size_t{40000}}) {
+    const std::string head(17, 'h');
+    const std::string tail(rest, 't');
+    const PayloadParts parts[] = {{AsBytes(head), AsBytes(tail)}, {AsBytes(head), Bytes{}}};
+    ASSERT_TRUE(log->AppendBatch(parts, 2, Level::kSync).ok());
+    Settle(*log);
+    expected.push_back(head + tail);
+    expected.push_back(head);
+  }
+  Close(std::move(log));
+  const std::vector<ReadRecord> records = ReadRecords(0);
+  ASSERT_EQ(records.size(), expected.size());
+  for (size_t i = 0; i < records.size(); ++i) EXPECT_TRUE(records[i].payload == expected[i]) << i;
+}
+
 TEST_P(LogTest, BadInputIsRefusedAndChangesNothing) {
   LogOptions options = Options();
   options.max_record_bytes = 1000;
@@ -160,7 +183,7 @@ TEST_P(LogTest, BadInputIsRefusedAndChangesNothing) {
   const std::string too_long(1001, 'x');
   EXPECT_EQ(log->Append(Bytes{}, Level::kSync).status().code(), Code::kRecordEmpty);
   EXPECT_EQ(log->Append(AsBytes(too_long), Level::kSync).status().code(), Code::kRecordTooLarge);
-  const std::vector<Bytes> batch(100, AsBytes(longest));
+  const std::vector<PayloadParts> batch(100, AsBytes(longest));
   EXPECT_EQ(log->AppendBatch(batch.data(), 100, Level::kSync).status().code(),
             Code::kBatchTooLarge);
   EXPECT_EQ(log->AppendBatch(batch.data(), 0, Level::kSync).status().code(),

@@ -104,7 +104,7 @@ TEST_P(RecordTimeTest, ABatchsRecordsShareItsTime) {
   std::unique_ptr<Log> log = OpenObserved();
   AppendNow(*log);
   const std::string record = "record";
-  const std::vector<Bytes> payloads(3, AsBytes(record));
+  const std::vector<PayloadParts> payloads(3, AsBytes(record));
   Result<uint64_t> first = Status::Error(Code::kBackpressure, "");
   while (!first.ok()) {
     first = log->AppendBatch(payloads.data(), payloads.size(), Level::kSync, kLongAgoMs);

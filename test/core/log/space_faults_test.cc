@@ -93,7 +93,7 @@ class SpaceFaultsTest : public LogTestFolder, public testing::WithParamInterface
     };
     const std::vector<std::string> batch = {std::string(5000, text), std::string(longest, text),
                                             std::string(9000, text)};
-    std::vector<Bytes> bytes;
+    std::vector<PayloadParts> bytes;
     for (const std::string& payload : batch) bytes.push_back(AsBytes(payload));
     note(log.WriteBatch(bytes.data(), bytes.size()), batch);
     log.Harvest();

@@ -231,7 +231,7 @@ TEST_F(PointReaderTest, DamagedBatchIsNotRead) {
   std::unique_ptr<Log> log = Open(SmallOptions(Strategy::kPwrite));
   AppendText(*log, 10, "before ");
   const std::string texts[] = {"batch first", "batch second", "batch third"};
-  const Bytes batch[] = {AsBytes(texts[0]), AsBytes(texts[1]), AsBytes(texts[2])};
+  const PayloadParts batch[] = {AsBytes(texts[0]), AsBytes(texts[1]), AsBytes(texts[2])};
   ASSERT_TRUE(log->AppendBatch(batch, 3, Level::kSync).ok());
   Settle(*log);
   AppendText(*log, 10, "behind ");
@@ -249,7 +249,7 @@ TEST_F(PointReaderTest, ARecordOfALargeBatchIsReadWithoutTheRestOfIt) {
   constexpr uint64_t kCount = 4000;
   std::vector<std::string> texts;
   for (uint64_t i = 0; i < kCount; ++i) texts.push_back(std::to_string(i) + std::string(1000, 'x'));
-  std::vector<Bytes> batch;
+  std::vector<PayloadParts> batch;
   for (const std::string& text : texts) batch.push_back(AsBytes(text));
   for (const bool noted_by_writer : {true, false}) {
     MemoryFileSystem disk;

@@ -165,7 +165,7 @@ void Stage::Append(size_t member, char what) {
   const size_t count = what == 'b' ? 2 : 1;
   const size_t at = written_.size();
   const size_t batch = member * 16 + appended_[member];
-  std::array<Bytes, 2> payloads;
+  std::array<PayloadParts, 2> payloads;
   for (size_t i = 0; i < count; ++i) {
     const size_t number = appended_[member]++;
     std::string payload = "m" + std::to_string(member) + "." + std::to_string(number);
@@ -178,8 +178,8 @@ void Stage::Append(size_t member, char what) {
   const uint64_t syncs_before = files_.syncs();
   const Result<uint64_t> seq = what == 'b' ? log.WriteBatch(payloads.data(), count)
                                : what == 'a' || what == 's'
-                                   ? log.AppendSync(payloads[0], level, LogWriter::kClockTime)
-                                   : log.Write(payloads[0]);
+                                   ? log.AppendSync(payloads[0].rest, level, LogWriter::kClockTime)
+                                   : log.Write(payloads[0].rest);
   if (!seq.ok()) return Fail("an append failed: " + seq.status().message());
   if (what == 's' && files_.syncs() == syncs_before) {
     return Fail("record " + written_[at].payload + " was acknowledged at sync without a sync");

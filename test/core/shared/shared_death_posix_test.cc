@@ -60,7 +60,7 @@ class MortalTestFolder : public SharedTestFolder {
         tell(*seq, number);
       }
       const std::string texts[] = {PayloadOf(number), PayloadOf(number + 1), PayloadOf(number + 2)};
-      const Bytes batch[] = {AsBytes(texts[0]), AsBytes(texts[1]), AsBytes(texts[2])};
+      const PayloadParts batch[] = {AsBytes(texts[0]), AsBytes(texts[1]), AsBytes(texts[2])};
       const Result<uint64_t> first = (*log)->WriteBatch(batch, 3);
       if (!first.ok()) _exit(2);
       for (uint64_t i = 0; i < 3; ++i) tell(*first + i, number + i);

@@ -61,7 +61,7 @@ TEST_F(SharedLogTest, ABatchTakesConsecutiveSeqsWhoeverAppendsBesides) {
   uint64_t seq = 0;
   for (int round = 0; round < 40; ++round) {
     std::vector<std::string> texts;
-    std::vector<Bytes> payloads;
+    std::vector<PayloadParts> payloads;
     for (uint64_t i = 0; i < 5; ++i) texts.push_back(PayloadOf(seq + i));
     for (const std::string& text : texts) payloads.push_back(AsBytes(text));
     const Result<uint64_t> begun = first->WriteBatch(payloads.data(), payloads.size());

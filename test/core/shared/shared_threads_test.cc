@@ -53,7 +53,7 @@ class SharedThreadsTest : public SharedTestFolder {
                         AcknowledgedRecords* acknowledged) {
     if (turn % 10 == 3) {
       const std::string second = text + "+";
-      const Bytes batch[] = {AsBytes(text), AsBytes(second)};
+      const PayloadParts batch[] = {AsBytes(text), AsBytes(second)};
       const Result<uint64_t> seq = log.WriteBatch(batch, 2);
       ASSERT_TRUE(seq.ok()) << seq.status().message();
       (*acknowledged)[*seq] = text;

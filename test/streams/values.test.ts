@@ -1,0 +1,100 @@
+/** The values of one append, which are encoded and framed together. */
+import { expect, onTestFinished, test } from 'vitest'
+import { openStreams, type Streams, type StreamsOptions } from '../../src/streams/index.js'
+import { codeOf } from '../fixtures/scratch.js'
+import { scratchStreams } from '../fixtures/streams.js'
+
+/** Longer than the values that are copied into memory that streams share. */
+const LONG = 'ä'.repeat(20_000)
+
+async function valuesOf(streams: Streams<unknown>, name: string): Promise<unknown[]> {
+  const values: unknown[] = []
+  let seq = 0
+  for await (const record of streams.stream(name).read()) {
+    expect(record.seq).toBe(seq++)
+    values.push(record.value)
+  }
+  return values
+}
+
+/** Stores in several ways, and returns the records that are expected for each stream. */
+async function fill(streams: Streams<unknown>): Promise<Record<string, unknown[]>> {
+  const kinds = [1, null, { a: [LONG, '\ud83d\ude00\n'] }, [], -0.5, Number.NaN, new Date(0), { toJSON: () => 'x' }]
+  const { seq } = await streams.stream('kinds').appendAll(kinds)
+  expect(seq).toBe(0)
+  await streams.stream('kinds').appendAll(['text', LONG, ''])
+  expect(await streams.stream('kinds').appendAll(['text', 1])).toEqual({ seq: 11, duplicate: false })
+  await streams.stream('ended').appendAll([{ n: 1 }, { n: 2 }], { end: true })
+  expect(await codeOf(streams.stream('ended').appendAll([3, 4]))).toBe('ERR_DURLOG_STREAM_ENDED')
+  expect(await streams.stream('made').create({ values: [1, 2, 3], end: true })).toBe(true)
+  expect(await streams.stream('made').create({ values: [1, 2, 3], end: true })).toBe(false)
+  const producer = { id: 'p', epoch: 0, seq: 0 }
+  expect(await streams.stream('once').appendAll([1, 2], { producer, expectedSeq: 0 })).toMatchObject({ seq: 0 })
+  expect(await streams.stream('once').appendAll([1, 2], { producer })).toEqual({ seq: 0, duplicate: true })
+  expect(await codeOf(streams.stream('once').appendAll([3, 4], { expectedSeq: 1 }))).toBe('ERR_DURLOG_SEQ_CONFLICT')
+  await streams.stream('many').appendAll(Array.from({ length: 3_000 }, (_, n) => n))
+  return {
+    kinds: [...(JSON.parse(JSON.stringify(kinds)) as unknown[]), 'text', LONG, '', 'text', 1],
+    ended: [{ n: 1 }, { n: 2 }],
+    made: [1, 2, 3],
+    once: [1, 2],
+    many: Array.from({ length: 3_000 }, (_, n) => n),
+  }
+}
+
+async function expectStored(streams: Streams<unknown>, expected: Record<string, unknown[]>): Promise<void> {
+  for (const [name, values] of Object.entries(expected)) expect(await valuesOf(streams, name)).toEqual(values)
+  expect(await streams.stream('ended').info()).toMatchObject({ ended: true, nextSeq: 2 })
+  expect(await streams.stream('made').info()).toMatchObject({ ended: true, nextSeq: 3 })
+}
+
+test.each([true, false])(
+  'the values of an append are stored in order, and read from memory, the log and files (exclusive: %s)',
+  async (exclusive) => {
+    const options: StreamsOptions = { exclusive, durability: 'memory', checkpointMs: 3_600_000 }
+    const { dir, streams } = await scratchStreams(options)
+    const expected = await fill(streams)
+    await expectStored(streams, expected)
+    const positions: number[] = []
+    for await (const { position } of streams.readAll()) positions.push(position)
+    expect(positions.length).toBe(Object.values(expected).flat().length)
+    expect(positions.every((position, at) => at === 0 || position > (positions[at - 1] as number))).toBe(true)
+    await streams.checkpoint()
+    await expectStored(streams, expected)
+    await streams.close()
+    const again = await openStreams(dir, options)
+    onTestFinished(() => again.close())
+    await expectStored(again, expected)
+  },
+)
+
+test.each([true, false])(
+  'a value without a JSON form is refused and nothing is stored (exclusive: %s)',
+  async (exclusive) => {
+    const { streams } = await scratchStreams({ exclusive, durability: 'memory' })
+    const circular: unknown[] = []
+    circular.push(circular)
+    for (const bad of [
+      undefined,
+      () => 0,
+      10n,
+      Symbol('s'),
+      circular,
+      { toJSON: () => undefined },
+      new Uint8Array(1),
+    ]) {
+      expect(await codeOf(streams.stream('s').appendAll([1, bad]))).toBe('ERR_DURLOG_INVALID_ARGUMENT')
+      expect(await codeOf(streams.stream('s').create({ values: [1, bad] }))).toBe('ERR_DURLOG_INVALID_ARGUMENT')
+    }
+    expect(await streams.stream('s').info()).toBeUndefined()
+    await streams.stream('text').create({ encoding: 'text', values: ['a', 'b'] })
+    await expect(streams.stream('text').appendAll([new Date(0), {}])).rejects.toThrow(
+      'must be a string (encoding text)',
+    )
+    expect(await codeOf(streams.stream('bytes').create({ encoding: 'bytes', values: ['a', 'b'] }))).toBe(
+      'ERR_DURLOG_INVALID_ARGUMENT',
+    )
+    await streams.stream('text').appendAll(['c', 'd'])
+    expect(await valuesOf(streams, 'text')).toEqual(['a', 'b', 'c', 'd'])
+  },
+)
