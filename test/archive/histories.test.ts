@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { scratchDir } from '../fixtures/scratch.js'
 import { runRound } from './histories.mjs'
 
-const ROUNDS = 3
+const ROUNDS = 2
 
 test('each history of an archive has the records that the log had before its next truncation', async () => {
   let truncations = 0

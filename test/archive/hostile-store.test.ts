@@ -305,7 +305,7 @@ type Use = (s3: FakeS3, root: string, random: Random, made: Example) => Promise<
 
 const USES: Record<string, { rounds: number; use: Use }> = {
   'a reader': {
-    rounds: 60,
+    rounds: 24,
     use: async (s3, root, _, { records }) => {
       const known = new Set(records.map((record) => record.join(' ')))
       const found = await read(s3, join(root, 'cache'))
@@ -313,11 +313,11 @@ const USES: Record<string, { rounds: number; use: Use }> = {
     },
   },
   'a list': {
-    rounds: 40,
+    rounds: 16,
     use: async (s3) => void (await listArchive(s3.access)),
   },
   'a restore': {
-    rounds: 40,
+    rounds: 16,
     use: async (s3, root) => {
       await restoreArchive(join(root, 'target'), { ...s3.access, retryForMs: 1 })
       await using log = await open(join(root, 'target'), { readOnly: true })
@@ -325,7 +325,7 @@ const USES: Record<string, { rounds: number; use: Use }> = {
     },
   },
   'an archiver': {
-    rounds: 40,
+    rounds: 16,
     use: async (s3, root, random, { dir }) => {
       const log = await open(dir, SMALL)
       try {

@@ -1,7 +1,7 @@
 /**
  * An archiver is killed at each of its requests, before and after the store acts: its files and the objects of that moment are
- * copied, and another archiver continues with the copies. The killed archiver compresses segments, and the other one does not. The late uploads are requests of the killed archiver that the store
- * receives after its successor has continued.
+ * copied, and another archiver continues with the copies. The killed archiver compresses segments, and the other one does not.
+ * The late uploads are requests of the killed archiver that the store receives after its successor has continued.
  */
 import { cpSync } from 'node:fs'
 import { join } from 'node:path'
@@ -12,7 +12,7 @@ import type { FakeRequest, FakeS3 } from '../fixtures/fake-s3.mjs'
 import { openUntilDone, scratchDir } from '../fixtures/scratch.js'
 
 /** The kills of a test. `npm run trial -- archive-requests` makes every one. */
-const KILLS = Number(process.env['DURLOG_ARCHIVE_KILLS'] ?? 24)
+const KILLS = Number(process.env['DURLOG_ARCHIVE_KILLS'] ?? 12)
 const SMALL = { segmentBytes: 65_536 } as const
 /** Objects that are never replaced. */
 const CREATED_ONCE = /\/(log|tail|history)[^/]*\/\d{20}$/

@@ -225,11 +225,11 @@ test('a replica continues with a new history that holds its records, and stops i
   await log.truncateAfter(log.nextSeq - 2)
   await append(log, 1)
   await archiveAll(log, s3)
-  const stopped = follow(new AbortController().signal)
+  const stopped = codeOf(follow(new AbortController().signal))
   await log.truncateAfter(10)
   await append(log, 1)
   await archiveAll(log, s3)
-  expect(['ERR_DURLOG_DESTINATION_OTHER', 'ERR_DURLOG_NOT_EMPTY']).toContain(await codeOf(stopped))
+  expect(['ERR_DURLOG_DESTINATION_OTHER', 'ERR_DURLOG_NOT_EMPTY']).toContain(await stopped)
   const { generation } = log
   await restoreArchive(dir, { ...s3.access, generation: generation - 1 })
   // The archive has a log of this generation.
@@ -252,7 +252,7 @@ test('the log is chosen by its UUID if the prefix holds several', async () => {
   expect(await codeOf(restoreArchive(`${dir}-3`, { ...s3.access, uuid, generation: 7 }))).toBe('ERR_DURLOG_NOT_FOUND')
 })
 
-test('a restore to any of 100 moments is the prefix of the log up to that moment', async () => {
+test('a restore to any of 30 moments is the prefix of the log up to that moment', async () => {
   const s3 = await store()
   const log = await scratchLog(SMALL)
   let timestamp = 1_000_000
@@ -270,7 +270,7 @@ test('a restore to any of 100 moments is the prefix of the log up to that moment
     await archiveAll(log, s3)
   }
   const all = await plainRecords(log)
-  for (let moment = 0; moment < 100; moment++) {
+  for (let moment = 0; moment < 30; moment++) {
     const until = 1_000_001 + random(timestamp - 1_000_000)
     const expected = all.filter(([, time]) => time < until)
     const dir = join(scratchDir(), `restored-${moment}`)
