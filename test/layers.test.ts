@@ -134,6 +134,34 @@ test('an import in TypeScript names its own room or a lower one', () => {
   }
 })
 
+/** The files that are part of a circle of imports, and those that import them. */
+function circles(imports: ReadonlyMap<string, readonly string[]>): string[] {
+  const free = new Set<string>()
+  // Removes files all of whose imports are free of circles, until none is left to remove.
+  for (let before = -1; before < free.size; ) {
+    before = free.size
+    for (const [file, targets] of imports) if (targets.every((target) => free.has(target))) free.add(file)
+  }
+  return [...imports.keys()].filter((file) => !free.has(file))
+}
+
+test('no file of src imports itself through others, types included', () => {
+  const files = filesBelow('src', /\.ts$/)
+  const importsOf = (file: string): string[] =>
+    [...readFileSync(join(root, file), 'utf8').matchAll(/\b(?:from|import\()\s*'(\.[^']+)'/g)]
+      .map(([, specifier]) => (targetOf(file, specifier as string) as string).replace(/\.js$/, '.ts'))
+      .filter((target) => files.includes(target))
+  expect(circles(new Map(files.map((file) => [file, importsOf(file)])))).toEqual([])
+})
+
+test('a circle of imports is found', () => {
+  const circle: [string, string[]][] = [
+    ['a', ['b']],
+    ['b', ['a', 'c']],
+  ]
+  expect(circles(new Map([...circle, ['c', []]]))).toEqual(['a', 'b'])
+})
+
 test.each([
   ['src/log/writer-log.ts', "import { x } from '../cli/main.js'", 'src/cli/main.js'],
   ['src/log/writer-log.ts', "await import('../../bench/dist/command.js')", 'bench/dist/command.js'],

@@ -5,6 +5,7 @@ import { parseWhole } from '../options/amounts.js'
 import { isLasting } from '../ship/backoff.js'
 import { timeoutSignal } from '../timers.js'
 import type { ResolvedBucket } from './bucket-options.js'
+import type { Metadata } from './piece.js'
 import { send, type WireAnswer } from './piece-io.js'
 import { PieceThread } from './piece-thread.js'
 import { Signer, type UnsignedRequest } from './signer.js'
@@ -19,8 +20,6 @@ const ERROR_BYTES = 65_536
 /** A longer timeout would end at once. */
 const LONGEST_TIMEOUT_MS = 2 ** 31 - 1
 const META = 'x-amz-meta-durlog-'
-
-export type Metadata = Readonly<Record<string, string>>
 
 export interface StoredObject {
   body: Buffer

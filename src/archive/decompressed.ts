@@ -1,10 +1,21 @@
 /** Decompresses the ranges of an object, so that a restore does not hold a whole segment in memory. */
 import type { Transform } from 'node:stream'
 import { DurlogError } from '../errors.js'
-import { damaged, pieceIn } from './piece.js'
-import type { StoredRange } from './ranges.js'
+import type { PieceEntry } from './manifest.js'
+import { damaged, type PieceFacts, pieceIn } from './piece.js'
 import { StoreFailure } from './store-errors.js'
 import { loadZstd } from './zstd.js'
+
+export interface StoredRange {
+  entry: PieceEntry
+  /** Those that the first range of the object came with: no other answer of the store decides about the piece. */
+  facts: PieceFacts
+  offset: number
+  body: Buffer
+  isLast: boolean
+  /** The length of the objects' bytes that were read for this range. */
+  bytes: number
+}
 
 /**
  * Yields the piece that is compressed in the object at `url`: `first` is its first range, and `ranges` are the next ones. Throws

@@ -8,13 +8,14 @@ import { shown } from '../options/checks.js'
 import { SEGMENT_BYTES_RANGE } from '../options/open-options.js'
 import { ENCODING_NUMBERS } from '../streams/encoding.js'
 import type { StreamEncoding } from '../streams/types.js'
-import type { Metadata } from './bucket.js'
 import { StoredFields } from './stored-fields.js'
 import type { ArchivedPoint } from './types.js'
 import { loadZstd } from './zstd.js'
 
 /** The length of a segment's header. */
 export const HEADER_BYTES = 4096
+
+export type Metadata = Readonly<Record<string, string>>
 /** Whether an object in a folder of parts is a fence, not a part: see fence.ts. */
 export function isFence({ bytes }: { bytes: number }): boolean {
   return bytes < HEADER_BYTES

@@ -3,7 +3,7 @@ import { Backoff } from '../ship/backoff.js'
 import { AlignedMemory } from '../streams/aligned-memory.js'
 import { clock, wait } from '../timers.js'
 import type { Bucket, StoredObject } from './bucket.js'
-import { decompressed } from './decompressed.js'
+import { decompressed, type StoredRange } from './decompressed.js'
 import type { PieceEntry } from './manifest.js'
 import { factsOf, type PieceFacts } from './piece.js'
 import { StoreFailure } from './store-errors.js'
@@ -14,17 +14,6 @@ const IN_FLIGHT = 8
 const ATTEMPTS = 5
 /** A range is not requested again after this time: the caller then counts the failure. */
 const REPEAT_MS = 5000
-
-export interface StoredRange {
-  entry: PieceEntry
-  /** Those that the first range of the object came with: no other answer of the store decides about the piece. */
-  facts: PieceFacts
-  offset: number
-  body: Buffer
-  isLast: boolean
-  /** The length of the objects' bytes that were read for this range. */
-  bytes: number
-}
 
 interface Request {
   entry: PieceEntry

@@ -6,25 +6,13 @@
 import type { StreamView } from '../streams/port/port.js'
 import { clock, setImmediate, setTimeout } from '../timers.js'
 import { controlEvent, type DataEvent, readEvent } from './events.js'
+import type { Subscriber, Subscribers } from './live.js'
 import type { Service } from './service.js'
 
 /** The longest pause after a delivery to many subscribers. */
 const MAX_PAUSE_MS = 20
 
-export interface Subscriber {
-  /** The seq after the last record that the subscriber has received. */
-  next: number
-  /** The lowest cursor that the subscriber may get; 0 if any is allowed. */
-  readonly leastCursor: number
-  /** Sends `events`, with which the subscriber has all records before `next`. */
-  push(events: readonly Buffer[], next: number): void
-  /** Reads the missing data separately, then joins again. */
-  catchUp(): void
-  /** Ends the connection: there is nothing more to send. */
-  finish(): void
-}
-
-export class Broadcast {
+export class Broadcast implements Subscribers {
   readonly #service: Service
   readonly #name: string
   readonly #created: number

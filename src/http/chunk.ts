@@ -6,39 +6,11 @@ import type { StreamView } from '../streams/port/port.js'
 import { TimeSlice } from '../streams/time-slice.js'
 import type { Service } from './service.js'
 
-/** The memory that is kept for later reads. */
-const SPARE_BYTES = 8 << 20
-
 export interface Chunk {
   /** The records: a JSON array, or one after the other. */
   body: Buffer
   /** The seq after the last record; the seq at which the read began if there are none. */
   next: number
-}
-
-/**
- * Memory for reading bodies. A body that takes at least half of its memory keeps it. A shorter one is copied, so that
- * the memory can be used again, and a slow client holds only the bytes of its answer.
- */
-export class BodyMemory {
-  readonly #bytes: number
-  readonly #spare: Buffer[] = []
-
-  /** For bodies with records of at most `maxBytes`. */
-  constructor(maxBytes: number) {
-    this.#bytes = Body.memoryFor(maxBytes)
-  }
-
-  take(): Buffer {
-    return this.#spare.pop() ?? Buffer.allocUnsafeSlow(this.#bytes)
-  }
-
-  /** Returns `body`, or its copy if `memory`, in which it was read, is used again. */
-  detach(body: Buffer, memory: Buffer): Buffer {
-    if (body.buffer === memory.buffer && 2 * body.length >= memory.length) return body
-    if ((this.#spare.length + 1) * this.#bytes <= SPARE_BYTES) this.#spare.push(memory)
-    return body.buffer === memory.buffer ? Buffer.from(body) : body
-  }
 }
 
 /** Reads visible records from seq `from` on: records of at most `maxBytes`, or one that is longer. */

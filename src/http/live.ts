@@ -2,7 +2,6 @@
 
 import type { SeenState, ServedPort } from '../streams/port/port.js'
 import { clearTimeout, setTimeout } from '../timers.js'
-import type { Broadcast } from './broadcast.js'
 import type { Exchange } from './exchange.js'
 import { busy, tooMany } from './http-error.js'
 import type { ResolvedHandlerOptions } from './options.js'
@@ -20,14 +19,33 @@ interface Count {
 /** The open live requests of a tenant, the oldest first: the functions that end them. */
 type Enders = Set<() => void>
 
+export interface Subscriber {
+  /** The seq after the last record that the subscriber has received. */
+  next: number
+  /** The lowest cursor that the subscriber may get; 0 if any is allowed. */
+  readonly leastCursor: number
+  /** Sends `events`, with which the subscriber has all records before `next`. */
+  push(events: readonly Buffer[], next: number): void
+  /** Reads the missing data separately, then joins again. */
+  catchUp(): void
+  /** Ends the connection: there is nothing more to send. */
+  finish(): void
+}
+
+/** The subscribers of one stream that have all its data. */
+export interface Subscribers {
+  join(subscriber: Subscriber): void
+  leave(subscriber: Subscriber): void
+}
+
 export class Live {
   /** The number of open live requests. */
   open = 0
   isClosing = false
   readonly #access: ServedPort
   readonly #options: ResolvedHandlerOptions
-  /** The Broadcasts of the streams that have subscribers with all data, by name. */
-  readonly broadcasts: Map<string, Broadcast> = new Map()
+  /** Those of each stream that has subscribers with all data, by name. */
+  readonly broadcasts: Map<string, Subscribers> = new Map()
   /** The counts of streams that are in use, by the tenant's scope. */
   readonly counts: Map<string, Count> = new Map()
   /** By the tenant's scope. */

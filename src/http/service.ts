@@ -1,7 +1,7 @@
 /** The parts of a handler that its operations share. */
 import type { ServedPort, StreamView } from '../streams/port/port.js'
 import type { Turns } from '../turns.js'
-import type { BodyMemory } from './chunk.js'
+import type { BodyMemory } from './body-memory.js'
 import type { ClientLimits, Exchange, HeaderList } from './exchange.js'
 import { badRequest, gone, HttpError, notFound } from './http-error.js'
 import type { Live } from './live.js'

@@ -5,10 +5,11 @@
 
 import type { StreamView } from '../streams/port/port.js'
 import { clearTimeout, setTimeout } from '../timers.js'
-import { Broadcast, type Subscriber } from './broadcast.js'
+import { Broadcast } from './broadcast.js'
 import { isText } from './chunk.js'
 import { controlEvent, readEvent } from './events.js'
 import type { HeaderList, Sink } from './exchange.js'
+import type { Subscriber, Subscribers } from './live.js'
 import { currentCursor, cursorAfter } from './offset.js'
 import { type Call, reply, type Service } from './service.js'
 
@@ -61,7 +62,7 @@ class Subscription implements Subscriber {
   #stream: StreamView
   readonly #sink: Sink
   readonly #timer: NodeJS.Timeout
-  #broadcast: Broadcast | undefined
+  #broadcast: Subscribers | undefined
   #isClosed = false
 
   constructor(service: Service, stream: StreamView, { from, cursor }: Start, sink: Sink) {

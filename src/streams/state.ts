@@ -98,7 +98,7 @@ export class StreamState implements StreamView {
    */
   snapshot: StreamSnapshot | undefined
   #source: StreamState | undefined
-  #chain: ForkChain | undefined
+  #chain: ForkChain<StreamState> | undefined
   #disk: StreamDisk
   /** The oldest seq that can be read from the stream's own files. */
   #ownFirstSeq: number
@@ -151,7 +151,7 @@ export class StreamState implements StreamView {
   }
 
   /** Of a fork: the streams that have its records. */
-  get chain(): ForkChain | undefined {
+  get chain(): ForkChain<StreamState> | undefined {
     return this.#chain
   }
 

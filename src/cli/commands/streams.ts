@@ -4,21 +4,8 @@ import { addJson, parseWhole } from '../../terminal/arguments.js'
 import { ExitCode } from '../../terminal/exit-codes.js'
 import { addHelpSection } from '../../terminal/help.js'
 import { InputError } from '../../terminal/input-error.js'
-import { ACTIONS, type Action } from '../streams/actions.js'
+import { ACTIONS, type Action, type StreamsFlags } from '../streams/actions.js'
 import { importFiles } from '../streams/import.js'
-
-export interface StreamsFlags {
-  prefix?: string
-  lines?: number
-  from?: number
-  follow?: boolean
-  times?: boolean
-  name?: string
-  timeField?: string
-  dryRun?: boolean
-  watch?: boolean
-  json?: boolean
-}
 
 type Flag = Exclude<keyof StreamsFlags, 'json'>
 

@@ -18,11 +18,23 @@ import {
 } from '../../terminal/output.js'
 import { visible } from '../../terminal/visible.js'
 import { onOutputClosed } from '../closed-output.js'
-import type { StreamsFlags } from '../commands/streams.js'
 import { isBlank, LineSplitter, openInput } from '../input.js'
 import { parseJsonLine, textOf, timeIn } from '../records.js'
 import { exportRecords, printValues } from './print.js'
 import { storedJson } from './stored-json.js'
+
+export interface StreamsFlags {
+  prefix?: string
+  lines?: number
+  from?: number
+  follow?: boolean
+  times?: boolean
+  name?: string
+  timeField?: string
+  dryRun?: boolean
+  watch?: boolean
+  json?: boolean
+}
 
 type Streams = Folder<unknown>
 type Names = readonly string[]
