@@ -4,8 +4,8 @@
  * succeeds: either the fence comes first, and the upload is refused whenever it arrives, or the upload comes first, and its records
  * belong to the end that is fenced next. docs/REPLICATION.md lists the possible orders.
  */
-import { DurlogError } from '../errors.js'
 import { noteHistory, readCopy } from '../ship/copy.js'
+import { fencedError } from '../ship/fenced.js'
 import type { Bucket } from './bucket.js'
 import { archiveRoot, digitsOf, type HistoryNames } from './layout.js'
 import { addHistory, type History, listHistories, listPieces } from './manifest.js'
@@ -95,11 +95,4 @@ async function endOfHistory(bucket: Bucket, root: string, generation: number): P
   const manifest = await listPieces(bucket, histories, history)
   const last = await manifest.last()
   return last === undefined ? history.from : manifest.endOf(manifest.entries.length - 1, last)
-}
-
-export function fencedError(generation: number): DurlogError {
-  return new DurlogError(
-    'ERR_DURLOG_FENCED',
-    `another copy of the log has taken over at its destination (generation ${generation}). Nothing is overwritten; write to that copy. Records of this copy that the destination does not have are in this log only`,
-  )
 }

@@ -1,11 +1,8 @@
 /** The folder into which an archive is restored: the mark of the unfinished restore, and the files of the log. */
-import { mkdirSync, rmSync } from 'node:fs'
-import { join } from 'node:path'
-import { syncFolder } from '../durable-files.js'
+import { mkdirSync } from 'node:fs'
 import { DurlogError } from '../errors.js'
-import { openRestored } from '../open.js'
-import { rename } from '../rename.js'
-import { LOCK_FOLDER, markFolder } from '../ship/restore-folder.js'
+import { markFolder } from '../ship/restore-folder.js'
+import { writeGeneration } from '../ship/write-generation.js'
 import type { StreamEncoding } from '../streams/types.js'
 import type { ChosenArchive } from './choose.js'
 import { sharedEnd } from './manifest.js'
@@ -102,22 +99,6 @@ export async function newGeneration({ histories, manifest }: ChosenArchive): Pro
 
 function logFolder(folder: string, streams: StreamEncoding | undefined): string {
   return streams === undefined ? folder : streamsLog(folder)
-}
-
-/** Gives the log in `dir` its generation: makes another log with that generation, and takes its list of truncations. */
-async function writeGeneration(
-  folder: string,
-  dir: string,
-  { uuid, generation }: { uuid: string; generation: number },
-): Promise<void> {
-  const made = join(folder, LOCK_FOLDER, 'made')
-  rmSync(made, { recursive: true, force: true })
-  mkdirSync(made)
-  const options = { segmentBytes: 65_536, preallocate: 'none', strategy: 'pwrite' } as const
-  const log = await openRestored(made, { uuid, firstSeq: 0, generation }, options)
-  await log.close()
-  await rename(join(made, 'cuts'), join(dir, 'cuts'))
-  await syncFolder(dir)
 }
 
 function otherError(folder: string, { archive, generation }: RestoreMark): DurlogError {

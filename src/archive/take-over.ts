@@ -1,8 +1,9 @@
 /** Claims the next generation of an archived log for a copy that has been restored to the archive's end. */
 import { readCopy } from '../ship/copy.js'
+import { fencedError } from '../ship/fenced.js'
 import type { Bucket } from './bucket.js'
 import type { ChosenArchive } from './choose.js'
-import { beginHistory, fencedError, fenceKey, readFence } from './fence.js'
+import { beginHistory, fenceKey, readFence } from './fence.js'
 import { HistoryNames } from './layout.js'
 import { newGeneration } from './restore-target.js'
 

@@ -33,6 +33,12 @@ export class Assembler {
     if (isDeletionMarker(headers)) return undefined
     const part = parseMessage(headers, data.length)
     if (part === undefined) throw foreign(sequence, 'was not published by durlog')
+    if (part.claimedBy !== undefined && part.uuid === this.#uuid) {
+      // The former writer may have stored only the first parts of a record.
+      this.#parts = []
+      this.#bytes = 0
+      return undefined
+    }
     this.#check(part, sequence)
     if (!part.whole || this.#bytes > 0) {
       this.#parts.push(data)

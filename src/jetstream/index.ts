@@ -17,7 +17,7 @@ export type {
   ShipRetry,
   ShipStats,
 } from '../ship/types.js'
-export { restore } from './restore.js'
+export { restore, takeOver } from './restore.js'
 export type {
   JetStreamPlace,
   NatsAccess,
@@ -26,6 +26,8 @@ export type {
   RestoreOptions,
   RestoreReport,
   ShipOptions,
+  TakeOverOptions,
+  TakeOverReport,
 } from './types.js'
 
 /**

@@ -20,6 +20,8 @@ export const Header = {
   gap: 'Durlog-Gap',
   /** The first seq of a range that never held a record. The range ends directly before this record. */
   void: 'Durlog-Void',
+  /** The id of the copy of the log that has claimed the generation of this message, which repeats the facts of the last record. */
+  claim: 'Durlog-Claim',
   messageId: 'Nats-Msg-Id',
   expectedStream: 'Nats-Expected-Stream',
   expectedLast: 'Nats-Expected-Last-Subject-Sequence',
@@ -58,9 +60,11 @@ export function toMessages(record: ShipRecord, origin: ShipOrigin, shape: Messag
   if (data.length > maxBytes && !split) throw tooLarge(seq, data.length, maxBytes)
   const crc = recordCrc(origin.uuid, seq, timestamp, data).toString(16).padStart(8, '0')
   const whole = data.length <= maxBytes && offset === 0
+  // A message of another generation must not follow this one because of its id: see Header.expectedLastId.
+  const writer = origin.generation === 0 ? '' : `@${origin.generation}`
   const messages: RecordMessage[] = []
   for (let from = offset; from < data.length; from += maxBytes) {
-    const id = `${origin.uuid}:${seq}${from === 0 ? '' : `:${from}`}${idSuffix}`
+    const id = `${origin.uuid}:${seq}${writer}${from === 0 ? '' : `:${from}`}${idSuffix}`
     const headers: [string, string][] = [
       [Header.messageId, id],
       [Header.uuid, origin.uuid],
@@ -122,7 +126,24 @@ export function parseMessage(headers: MsgHdrs | undefined, dataLength: number): 
     generation,
     voidFrom,
     whole: offset + dataLength === length,
+    claimedBy: headers.has(Header.claim) ? headers.get(Header.claim) : undefined,
   }
+}
+
+/** The headers of a claim: those of the last record, the generation that is claimed, and the id of the copy that claims it. */
+export function claimHeaders(
+  { uuid, seq, timestamp, crc }: Pick<ShippedRecord, 'uuid' | 'seq' | 'timestamp' | 'crc'>,
+  { generation, owner }: { generation: number; owner: string },
+): string {
+  return headerLines([
+    [Header.messageId, `${uuid}:claim:${generation}:${owner}`],
+    [Header.uuid, uuid],
+    [Header.seq, String(seq)],
+    [Header.generation, String(generation)],
+    [Header.timestamp, String(timestamp)],
+    [Header.crc, crc.toString(16).padStart(8, '0')],
+    [Header.claim, owner],
+  ])
 }
 
 function tooLarge(seq: number, bytes: number, maxBytes: number): DurlogError {

@@ -45,6 +45,13 @@ export interface RestoreMark {
 }
 
 /** Throws ERR_DURLOG_INVALID_ARGUMENT. */
+export function resolveTakeOver(options: unknown): { force: boolean; rest: unknown } {
+  const names = RESTORE_NAMES.filter((name) => !['to', 'until', 'follow'].includes(name))
+  const { force, ...rest } = bag('takeOver options', options, [...names, 'force'])
+  return { force: flag('force', force, false), rest }
+}
+
+/** Throws ERR_DURLOG_INVALID_ARGUMENT. */
 export function resolveRestoreOptions(options: unknown): ResolvedRestoreOptions {
   const given = bag('restore options', options, RESTORE_NAMES) as unknown as RestoreOptions
   const { from, to, until } = given

@@ -6,24 +6,31 @@ import { openRestored, type RestoringLog } from '../open.js'
 import { onAbort } from '../options/abort-signal.js'
 import { resolveDir } from '../options/call-options.js'
 import { Backoff } from '../ship/backoff.js'
+import { ShipConflict } from '../ship/conflict.js'
+import { readCopy } from '../ship/copy.js'
+import { fencedError } from '../ship/fenced.js'
 import { recordCrc } from '../ship/record-crc.js'
 import { enterFolder, markFolder, unmarkFolder } from '../ship/restore-folder.js'
+import { writeGeneration } from '../ship/write-generation.js'
 import { clock, wait } from '../timers.js'
 import { AckTimeout } from './ack-timeout.js'
 import { Assembler, type RestoredRecord } from './assembler.js'
 import { gapInStream } from './gap.js'
 import { Link, type LiveLink } from './link.js'
+import { claimHeaders } from './message.js'
 import { loadPeers } from './peers.js'
+import { publishAfter } from './publish-after.js'
 import { fromClientError, StreamMissing, Unanswered } from './refusals.js'
 import {
   nothingThere,
   type ResolvedRestoreOptions,
   type RestoreMark,
   resolveRestoreOptions,
+  resolveTakeOver,
 } from './restore-options.js'
 import { findStream, missingError } from './stream.js'
 import { StreamSeqs } from './stream-seqs.js'
-import type { RestoreOptions, RestoreReport } from './types.js'
+import type { RestoreOptions, RestoreReport, TakeOverOptions, TakeOverReport } from './types.js'
 
 const MIB = 2 ** 20
 /** The bytes of messages that are requested from the server in advance. */
@@ -43,6 +50,17 @@ export async function restore(dir: string | URL, options: RestoreOptions): Promi
   return new Restore(resolveDir(dir), resolveRestoreOptions(options)).run()
 }
 
+/**
+ * Makes the folder `dir` the next writer of a log: restores its records to the end of the stream, or continues the replica in `dir`,
+ * and claims the next generation, so that the former writer is fenced. Then `open` may write the log. Rejects with
+ * ERR_DURLOG_FENCED if another copy has claimed it, which leaves `dir` a replica; otherwise as `restore`.
+ */
+export async function takeOver(dir: string | URL, options: TakeOverOptions): Promise<TakeOverReport> {
+  const { force, rest } = resolveTakeOver(options)
+  const taking = new Restore(resolveDir(dir), resolveRestoreOptions(rest), { force })
+  return { ...(await taking.run()), generation: taking.generation }
+}
+
 class Restore {
   readonly #dir: string
   readonly #options: ResolvedRestoreOptions
@@ -55,8 +73,13 @@ class Restore {
   #end = Number.POSITIVE_INFINITY
   #records = 0
   #done = false
+  readonly #claims: { force: boolean } | undefined
+  /** The generation that was claimed. */
+  generation = 0
 
-  constructor(dir: string, options: ResolvedRestoreOptions) {
+  /** With `claims`, claims the next generation at the end of the stream. */
+  constructor(dir: string, options: ResolvedRestoreOptions, claims?: { force: boolean }) {
+    this.#claims = claims
     this.#dir = dir
     this.#options = options
     this.#link = new Link(options)
@@ -83,6 +106,7 @@ class Restore {
       const seqs = await this.#findSubject(live)
       if (this.#log === undefined) await this.#openLog(seqs, before)
       await this.#read(live, seqs)
+      if (this.#done && this.#claims !== undefined) await this.#claim(live, seqs, this.#claims.force)
     } catch (error) {
       if (this.#isAborted()) {
         if (!this.#options.follow || this.#log === undefined) throw this.#options.signal?.reason
@@ -188,6 +212,31 @@ class Restore {
     }
   }
 
+  /** Claims the next generation. Throws a ShipConflict if the stream has more records or another claim: they are read first. */
+  async #claim(live: LiveLink, seqs: StreamSeqs, force: boolean): Promise<void> {
+    this.#done = false
+    const log = this.#log as RestoringLog
+    await log.sync('full')
+    const last = await seqs.last()
+    const record = await lastRecord(log)
+    if (last === undefined || record === undefined) throw nothingThere(this.#options.stream, this.#subject)
+    const { part, sequence } = last
+    this.#end = Math.max(this.#end, part.whole ? part.seq + 1 : part.seq)
+    if (this.#end > log.nextSeq) throw new ShipConflict('the stream has more records')
+    const { id: owner } = await readCopy(this.#dir)
+    this.generation = part.generation
+    if (part.claimedBy !== owner) {
+      if (part.claimedBy !== undefined && !force) throw fencedError(part.generation)
+      this.generation = Math.max(part.generation + 1, log.generation)
+      const { seq, timestamp, data } = record
+      const facts = { uuid: log.uuid, seq, timestamp, crc: recordCrc(log.uuid, seq, timestamp, data) }
+      const headers = claimHeaders(facts, { generation: this.generation, owner })
+      const place = { stream: this.#options.stream, subject: this.#subject, timeoutMs: this.#options.timeoutMs }
+      await publishAfter(live, place, headers, sequence)
+    }
+    this.#done = true
+  }
+
   async #consume({ nc }: LiveLink, stream: string, sequence: number): Promise<ConsumerMessages> {
     const { jetStream } = await loadPeers()
     const { domain } = this.#options.access
@@ -241,6 +290,7 @@ class Restore {
     await log.sync('full')
     const { uuid, firstSeq, nextSeq } = log
     await log.close()
+    if (this.#claims !== undefined) await writeGeneration(this.#dir, this.#dir, { uuid, generation: this.generation })
     // A replica keeps its mark, so that the next `restore` continues it.
     if (!this.#options.follow) await unmarkFolder(this.#dir)
     return { uuid, firstSeq, nextSeq, records: this.#records, resumed }

@@ -81,6 +81,16 @@ export interface RestoreOptions extends NatsAccess, JetStreamPlace {
   signal?: AbortSignal | undefined
 }
 
+export interface TakeOverOptions extends Omit<RestoreOptions, 'to' | 'until' | 'follow'> {
+  /** Also replace a copy that has taken over and shipped nothing yet. Default false: reject with ERR_DURLOG_FENCED. */
+  force?: boolean | undefined
+}
+
+export interface TakeOverReport extends RestoreReport {
+  /** The generation that this copy has claimed. */
+  generation: number
+}
+
 export interface RestoreReport {
   uuid: string
   firstSeq: number

@@ -4,17 +4,20 @@
  */
 import { isCode } from '../errors.js'
 import type { Log, ReadableLog, ReadOnlyLog } from '../index.js'
+import { readCopy } from './copy.js'
 import type { Destination, ReplicationSession } from './destination.js'
+import { fencedError } from './fenced.js'
 import type { ResolvedShipperOptions } from './options.js'
 import { recordCrc } from './record-crc.js'
 import { Session } from './session.js'
 import { gapError, type Start, whereToStart } from './start.js'
-import type { ShipTarget } from './types.js'
+import type { ShippedRecord, ShipTarget } from './types.js'
 
 export class RecordDestination implements Destination {
   readonly #log: Log | ReadOnlyLog
   readonly #target: ShipTarget
   readonly #options: ResolvedShipperOptions
+  readonly #replicates: boolean
   #session: Session | undefined
   /** The log's generation when the session began. */
   #generation = -1
@@ -23,7 +26,9 @@ export class RecordDestination implements Destination {
   /** The start after a gap that was reported but that no record in the destination names yet. */
   #gap: Start | undefined
 
-  constructor(log: ReadableLog, target: ShipTarget, options: ResolvedShipperOptions) {
+  /** With `replicates`, the destination serves the option `replicate` of the log. */
+  constructor(log: ReadableLog, target: ShipTarget, options: ResolvedShipperOptions, replicates: boolean) {
+    this.#replicates = replicates
     this.#log = log as Log | ReadOnlyLog
     this.#target = target
     this.#options = options
@@ -101,6 +106,7 @@ export class RecordDestination implements Destination {
     // Records that are trimmed after `last` is read may have been shipped by another shipper: they are no gap.
     const { firstSeq } = this.#log
     const last = await this.#target.last(session.isFirst)
+    if (last?.uuid === this.#log.uuid) await this.#checkOwner(last)
     // Refresh after reading `last`: another shipper of the same log may have just shipped a record that `#log` does not know yet.
     if (this.#log.readOnly) await this.#log.refresh()
     const { uuid, nextSeq } = this.#log
@@ -110,6 +116,15 @@ export class RecordDestination implements Destination {
     const facts = { uuid, first: firstSeq, next: nextSeq, last, crc, position: cursor.position, cutAt: this.#cutAt }
     const start = whereToStart({ ...facts, dropsOld })
     return last === undefined && start.seq === this.#gap?.seq ? this.#gap : start
+  }
+
+  /** Throws if another copy of the log has taken over at the destination. */
+  async #checkOwner({ claimedBy, generation = 0 }: ShippedRecord): Promise<void> {
+    const isOther =
+      claimedBy === undefined
+        ? this.#replicates && generation > this.#log.generation
+        : claimedBy !== (await readCopy(this.#log.dir)).id
+    if (isOther) throw fencedError(generation)
   }
 
   async #crcOf(seq: number): Promise<number> {

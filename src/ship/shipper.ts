@@ -8,6 +8,6 @@ import type { ShipTarget } from './types.js'
 
 export class LogShipper extends Replicator {
   constructor(log: ReadableLog, target: ShipTarget, options: ResolvedShipperOptions, listener?: ReplicationListener) {
-    super(log, new RecordDestination(log, target, options), options, listener)
+    super(log, new RecordDestination(log, target, options, listener !== undefined), options, listener)
   }
 }

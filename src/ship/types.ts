@@ -24,6 +24,10 @@ export interface ShippedRecord {
   readonly crc: number
   /** False if the destination holds only the first parts of the record. */
   readonly whole: boolean
+  /** The generation of the log that stored it; 0 if it is unknown. */
+  readonly generation?: number
+  /** The id of the copy of the log that has claimed `generation` after the record; undefined if the record is the newest message. */
+  readonly claimedBy?: string | undefined
 }
 
 /**

@@ -1,0 +1,121 @@
+import { join } from 'node:path'
+import { connect } from '@nats-io/transport-node'
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
+import { type DurlogError, type Log, open } from '../../src/index.js'
+import { jetstream, restore, takeOver } from '../../src/jetstream/index.js'
+import { type NatsServer, startServer } from '../fixtures/nats.mjs'
+import { openUntilDone, scratchDir, texts } from '../fixtures/scratch.js'
+
+const REPLICATED = { durability: 'replicated' } as const
+let server: NatsServer
+let streams = 0
+
+beforeAll(async () => {
+  const { mkdtempSync } = await import('node:fs')
+  const { tmpdir } = await import('node:os')
+  server = await startServer(mkdtempSync(join(tmpdir(), 'durlog-nats-')), '')
+})
+afterAll(() => server.kill())
+
+/** A new stream, with the access to it. */
+function place(): { servers: string; stream: string } {
+  return { servers: server.url, stream: `S${++streams}` }
+}
+
+const failure = (promise: Promise<unknown>): Promise<DurlogError> =>
+  promise.then(
+    () => {
+      throw new Error('did not reject')
+    },
+    (error: DurlogError) => error,
+  )
+
+function openAt(dir: string, to: { servers: string; stream: string }): Promise<Log> {
+  return openUntilDone(dir, { replicate: jetstream(to) })
+}
+
+async function shipped(from: { servers: string; stream: string }): Promise<string[]> {
+  const dir = join(scratchDir(), 'restored')
+  await restore(dir, from)
+  const log = await open(dir, { readOnly: true })
+  onTestFinished(() => log.close())
+  return texts(log.read())
+}
+
+test('an append at replicated settles when the stream has the record', async () => {
+  const to = place()
+  const log = await openAt(join(scratchDir(), 'a'), to)
+  expect(await Promise.all(['0', '1', '2'].map((text) => log.append(text, REPLICATED)))).toEqual([0, 1, 2])
+  expect(log.replicatedSeq).toBe(2)
+  expect(await shipped(to)).toEqual(['0', '1', '2'])
+})
+
+test('a copy that takes over continues the stream, and the former writer is fenced', async () => {
+  const to = place()
+  const former = await openAt(join(scratchDir(), 'a'), to)
+  for (const text of ['0', '1', '2']) await former.append(text, REPLICATED)
+  const dir = join(scratchDir(), 'b')
+  expect(await takeOver(dir, to)).toMatchObject({ nextSeq: 3, generation: 1 })
+  expect(await failure(former.append('late', REPLICATED))).toMatchObject({
+    code: 'ERR_DURLOG_FENCED',
+    outcome: 'unknown',
+  })
+  expect(await failure(former.append('later'))).toMatchObject({ code: 'ERR_DURLOG_FENCED', outcome: 'not-written' })
+  const writer = await openAt(dir, to)
+  expect(writer.generation).toBe(1)
+  for (const text of ['3', '4']) await writer.append(text, REPLICATED)
+  await writer.close()
+  const again = await openAt(dir, to)
+  expect(await again.append('5', REPLICATED)).toBe(5)
+  expect(await shipped(to)).toEqual(['0', '1', '2', '3', '4', '5'])
+})
+
+test('a former writer that returns after the new one has written is fenced', async () => {
+  const to = place()
+  const dir = join(scratchDir(), 'a')
+  const first = await openAt(dir, to)
+  await first.append('0', REPLICATED)
+  await first.close()
+  const other = join(scratchDir(), 'b')
+  await takeOver(other, to)
+  const writer = await openAt(other, to)
+  await writer.append('1', REPLICATED)
+  const former = await openAt(dir, to)
+  expect(await failure(former.append('other', REPLICATED))).toMatchObject({ code: 'ERR_DURLOG_FENCED' })
+})
+
+test('of two standbys that take over one wins, and a claim is replaced only with force', async () => {
+  const to = place()
+  const former = await openAt(join(scratchDir(), 'a'), to)
+  await former.append('0', REPLICATED)
+  const dirs = [join(scratchDir(), 'b'), join(scratchDir(), 'c')]
+  const results = await Promise.allSettled(dirs.map((dir) => takeOver(dir, to)))
+  expect(results.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected'])
+  const loser = dirs[results[0]?.status === 'fulfilled' ? 1 : 0] as string
+  expect(await failure(takeOver(loser, to))).toMatchObject({ code: 'ERR_DURLOG_FENCED' })
+  expect(await takeOver(loser, { ...to, force: true })).toMatchObject({ generation: 2 })
+  const writer = await openAt(loser, to)
+  await writer.append('1', REPLICATED)
+  expect(await shipped(to)).toEqual(['0', '1'])
+})
+
+test('a message of the former writer that arrives late is not stored after one of the new writer', async () => {
+  const to = place()
+  const former = await openAt(join(scratchDir(), 'a'), to)
+  await former.append('0', REPLICATED)
+  const dir = join(scratchDir(), 'b')
+  await takeOver(dir, to)
+  const writer = await openAt(dir, to)
+  await writer.append('1', REPLICATED)
+  // The former writer had sent its records 1 and 2: the message of record 2 names the id of the one before.
+  const nc = await connect({ servers: server.url })
+  const { headers } = await import('@nats-io/transport-node')
+  const late = headers()
+  late.set('Nats-Msg-Id', `${former.uuid}:2`)
+  late.set('Nats-Expected-Last-Msg-Id', `${former.uuid}:1`)
+  const answer = await nc.request(to.stream.toLowerCase(), 'late', { headers: late, timeout: 5000 })
+  expect(answer.json<{ error?: { err_code: number } }>().error?.err_code).toBe(10070)
+  await nc.close()
+  await writer.append('2', REPLICATED)
+  expect(await shipped(to)).toEqual(['0', '1', '2'])
+})
