@@ -77,6 +77,22 @@ test.runIf(unix).each(WRITERS)('an idle log whose segment was moved is latched: 
   await log.close()
 })
 
+const NAMES = [
+  { name: 'lock', options: {} },
+  { name: 'lock', options: { shared: true } },
+  { name: 'shared', options: { shared: true } },
+] as const
+
+test.runIf(unix).each(NAMES)('a log whose file $name was deleted is latched: $options', async ({ name, options }) => {
+  const log: Log = await open(scratchDir(), options)
+  await log.append('one')
+  rmSync(join(log.dir, name))
+  const error = await firstFailure(() => log.append('more', { durability: 'memory' }))
+  expect(['ERR_DURLOG_FILE_CHANGED', 'ERR_DURLOG_LATCHED']).toContain(error.code)
+  expect(error.path).toBe(join(log.dir, name))
+  await log.close()
+})
+
 test.runIf(unix)('every member of a shared log is latched', async () => {
   const dir = scratchDir()
   const one = await open(dir, { shared: true })

@@ -1,8 +1,11 @@
 // The operations of a log other than appends and rotation.
 #include "log/log.h"
 
+#include <optional>
 #include <string>
 #include <utility>
+
+#include "record/segment_name.h"
 
 namespace durlog {
 
@@ -33,10 +36,9 @@ void Log::CheckFiles() {
     chain_.NoteEnd(*point_.segment(), point_.offset(), point_.last_frame());
   }
   HeldFiles held = chain_.Held();
-  if (capabilities_.keeps_file_ids) {
-    held.folder = folder_id_;
-    held.lock = lock_id_;
-  }
+  const bool keeps_ids = capabilities_.keeps_file_ids;
+  if (keeps_ids) held.folder = folder_id_;
+  held.names.push_back({kLockName, keeps_ids ? lock_id_ : std::nullopt});
   auto check = std::make_shared<FilesCheck>(file_system_, *directory_, std::move(held));
   files_.Begin(check);
   executor_->Execute(std::move(check));

@@ -7,13 +7,7 @@
 #include "write/recover_folder.h"
 
 namespace durlog {
-namespace {
-
-std::optional<FileId> IdOf(const Result<FileId>& id) {
-  return id.ok() ? std::optional<FileId>(*id) : std::nullopt;
-}
-
-}  // namespace
+namespace {}  // namespace
 
 Log::Log(FileSystem& file_system, std::unique_ptr<Directory> directory,
          std::unique_ptr<FileLock> lock, Capabilities capabilities, const LogOptions& options)

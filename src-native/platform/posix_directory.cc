@@ -66,7 +66,8 @@ Result<ScopedFd> PosixDirectory::OpenRegular(const std::string& name, int flags)
   do {
     fd = ScopedFd(RetryInterrupted(
         [&] { return openat(fd_.get(), name.c_str(), flags | kSafeFlags, 0600); }));
-  } while (!fd.valid() && errno == EMFILE && reserve_.GiveUpOne());
+    // A check that only reads can wait for the next time.
+  } while (!fd.valid() && errno == EMFILE && (flags & O_RDWR) != 0 && reserve_.GiveUpOne());
   if (!fd.valid()) return NameError("openat", errno, path);
   if (keeps_descriptors_) reserve_.Fill(fd_.get());
   struct stat info;

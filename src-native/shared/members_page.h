@@ -117,6 +117,9 @@ class MembersPage {
   void WaitForSyncBell(uint32_t count, uint64_t micros);
   void RingSyncBell();
 
+  // The identity of the file, which may have been renamed or removed since.
+  Result<FileId> Id() { return file_->Id(); }
+
   // Once true, stores to the page are lost.
   bool faulted() const { return mapping_->faulted(); }
 

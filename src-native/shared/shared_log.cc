@@ -4,6 +4,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "record/segment_name.h"
+#include "recovery/shared_session.h"
+
 namespace durlog {
 void SharedLog::Attach(Executor* executor, LogListener* listener) {
   executor_ = executor;
@@ -140,10 +143,8 @@ void SharedLog::CheckFiles() {
   FinishFilesCheck();
   if (executor_ == nullptr || latched_ || closing_ || !files_.IsDue()) return;
   HeldFiles held;
-  const Result<FileId> folder = member_->directory().Id();
-  if (folder.ok()) held.folder = *folder;
-  const Result<FileId> lock = member_->lock().Id();
-  if (lock.ok()) held.lock = *lock;
+  held.folder = IdOf(member_->directory().Id());
+  held.names = {{kLockName, IdOf(member_->lock().Id())}, {kSharedName, IdOf(member_->page().Id())}};
   held.open = member_->HeldSegments();
   const LogPoint& point = append_->point();
   const uint64_t active = point.segment->first_seq();

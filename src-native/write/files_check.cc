@@ -50,7 +50,7 @@ void FilesCheck::Run() {
 Status FilesCheck::Check() {
   changed_segment_.reset();
   DURLOG_RETURN_IF_ERROR(CheckFolder());
-  DURLOG_RETURN_IF_ERROR(CheckLock());
+  for (const HeldName& held : held_.names) DURLOG_RETURN_IF_ERROR(CheckName(held));
   for (const HeldSegment& held : held_.open) DURLOG_RETURN_IF_ERROR(CheckSegment(held));
   return CheckNames();
 }
@@ -62,11 +62,12 @@ Status FilesCheck::CheckFolder() {
   return Differs(held_.folder, (*named)->Id()) ? Changed(kReplaced, "") : Status::Ok();
 }
 
-// Without the lock's file, another process could open the log and write to it too.
-Status FilesCheck::CheckLock() {
-  const auto file = directory_.Open(kLockName, OpenMode::kRead);
-  if (!file.ok()) return IsGone(file.status()) ? Changed(kMoved, kLockName) : Status::Ok();
-  return Differs(held_.lock, (*file)->Id()) ? Changed(kReplaced, kLockName) : Status::Ok();
+// Without the lock's file, another process could open the log and write to it too. Without the page
+// of the members, it could not join them.
+Status FilesCheck::CheckName(const HeldName& held) {
+  const auto file = directory_.Open(held.name, OpenMode::kRead);
+  if (!file.ok()) return IsGone(file.status()) ? Changed(kMoved, held.name) : Status::Ok();
+  return Differs(held.id, (*file)->Id()) ? Changed(kReplaced, held.name) : Status::Ok();
 }
 
 Status FilesCheck::CheckSegment(const HeldSegment& held) {

@@ -27,11 +27,22 @@ struct HeldSegment {
   }
 };
 
+// Nullopt if the system has no such identity.
+inline std::optional<FileId> IdOf(const Result<FileId>& id) {
+  return id.ok() ? std::optional<FileId>(*id) : std::nullopt;
+}
+
+// A file that other processes have to find under its name: the lock, or the page of the members.
+struct HeldName {
+  std::string name;
+  std::optional<FileId> id;
+};
+
 // Without an identity only the existence and the length are compared: see
 // Capabilities::keeps_file_ids.
 struct HeldFiles {
   std::optional<FileId> folder;
-  std::optional<FileId> lock;
+  std::vector<HeldName> names;
   std::vector<HeldSegment> open;
   std::vector<uint64_t> segments;  // the first seqs of all segments that must have their names
 };
@@ -58,7 +69,7 @@ class FilesCheck final : public Job {
  private:
   Status Check();
   Status CheckFolder();
-  Status CheckLock();
+  Status CheckName(const HeldName& held);
   Status CheckSegment(const HeldSegment& held);
   Status CheckNames();
   Status Changed(const char* how, const std::string& name);
