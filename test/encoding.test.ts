@@ -75,8 +75,19 @@ test('the values of a custom encoding are kept unchanged', async () => {
   await log.close()
 })
 
+const nested = (depth: number): unknown => JSON.parse(`${'[{"a":'.repeat(depth / 2)}[]${'}]'.repeat(depth / 2)}`)
+
+test('a value with more levels than other readers of JSON accept is refused, not stored', async () => {
+  const log = await openJson(join(scratchDir(), 'log'))
+  await log.append(nested(510) as Order)
+  expect((await log.get(0)).value).toEqual(nested(510))
+  await expect(pipeline(Readable.from([nested(512)]), log.writable())).rejects.toThrow('at most 512 arrays and objects')
+  await log.close()
+})
+
 test.each<[OpenOptions['encoding'], unknown]>([
   ['json', undefined],
+  ['json', nested(512)],
   ['json', Buffer.from('x')],
   ['json', new Uint8Array(1)],
   ['json', () => {}],

@@ -2,7 +2,7 @@
 import { isUtf8 } from 'node:buffer'
 import { expect, test } from 'vitest'
 import { native } from '../src/native/native.js'
-import { JSON_DEPTH_MAX, oneValue } from '../src/streams/json-text.js'
+import { JSON_DEPTH_MAX, oneValue } from '../src/options/json-text.js'
 
 const MANY = 1_000_000
 const SEED = Number(process.env['DURLOG_JSON_SEED'] ?? Date.now() % 100_000)

@@ -1,8 +1,8 @@
 /** POST: appends a body, closes a stream, or both in one step. */
 import { isUtf8 } from 'node:buffer'
 import { DurlogError, isCode } from '../errors.js'
+import { SPLIT_AT_ONCE_BYTES } from '../options/json-text.js'
 import { EncodedValue } from '../streams/encoding.js'
-import { SPLIT_AT_ONCE_BYTES } from '../streams/json-text.js'
 import { contentTypeOf, mediaType } from '../streams/meta.js'
 import type { KnownGroup, SentValues, StreamView } from '../streams/port/port.js'
 import type { Producer, StreamAppendResult, StreamEncoding } from '../streams/types.js'

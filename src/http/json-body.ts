@@ -1,12 +1,13 @@
 /** Splits a JSON body into messages without changing the text of their values. */
-import { PackedValues } from '../streams/encoding.js'
+
 import {
   JSON_DEPTH_MAX,
   type JsonSplit,
   SPLIT_AT_ONCE_BYTES,
   splitMessages,
   splitMessagesLater,
-} from '../streams/json-text.js'
+} from '../options/json-text.js'
+import { PackedValues } from '../streams/encoding.js'
 import type { SentValues } from '../streams/port/port.js'
 import { badRequest, HttpError } from './http-error.js'
 

@@ -3,6 +3,7 @@ import { types } from 'node:util'
 import { DurlogError, invalidArgument } from '../errors.js'
 import type { Encoding, LogRecord, Payload } from '../types.js'
 import { bag, shown } from './checks.js'
+import { checkedDepth } from './json-text.js'
 
 /** A checked encoding. */
 export interface Codec {
@@ -51,13 +52,13 @@ function codecOf(
   }
 }
 
-function encodeJson(value: unknown): string {
+function encodeJson(value: unknown): Payload {
   // JSON.stringify would store its numbers, and a reader would not get bytes.
   if (types.isUint8Array(value))
     throw invalidArgument('a Uint8Array has no JSON form (encoding json): open the log without an encoding')
   const text = encoded('json', () => JSON.stringify(value) as string | undefined)
   if (text === undefined) throw invalidArgument(`a value must be one that JSON can represent; got ${shown(value)}`)
-  return text
+  return checkedDepth(text)
 }
 
 function encodeText(value: unknown): string {

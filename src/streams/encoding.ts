@@ -1,7 +1,7 @@
 /** Encodes values of streams for the log and the streams' files, and decodes them. */
 import { DurlogError, invalidArgument } from '../errors.js'
 import { shown } from '../options/checks.js'
-import { checkedDepth, splitMessages } from './json-text.js'
+import { checkedDepth, splitMessages } from '../options/json-text.js'
 import type { StreamEncoding } from './types.js'
 
 export interface StreamCodec {
