@@ -234,36 +234,25 @@ export class LocalPort implements StreamsPort {
 
   async list(prefix: string, after: string, count: number): Promise<StreamState[]> {
     const { table } = this.store
-    // Found before the wait: the log may still lose deletions that begin during it.
-    const found = this.#firstStreams(prefix, after, count)
-    await Promise.all(table.deletions(prefix).map((name) => this.find(name)))
+    const names = await table.streams.sorted()
+    const slice = new TimeSlice()
+    const found: StreamState[] = []
+    let name = after < prefix ? names.from(prefix) : names.after(after)
+    while (found.length < count && name?.startsWith(prefix) === true && table === this.store.table) {
+      const state = this.store.find(name)
+      if (state !== undefined) found.push(state)
+      if (slice.isOver()) await slice.nextTurn()
+      name = names.after(name)
+    }
+    // The log may still lose the deletions of streams that were left out.
+    await Promise.all(table.deletions(prefix).map((deleted) => this.find(deleted)))
     // If a deletion was lost, the table was replaced.
     return table === this.store.table ? found : this.list(prefix, after, count)
   }
 
-  #firstStreams(prefix: string, after: string, count: number): StreamState[] {
-    const found: StreamState[] = []
-    for (const name of this.store.table.streams.names()) {
-      if (!name.startsWith(prefix) || name <= after) continue
-      if (found.length === count && name > (found[count - 1] as StreamState).name) continue
-      const state = this.store.find(name)
-      if (state === undefined) continue
-      let [low, high] = [0, found.length]
-      while (low < high) {
-        const middle = (low + high) >>> 1
-        if ((found[middle] as StreamState).name < name) low = middle + 1
-        else high = middle
-      }
-      found.splice(low, 0, state)
-      if (found.length > count) found.pop()
-    }
-    return found
-  }
-
-  count(prefix: string): number {
-    let streams = 0
-    for (const name of this.store.table.streams.names()) if (name.startsWith(prefix)) streams++
-    return streams
+  async count(prefix: string): Promise<number> {
+    const { streams } = this.store.table
+    return prefix === '' ? streams.size : (await streams.sorted()).count(prefix)
   }
 
   stats(): StreamsStats {

@@ -6,7 +6,9 @@
 
 import { Arena, SLAB_BYTES } from './arena.js'
 import { loadedStream, type StoredStream } from './catalog-records.js'
+import { SortedNames } from './sorted-names.js'
 import type { StreamState } from './state.js'
+import { TimeSlice } from './time-slice.js'
 
 const NEWLINE = 0x0a
 
@@ -14,6 +16,9 @@ export class StreamMap {
   /** A stream, or the place of its JSON in `#stored`. */
   readonly #streams = new Map<string, StreamState | number>()
   readonly #stored: StoredBytes
+  /** Kept from the first list on: most folders are never listed. */
+  #sorted: SortedNames | undefined
+  #sorting: Promise<SortedNames> | undefined
 
   constructor(stored: StoredBytes = new StoredBytes()) {
     this.#stored = stored
@@ -37,10 +42,30 @@ export class StreamMap {
 
   set(name: string, stream: StreamState | number): void {
     this.#streams.set(name, stream)
+    this.#sorted?.add(name)
   }
 
   delete(name: string): void {
     this.#streams.delete(name)
+    this.#sorted?.delete(name)
+  }
+
+  /** The names in ascending order, which later changes update. */
+  sorted(): Promise<SortedNames> {
+    this.#sorting ??= this.#sort()
+    return this.#sorting
+  }
+
+  async #sort(): Promise<SortedNames> {
+    const slice = new TimeSlice()
+    const names = new SortedNames()
+    this.#sorted = names
+    for (const name of this.#streams.keys()) {
+      if (slice.isOver()) await slice.nextTurn()
+      // It may have been deleted meanwhile.
+      if (this.#streams.has(name)) names.add(name)
+    }
+    return names
   }
 }
 
