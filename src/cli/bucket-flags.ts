@@ -1,6 +1,7 @@
-/** The options of `archive`, `restore` and `doctor` for access to a bucket. Secrets are read only from the environment. */
+/** The options of `archive`, `restore` and `doctor` for access to a bucket. Secrets are no options: other users can see the arguments of a process. */
 import type { Command } from 'commander'
 import type { BucketAccess } from '../archive/index.js'
+import { sharedCredentials } from './shared-credentials.js'
 
 export interface BucketFlags {
   endpoint?: string
@@ -9,8 +10,11 @@ export interface BucketFlags {
 
 export const BUCKET_HELP = `
 The environment variables AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and
-AWS_SESSION_TOKEN hold the credentials for a bucket. AWS_ENDPOINT_URL_S3,
-AWS_ENDPOINT_URL and AWS_REGION are the defaults of the options.`
+AWS_SESSION_TOKEN hold the credentials for a bucket. Without them, the profile
+AWS_PROFILE of ~/.aws/credentials and ~/.aws/config is read for each request;
+its credential_process runs again before its credentials expire.
+AWS_ENDPOINT_URL_S3, AWS_ENDPOINT_URL and AWS_REGION are the defaults of the
+options.`
 
 export function addBucket(command: Command): Command {
   return command
@@ -24,5 +28,5 @@ export function isBucket(text: string | undefined): text is `s3://${string}` {
 }
 
 export function toBucketAccess(bucket: string, { endpoint, region }: BucketFlags): BucketAccess {
-  return { bucket, endpoint, region }
+  return { bucket, endpoint, region, credentials: sharedCredentials() }
 }

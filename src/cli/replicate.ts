@@ -1,13 +1,17 @@
 /** The common part of `ship` and `archive`, which copy a log to a destination until a signal and report their progress. */
 import { once } from 'node:events'
 import type { CursorSummary, ReadOnlyLog } from '../index.js'
+import { type LastFailure, lastFailure } from '../ship/failure-file.js'
 import type { ShipLag, ShipRetry } from '../ship/types.js'
+import { timeFrom } from '../ship/voids.js'
+import { ExitCode } from '../terminal/exit-codes.js'
 import { InterruptedError } from '../terminal/interrupt.js'
 import {
   formatCounted,
   formatFields,
   formatSeqs,
   formatSynced,
+  formatTime,
   writeJson,
   writeOut,
   writeSummary,
@@ -45,10 +49,12 @@ export interface Replication {
 
 export type Report = (event: string, details: Record<string, unknown>, text: string) => void
 
-/** Reports an event on stderr. */
+/** Reports an event on stderr, with its time. */
 export function reporter(json: boolean): Report {
-  return (event, details, text) =>
-    void process.stderr.write(json ? `${JSON.stringify({ event, ...details })}\n` : `durlog: ${text}\n`)
+  return (event, details, text) => {
+    const time = formatTime(Date.now())
+    process.stderr.write(json ? `${JSON.stringify({ event, ...details, time })}\n` : `durlog: ${time} ${text}\n`)
+  }
 }
 
 /** Returns an AbortSignal that aborts at the first SIGINT or SIGTERM, with an InterruptedError as the reason. */
@@ -126,22 +132,64 @@ function reportEvents(replication: Replication, report: Report): void {
   )
 }
 
-/** Prints the position of the cursor `name`. */
+/** The longest time that a record may wait in a healthy state, and at least this many times the interval of uploads. */
+const HEALTHY_WAIT_MS = 300_000
+const HEALTHY_FLUSHES = 3
+
+/**
+ * Prints the position of the cursor `name`, the oldest record that waits, and the last failure. The exit status is 1 if records wait
+ * without a process that copies them, if the last attempt has failed, or if a record has waited for too long.
+ */
 export async function showStatus(
   { done, agent }: ReplicationWords,
   log: ReadOnlyLog,
-  { cursor: name, json }: { cursor: string; json?: boolean },
+  { cursor: name, flush = 0, json }: { cursor: string; flush?: number | undefined; json?: boolean },
 ): Promise<void> {
   const cursor = (await log.cursors()).find((found) => found.name === name)
+  const failure = await lastFailure(log.dir, name)
   const { firstSeq, nextSeq, syncedSeq } = log
-  if (json) return writeJson({ firstSeq, nextSeq, syncedSeq, cursor: cursor ?? null })
+  const waiting = cursor === undefined ? nextSeq - firstSeq : cursor.lagRecords
+  const waitMs = waiting === 0 ? 0 : ageFrom(log, Math.max(firstSeq, cursor?.position ?? firstSeq))
+  const isHealthy =
+    (cursor === undefined || cursor.state === 'ready') &&
+    (failure === undefined || failure.endedMs !== undefined) &&
+    (waiting === 0 || (cursor?.owned === true && waitMs <= Math.max(HEALTHY_WAIT_MS, HEALTHY_FLUSHES * flush)))
+  if (!isHealthy) process.exitCode = ExitCode.doubtful
+  if (json)
+    return writeJson({
+      firstSeq,
+      nextSeq,
+      syncedSeq,
+      cursor: cursor ?? null,
+      oldestWaitMs: waitMs,
+      lastFailure: failure ?? null,
+      healthy: isHealthy,
+    })
   await writeOut(
     formatFields([
       ['log', `${formatSeqs(firstSeq, nextSeq)}, ${formatSynced(syncedSeq)}`],
       [done, cursor === undefined ? 'nothing: there is no such cursor' : positionText(cursor, agent)],
+      ['oldest', waiting === 0 ? 'no record waits' : `a record waits since ${formatTime(Date.now() - waitMs)}`],
       [agent, cursor?.owned ? `process ${cursor.ownerPid ?? 'unknown'}` : 'none'],
+      ['last error', failure === undefined ? 'none' : failureText(failure, agent)],
     ]),
   )
+}
+
+/** The age of the first record from `seq` on, in milliseconds; 0 if it cannot be read. */
+function ageFrom(log: ReadOnlyLog, seq: number): number {
+  try {
+    return Math.max(0, Date.now() - (timeFrom(log, seq) ?? Date.now()))
+  } catch {
+    return 0
+  }
+}
+
+function failureText({ message, sinceMs, lastMs, attempts, stopped, endedMs }: LastFailure, agent: string): string {
+  const text = `${formatTime(lastMs)} ${message}`
+  if (endedMs !== undefined) return `${text} (ended ${formatTime(endedMs)})`
+  const since = `${formatCounted(attempts, 'failed attempt')} since ${formatTime(sinceMs)}`
+  return `${text} (${since}${stopped ? `; it has stopped the ${agent}` : ''})`
 }
 
 function positionText({ position, lagRecords, state }: CursorSummary, agent: string): string {

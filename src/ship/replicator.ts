@@ -12,6 +12,7 @@ import { queueMicrotask, wait } from '../timers.js'
 import { Backoff } from './backoff.js'
 import { ShipConflict } from './conflict.js'
 import type { Destination, ReplicationSession } from './destination.js'
+import { FailureFile } from './failure-file.js'
 import { IdleWaiters } from './idle-waiters.js'
 import { LagWatch } from './lag-watch.js'
 import type { ResolvedReplicatorOptions } from './options.js'
@@ -46,6 +47,7 @@ export class Replicator extends EventEmitter<ShipEvents> implements Shipper, Rep
   readonly #running: Promise<void>
   readonly #lagWatch: LagWatch
   readonly #idle: IdleWaiters
+  readonly #failureFile: FailureFile
   #cursor: DurableCursor | undefined
   #state: ShipStats['state'] = 'connecting'
   #shipped = -1
@@ -69,6 +71,7 @@ export class Replicator extends EventEmitter<ShipEvents> implements Shipper, Rep
     this.#log = log as Log | ReadOnlyLog
     this.#destination = destination
     this.#options = options
+    this.#failureFile = new FailureFile(log.dir, options.cursor)
     if (options.keep !== undefined) this.#trimmer = new Trimmer(log as WriterLog, options.keep, options.cursor)
     this.#idle = new IdleWaiters(log, (seq) => this.#cursor?.commit(seq).catch(() => {}))
     this.#lagWatch = new LagWatch(log, options.laggingMs, (lag) => this.#announce('lagging', lag))
@@ -150,6 +153,7 @@ export class Replicator extends EventEmitter<ShipEvents> implements Shipper, Rep
     this.#state = 'stopped'
     await this.#trimmer?.settled()
     await this.#closeCursor()
+    await this.#failureFile.settled()
     await this.#destination.close().catch((error: Error) => this.#note(error))
   }
 
@@ -192,12 +196,12 @@ export class Replicator extends EventEmitter<ShipEvents> implements Shipper, Rep
     this.#acknowledge(seq)
     this.#state = 'shipping'
     // The destination has responded and holds every record, so this attempt has succeeded.
-    if (seq >= this.#log.syncedSeq) this.#backoff.succeeded()
+    if (seq >= this.#log.syncedSeq) this.#succeeded()
     this.#settleIdle()
   }
 
   #onReplicated(seq: number, records: number, bytes: number): void {
-    this.#backoff.succeeded()
+    this.#succeeded()
     this.#records += records
     this.#bytes += bytes
     this.#rate.add(records)
@@ -207,6 +211,12 @@ export class Replicator extends EventEmitter<ShipEvents> implements Shipper, Rep
     this.#cursor?.commit(seq).catch(() => {})
     this.#announce('shipped', seq)
     this.#settleIdle(records)
+  }
+
+  #succeeded(): void {
+    // An earlier process may have left a failure, and a later one has not necessarily written the file.
+    if (this.#backoff.failures > 0 || this.#records === 0) this.#failureFile.succeeded()
+    this.#backoff.succeeded()
   }
 
   #acknowledge(seq: number): void {
@@ -231,6 +241,7 @@ export class Replicator extends EventEmitter<ShipEvents> implements Shipper, Rep
     this.#destination.failed(error)
     const pauseMs = this.#backoff.failed(error, this.#options.retryForMs)
     if (error instanceof ShipConflict && this.#backoff.failures <= CONFLICTS_WITHOUT_PAUSE) return
+    this.#failureFile.failed(error)
     this.#retries++
     this.#state = 'waiting'
     this.#listener?.onRetry(error)
@@ -246,6 +257,7 @@ export class Replicator extends EventEmitter<ShipEvents> implements Shipper, Rep
     const failure = toFailure(error)
     this.#note(failure)
     this.#failure = failure
+    this.#failureFile.failed(failure, true)
     this.#idle.reject(failure)
     if (this.#listener === undefined) this.#announce('error', failure)
     else this.#listener.onFailed(failure)

@@ -4,7 +4,7 @@ export const ExitCode = {
   ok: 0,
   /** verify, repair: a torn tail or a hole. No record that was acknowledged at sync is damaged. */
   torn: 1,
-  /** doctor: at least one WARN, and no FAIL. */
+  /** doctor: at least one WARN, and no FAIL. ship --status, archive --status: not healthy. */
   doubtful: 1,
   /** Records that are known to be synced are damaged. */
   corrupt: 2,
@@ -27,7 +27,8 @@ export const ExitCode = {
 export const EXIT_CODES_HELP: string = `
 Exit status:
    0  success; also if the reader of the output stops early
-   1  verify, repair: torn tail or hole; doctor: WARN
+   1  verify, repair: torn tail or hole; doctor: WARN;
+      ship, archive --status: not healthy
    2  synced records are damaged; doctor: FAIL
   64  wrong usage
   65  invalid input

@@ -91,8 +91,35 @@ test('doctor reports whether a store is safe for an archive', async () => {
   expect(JSON.parse(bad.stdout.toString()).findings).toContainEqual(
     expect.objectContaining({ check: 'of 32 creates at once, exactly one succeeds', verdict: 'FAIL' }),
   )
-  expect(s3.keys()).toEqual([])
+  // Only the result.
+  expect(s3.keys()).toEqual(['test/probe.json'])
   const none = await durlog(['doctor', where(s3)[0], '--endpoint', 'http://127.0.0.1:9'])
   expect(none.code).toBe(69)
   expect(none.stderr.toString()).toContain('ERR_DURLOG_DESTINATION_UNREACHABLE')
+})
+
+test('archive --status reports the last error and since when, and its exit status is the health', async () => {
+  const s3 = await store()
+  const dir = await threeRecords()
+  const status = async (): Promise<{ code: number; text: string; json: Record<string, unknown> }> => {
+    const { code, stdout } = await durlog(['archive', dir, '--status'])
+    const json = await durlog(['archive', dir, '--status', '--json'])
+    expect(json.code).toBe(code)
+    return { code: code as number, text: stdout.toString(), json: JSON.parse(json.stdout.toString()) }
+  }
+  const before = await status()
+  expect(before).toMatchObject({ code: 1, json: { healthy: false, lastFailure: null } })
+  expect(before.text).toContain('a record waits since 20')
+  s3.fault = () => ({ status: 503, code: 'SlowDown' })
+  const failed = await durlogProcess(['archive', dir, ...where(s3), '--once', '--retry-for', '1ms'])
+  expect(failed.code).toBe(69)
+  expect(failed.stderr.toString()).toMatch(/^durlog: 20[0-9-]+T[0-9:.]+Z .*SlowDown & more; attempt 2 follows in/m)
+  const stopped = await status()
+  expect(stopped).toMatchObject({ code: 1, json: { healthy: false, lastFailure: { stopped: true } } })
+  expect(stopped.text).toMatch(/SlowDown & more \(\d+ failed attempts since 20.*; it has stopped the archiver\)/)
+  s3.fault = () => undefined
+  expect(await durlogProcess(['archive', dir, ...where(s3), '--once'])).toMatchObject({ code: 0 })
+  const after = await status()
+  expect(after).toMatchObject({ code: 0, json: { healthy: true, oldestWaitMs: 0, lastFailure: { stopped: false } } })
+  expect(after.text).toMatch(/SlowDown & more \(ended 20/)
 })

@@ -36,7 +36,10 @@ export function register(command: Command): void {
     .argument('<dir>', 'the folder of the log, or of streams')
     .argument('[bucket]', 's3://bucket/prefix')
     .option('--once', 'end when all records that are synced now are archived')
-    .option('--status', 'only print the position of the archiver, without contacting the store')
+    .option(
+      '--status',
+      'only print the position, the health and the last error of the archiver without contacting the store',
+    )
     .option('--cursor <name>', 'the cursor of the log for this archive', 'archive')
     .option('--flush <ms>', 'the longest time between two uploads (default: 10s)', toWaitMs)
     .option('--compress', 'compress whole segments with zstd')

@@ -38,7 +38,10 @@ export function register(command: Command): void {
     .argument('<dir>', 'the folder of the log')
     .argument('[url]', 'nats://host:port (default: NATS_URL, or nats://127.0.0.1:4222)')
     .option('--once', 'end when all records that are synced now are shipped')
-    .option('--status', 'only print the position of the shipper, without contacting the server')
+    .option(
+      '--status',
+      'only print the position, the health and the last error of the shipper without contacting the server',
+    )
     .option('--cursor <name>', 'the cursor of the log for this destination', 'ship')
     .option('--replicas <count>', 'the number of replicas of a stream that is created', parseWhole, 1)
     .option('--no-create', 'do not create a missing stream')
