@@ -1,5 +1,6 @@
 /** A folder of streams in the process (or thread) that owns it, as its callers use it. */
 import type { CursorOptions } from '../index.js'
+import { LEVEL_NAMES } from '../native/levels.js'
 import { queueMicrotask } from '../timers.js'
 import type { Body, BodyRead } from './body.js'
 import { readBody } from './body-source.js'
@@ -10,20 +11,21 @@ import { codecOf, storedCodecOf } from './encoding.js'
 import { EntryKind } from './entry.js'
 import { bareItem, firstResult, groupItems } from './items.js'
 import { contentTypeOf } from './meta.js'
-import type {
-  Awaitable,
-  Batches,
-  CreationRequest,
-  Group,
-  KnownGroup,
-  PortCursor,
-  ReadRange,
-  SeenState,
-  SentValues,
-  Settle,
-  StreamsPort,
-  StreamsStats,
-  StreamView,
+import {
+  type Awaitable,
+  type Batches,
+  type CreationRequest,
+  type Group,
+  KNOWN,
+  type KnownGroup,
+  type PortCursor,
+  type ReadRange,
+  type SeenState,
+  type SentValues,
+  type Settle,
+  type StreamsPort,
+  type StreamsStats,
+  type StreamView,
 } from './port/port.js'
 import { readAll } from './read-all.js'
 import type { StreamState } from './state.js'
@@ -32,9 +34,6 @@ import { StreamIdentities } from './stream-identities.js'
 import { changeOf, readStream, type StreamRange } from './stream-reader.js'
 import { TimeSlice } from './time-slice.js'
 import type { CommittedRecord, StreamAppendResult, StreamEncoding, StreamInfo, StreamRecord } from './types.js'
-
-/** The conditions of a group for a stream that exists. */
-const KNOWN = { expectedSeq: undefined, timestamp: undefined, mustExist: true }
 
 export class LocalPort implements StreamsPort {
   readonly dir: string
@@ -75,12 +74,13 @@ export class LocalPort implements StreamsPort {
   /** `request` is that of a client, which is stored with the group. */
   append(group: Group, settle: Settle<StreamAppendResult>, request?: RequestId): void {
     this.store.removeExpired(group.stream)
-    this.store.sequencer.append(groupItems(group), request, settle)
+    this.store.sequencer.append(groupItems(group), request, settle, group.durability)
   }
 
   appendBatch(groups: readonly Group[], request?: RequestId): Promise<StreamAppendResult[]> {
     for (const { stream } of groups) this.store.removeExpired(stream)
-    return this.store.sequencer.submit(groups.flatMap(groupItems), request)
+    const level = LEVEL_NAMES.findLast((name) => groups.some(({ durability }) => durability === name))
+    return this.store.sequencer.submit(groups.flatMap(groupItems), request, level)
   }
 
   appendTo(

@@ -73,6 +73,12 @@ export interface StreamAppendOptions {
   /** End the stream after this append, in the same step. Default false. */
   end?: boolean | undefined
   /**
+   * The durability that the record must reach before the append settles, if it is stronger than that of the folder. A
+   * batch settles at the strongest of its appends. Readers see the record at the durability of the folder. Default: that
+   * of the folder.
+   */
+  durability?: Durability | undefined
+  /**
    * The record's timestamp in milliseconds since 1970, for records that are imported from elsewhere. A time in the
    * future is replaced by the current time. Default: the current time.
    */

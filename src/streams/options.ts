@@ -40,6 +40,7 @@ const APPEND_NAMES: readonly string[] = [
   'writerSeq',
   'create',
   'end',
+  'durability',
   'timestamp',
 ] satisfies (keyof StreamAppendOptions)[]
 const CREATE_NAMES: readonly string[] = [
@@ -112,12 +113,13 @@ const NO_CONDITIONS: AppendConditions = {
   writerSeq: undefined,
   mustExist: false,
   end: false,
+  durability: undefined,
   timestamp: undefined,
 }
 
 export function resolveAppendOptions(options: unknown): AppendConditions {
   if (options === undefined) return NO_CONDITIONS
-  const { expectedSeq, producer, writerSeq, create, end, timestamp } = bag(
+  const { expectedSeq, producer, writerSeq, create, end, durability, timestamp } = bag(
     'append options',
     options,
     APPEND_NAMES,
@@ -128,6 +130,7 @@ export function resolveAppendOptions(options: unknown): AppendConditions {
     writerSeq: writerSeq === undefined ? undefined : text('writerSeq', writerSeq, WRITER_SEQ_MAX_BYTES),
     mustExist: !flag('create', create, true),
     end: flag('end', end, false),
+    durability: durability === undefined ? undefined : choice('durability', durability, LEVEL_NAMES, 'sync'),
     timestamp: timestamp === undefined ? undefined : whole('timestamp', timestamp, TIMESTAMP_RANGE, 0),
   }
 }

@@ -6,6 +6,7 @@
 import { GroupRejection } from '../caller-stack.js'
 import { DurlogError, withOutcome } from '../errors.js'
 import type { Durability } from '../index.js'
+import { LEVELS } from '../native/levels.js'
 import type { FramingLog } from '../open.js'
 import { HELD_MAX_BYTES } from '../options/call-options.js'
 import { setImmediate } from '../timers.js'
@@ -59,7 +60,10 @@ export class Sequencer {
   /** Calls wait until the log has room. */
   #held = false
   #reloading: Promise<void> | undefined
-  /** The number of duplicate and refused calls that wait until all earlier calls have reached the durability level. */
+  /**
+   * The number of calls that wait for a sync: duplicate and refused ones until all earlier calls have reached the durability
+   * level, and others until they have reached a level of their own.
+   */
   #answering = 0
   #onIdle: (() => void) | undefined
   #closed: DurlogError | undefined
@@ -75,8 +79,17 @@ export class Sequencer {
     this.#framing = { log, durability, memory: new Arena(), heads: new Arena(), onSettled: this.#onSettled }
   }
 
-  /** Stores all of `items` or nothing. The result is that of the first. If `request` is already stored, stores nothing. */
-  append(items: readonly Item[], request: RequestId | undefined, settle: Settle<StreamAppendResult>): void {
+  /**
+   * Stores all of `items` or nothing. The result is that of the first. If `request` is already stored, stores nothing. Settles
+   * when the items have reached the durability level and `level`.
+   */
+  append(
+    items: readonly Item[],
+    request: RequestId | undefined,
+    given: Settle<StreamAppendResult>,
+    level?: Durability | undefined,
+  ): void {
+    const settle = this.#atLevel(level, given)
     if (items.length === 1) this.#submit(new SingleCall(items[0] as Item, request, settle))
     else
       this.#submit(
@@ -85,8 +98,29 @@ export class Sequencer {
   }
 
   /** As `append`. The results have the order of `items`. */
-  submit(items: readonly Item[], request?: RequestId): Promise<StreamAppendResult[]> {
-    return new Promise((resolve) => this.#submit(new BatchCall(items, request, resolve)))
+  submit(items: readonly Item[], request?: RequestId, level?: Durability): Promise<StreamAppendResult[]> {
+    return new Promise((resolve) => this.#submit(new BatchCall(items, request, this.#atLevel(level, resolve))))
+  }
+
+  /** Calls `settle` with a result when the log's records have reached `level` too. */
+  #atLevel<T>(level: Durability | undefined, settle: Settle<T>): Settle<T> {
+    if (level === undefined || LEVELS[level] <= LEVELS[this.#context.durability]) return settle
+    return (outcome) => {
+      if (outcome instanceof Promise) settle(outcome)
+      else void this.#raise(level, outcome, settle)
+    }
+  }
+
+  async #raise<T>(level: Durability, result: T, settle: Settle<T>): Promise<void> {
+    this.#answering++
+    try {
+      await this.#log.sync(level)
+      settle(result)
+    } catch (error) {
+      settle(this.#rejections.rejection(error as DurlogError))
+    }
+    this.#answering--
+    this.#settled()
   }
 
   /**

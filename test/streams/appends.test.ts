@@ -3,6 +3,34 @@ import { expect, test } from 'vitest'
 import { codeOf } from '../fixtures/scratch.js'
 import { all, scratchStreams, values } from '../fixtures/streams.js'
 
+test('an append settles at its own durability if that is stronger than the folder', async () => {
+  const { streams } = await scratchStreams({ durability: 'memory' })
+  const synced = (name: string) => all(streams.stream(name).read({ durableOnly: true }))
+  await streams.stream('one').append(1, { durability: 'sync' })
+  expect(await synced('one')).toHaveLength(1)
+  await streams.stream('many').appendAll([1, 2], { durability: 'full', end: true })
+  expect(await synced('many')).toHaveLength(2)
+  await streams.appendBatch([
+    { stream: 'first', value: 1, durability: 'sync' },
+    { stream: 'second', value: 1, durability: 'memory' },
+  ])
+  expect([await synced('first'), await synced('second')]).toMatchObject([{ length: 1 }, { length: 1 }])
+  const producer = { id: 'p', epoch: 0, seq: 0 }
+  await streams.stream('again').append(1, { producer })
+  expect(await streams.stream('again').append(1, { producer, durability: 'sync' })).toMatchObject({ duplicate: true })
+  expect(await synced('again')).toHaveLength(1)
+})
+
+test('an append accepts each level, and refuses an unknown one', async () => {
+  const { streams } = await scratchStreams()
+  for (const durability of ['memory', 'async', 'sync', 'full'] as const)
+    await streams.stream('s').append(durability, { durability })
+  expect(await all(streams.stream('s').read({ durableOnly: true }))).toHaveLength(4)
+  expect(await codeOf(streams.stream('s').append(1, { durability: 'none' as 'sync' }))).toBe(
+    'ERR_DURLOG_INVALID_ARGUMENT',
+  )
+})
+
 test('an append resolves to the seq of its record, and each stream numbers its records separately', async () => {
   const { streams } = await scratchStreams()
   const [a, b] = [streams.stream('a'), streams.stream('b')]

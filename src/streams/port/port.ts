@@ -3,7 +3,7 @@
  * `LocalPort` implements it in the process that owns the folder, `LinkPort` in the processes that share it.
  */
 import { invalidArgument } from '../../errors.js'
-import type { CommitOptions, CursorOptions } from '../../index.js'
+import type { CommitOptions, CursorOptions, Durability } from '../../index.js'
 import type { Body, BodyRead } from '../body.js'
 import type { EncodedValue, PackedValues } from '../encoding.js'
 import type { StreamMeta } from '../meta.js'
@@ -65,6 +65,8 @@ export interface AppendConditions {
   mustExist: boolean
   /** End the stream after the values. */
   end: boolean
+  /** Settle the append at this level if it is stronger than that of the folder. */
+  durability: Durability | undefined
   timestamp: number | undefined
 }
 
@@ -78,6 +80,14 @@ export interface Group extends AppendConditions {
 
 /** A group for a stream that exists. */
 export type KnownGroup = Pick<Group, 'values' | 'end' | 'producer' | 'writerSeq'>
+
+/** The other conditions of such a group. */
+export const KNOWN: Omit<AppendConditions, keyof KnownGroup> = {
+  expectedSeq: undefined,
+  durability: undefined,
+  timestamp: undefined,
+  mustExist: true,
+}
 
 /** A request of a caller to create a stream. */
 export interface CreationRequest {

@@ -11,19 +11,20 @@ import { codecOf } from '../encoding.js'
 import { FolderFiles } from '../folder-files.js'
 import { loadedMeta } from '../meta.js'
 import type { ResolvedStreamsOptions } from '../options.js'
-import type {
-  Batches,
-  CreationRequest,
-  Group,
-  KnownGroup,
-  PortCursor,
-  ReadRange,
-  SeenState,
-  SentValues,
-  Settle,
-  StreamsPort,
-  StreamsStats,
-  StreamView,
+import {
+  type Batches,
+  type CreationRequest,
+  type Group,
+  KNOWN,
+  type KnownGroup,
+  type PortCursor,
+  type ReadRange,
+  type SeenState,
+  type SentValues,
+  type Settle,
+  type StreamsPort,
+  type StreamsStats,
+  type StreamView,
 } from '../port/port.js'
 import { changedFile } from '../stream-file.js'
 import type { StreamIdentities } from '../stream-identities.js'
@@ -399,7 +400,7 @@ function groupIn(view: StreamView, groupOf: (stream: StreamView) => KnownGroup):
 }
 
 function knownGroup({ name, created }: StreamView, group: KnownGroup): Group {
-  return { ...group, stream: name, created, mustExist: true, expectedSeq: undefined, timestamp: undefined }
+  return { ...group, stream: name, created, ...KNOWN }
 }
 
 function committed({ stream, seq, timestamp, position, value }: SentRecord): CommittedRecord<unknown> {

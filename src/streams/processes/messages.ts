@@ -12,7 +12,7 @@ import { type Frame, type FrameMaker, FrameType, jsonOf, type MadeFrame, payload
 import { encodingAt } from './submission.js'
 
 export const PROTOCOL = 'durlog-streams'
-export const PROTOCOL_VERSION = 7
+export const PROTOCOL_VERSION = 8
 
 /** The PID namespace of this process. Its id names another process, or none, in a process of another namespace. */
 export const PID_NAMESPACE: string = pidNamespace()

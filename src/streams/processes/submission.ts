@@ -66,10 +66,14 @@ function sentGroups(submission: Submission): SentGroup[] {
 }
 
 function sentGroup(group: Group): SentGroup {
-  const { stream, created, end, mustExist, values, expectedSeq, producer, writerSeq, timestamp } = group
+  const { stream, created, end, mustExist, values, expectedSeq, producer, writerSeq, durability, timestamp } = group
   const isPlain =
-    expectedSeq === undefined && producer === undefined && writerSeq === undefined && timestamp === undefined
-  const json = isPlain ? '' : JSON.stringify({ expectedSeq, producer, writerSeq, timestamp })
+    expectedSeq === undefined &&
+    producer === undefined &&
+    writerSeq === undefined &&
+    durability === undefined &&
+    timestamp === undefined
+  const json = isPlain ? '' : JSON.stringify({ expectedSeq, producer, writerSeq, durability, timestamp })
   return { stream, created, end, mustExist, values, json }
 }
 
@@ -148,7 +152,7 @@ function groupAt(bytes: Buffer, start: number): { group: Group; json: unknown; e
   const end = valuesStart + bytes.readUInt32LE(start + 13)
   if (end > bytes.length) throw new RangeError('a request that is too short')
   const json: unknown = valuesStart === nameEnd ? undefined : JSON.parse(bytes.toString('utf8', nameEnd, valuesStart))
-  const { expectedSeq, producer, writerSeq, timestamp } = (json ?? {}) as Partial<Group>
+  const { expectedSeq, producer, writerSeq, durability, timestamp } = (json ?? {}) as Partial<Group>
   const values = (flags & Flag.packed) === 0 ? valuesAt(bytes, valuesStart, end) : packedAt(bytes, valuesStart, end)
   const group: Group = {
     stream: bytes.toString('utf8', nameAt, nameEnd),
@@ -159,6 +163,7 @@ function groupAt(bytes: Buffer, start: number): { group: Group; json: unknown; e
     expectedSeq,
     producer,
     writerSeq,
+    durability,
     timestamp,
   }
   return { group, json, end }
