@@ -15,7 +15,9 @@ import { loadZstd } from './zstd.js'
 /** The length of a segment's header. */
 export const HEADER_BYTES = 4096
 
+/** The metadata of an object. */
 export type Metadata = Readonly<Record<string, string>>
+
 /** Whether an object in a folder of parts is a fence, not a part: see fence.ts. */
 export function isFence({ bytes }: { bytes: number }): boolean {
   return bytes < HEADER_BYTES

@@ -57,8 +57,8 @@ async function mayRead(request: IncomingMessage, authorize: HandlerOptions['auth
   if (authorize === undefined) return true
   const header = (name: string): string | undefined => request.headers[name] as string | undefined
   try {
-    const rights = await authorize({ method: 'GET', target: '/metrics', stream: '', header })
-    return rights?.list === true && rights.tenant === undefined
+    const { list, tenant } = (await authorize({ method: 'GET', target: '/metrics', stream: '', header })) || {}
+    return list === true && tenant === undefined
   } catch {
     return false
   }

@@ -21,6 +21,9 @@ export interface Rights {
   tenant?: string | undefined
 }
 
+/** What `authorize` returns: no rights if it is not an object, so that `user && { … }` can be returned. */
+type MaybeRights = Rights | undefined | null | false
+
 /** A request in the form in which `authorize` gets it. */
 export interface HttpRequest {
   method: string
@@ -53,8 +56,8 @@ export type DropReason = 'slow-reader' | 'slow-writer'
 export interface HandlerOptions {
   /** The path before the names of streams, which begins and ends with a slash. Default `/`. */
   prefix?: string | undefined
-  /** Returns the rights of a request; undefined refuses it with 401. Default: every request has all rights. */
-  authorize?: ((request: HttpRequest) => Rights | undefined | Promise<Rights | undefined>) | undefined
+  /** Returns the rights of a request; undefined, null or false refuses it with 401. Default: every request has all rights. */
+  authorize?: ((request: HttpRequest) => MaybeRights | Promise<MaybeRights>) | undefined
   /**
    * The names by which clients may address the server, apart from IP addresses, `localhost`, names that end with
    * `.localhost`, and the option `host`. Requests with another Host get 403. Default: all names; in `serveStreams` and

@@ -62,7 +62,7 @@ export class Sequencer {
   #reloading: Promise<void> | undefined
   /**
    * The number of calls that wait for a sync: duplicate and refused ones until all earlier calls have reached the durability
-   * level, and others until they have reached a level of their own.
+   * level, and others until they have reached a stronger one.
    */
   #answering = 0
   #onIdle: (() => void) | undefined

@@ -34,11 +34,13 @@ async function statuses(url: string, headers: Record<string, string>): Promise<R
 const every = (status: number) => ({ GET: status, HEAD: status, POST: status, PUT: status, DELETE: status })
 
 test('the response to a request without the right does not depend on whether the stream exists', async () => {
-  const rights: Record<string, object> = { none: {}, reader: { read: true } }
+  const rights: Record<string, object | null | false> = { none: {}, reader: { read: true }, null: null, false: false }
   const { url, streams } = await serveUntilDone({ authorize: ({ header }) => rights[header('authorization') ?? ''] })
   await streams.stream('there').append(1)
   for (const name of ['there', 'missing']) {
     expect(await statuses(`${url}/${name}`, {})).toEqual(every(401))
+    for (const authorization of ['null', 'false'])
+      expect(await statuses(`${url}/${name}`, { authorization })).toEqual(every(401))
     expect(await statuses(`${url}/${name}`, { authorization: 'none' })).toEqual(every(403))
     const refusals = await statuses(`${url}/${name}`, { authorization: 'reader' })
     expect(refusals).toMatchObject({ POST: 403, PUT: 403, DELETE: 403 })
