@@ -27,14 +27,20 @@ Status CheckShareable(const Capabilities& capabilities, const std::string& path)
   // segment: see ReadBack.
   // tmpfs has no device, and no direct I/O before Linux 6.6.
   const bool checks_device = capabilities.direct_io || capabilities.file_system == "tmpfs";
-  if (capabilities.shares_maps && capabilities.overwrites_in_place &&
-      capabilities.survives_map_faults && checks_device) {
-    return Status::Ok();
-  }
-  return Status::Error(Code::kUnsupported,
-                       "several writers cannot share a log on " + capabilities.file_system +
-                           " here: it takes a file system on this machine that overwrites in place "
-                           "and allows direct I/O (ext4, XFS, tmpfs)")
+  const char* missing = nullptr;
+  if (!capabilities.overwrites_in_place)
+    missing = "the file system does not overwrite in place";
+  else if (!capabilities.shares_maps)
+    missing = "its memory maps are not shared by all processes";
+  else if (!checks_device)
+    missing = "direct I/O is not possible";
+  else if (!capabilities.survives_map_faults)
+    missing = "a fault in a memory map ends the process";
+  if (missing == nullptr) return Status::Ok();
+  return Status::Error(Code::kUnsupported, "several writers cannot share a log on " +
+                                               capabilities.file_system + " here, because " +
+                                               missing + ": use ext4, XFS or tmpfs on Linux, " +
+                                               "not under an emulator")
       .WithPath(path);
 }
 

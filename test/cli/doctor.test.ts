@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { exitCodeOf } from '../../src/cli/commands/doctor.js'
@@ -14,6 +14,7 @@ import {
   judgeThreads,
   softLimit,
 } from '../../src/cli/doctor/limits.js'
+import { tryCase, tryRename, trySocket } from '../../src/cli/doctor/operations.js'
 import { judgeAllocation, judgeDirect, judgeLock, judgeMap } from '../../src/cli/doctor/trial-log.js'
 import { judgeWriteCache } from '../../src/cli/doctor/write-cache.js'
 import { type LogStats, open } from '../../src/index.js'
@@ -274,4 +275,15 @@ describe('durlog doctor', () => {
     const failed = told(stdout).findings.filter(({ verdict }) => verdict === 'FAIL')
     expect(failed.map(({ check }) => check)).toEqual(['file system', 'flush'])
   })
+})
+
+test('a rename, a socket and the case of names are tried', async () => {
+  const folder = scratchDir()
+  expect(await tryRename(folder)).toMatchObject({ verdict: 'OK' })
+  expect((await trySocket(folder)).verdict).not.toBe('FAIL')
+  // The path of a socket is limited to about 100 bytes.
+  const long = join(folder, 'x'.repeat(120))
+  mkdirSync(long)
+  if (process.platform === 'linux') expect(await trySocket(long)).toMatchObject({ verdict: 'OK' })
+  expect(tryCase(folder)).toMatchObject({ verdict: 'OK' })
 })

@@ -10,6 +10,7 @@ import { judgeFileSystem, judgeMount } from './file-system.js'
 import { describeError, type Finding, fail, guarded, notChecked, ok } from './finding.js'
 import { judgeFlush, measureFlush } from './flush.js'
 import { judgeDescriptors, judgeFileSize, judgeInodes, judgeSpace, judgeThreads, readLimits } from './limits.js'
+import { tryCase, tryRename, trySocket } from './operations.js'
 import { Scratch } from './scratch.js'
 import { judgeAllocation, judgeDirect, judgeLock, judgeMap, tryDirect, tryMapped } from './trial-log.js'
 import { judgeWriteCache } from './write-cache.js'
@@ -100,6 +101,9 @@ async function triedFindings(
     return [
       await guarded('flush', LOOK, () => judgeFlush(measureFlush(folder))),
       ...(await logFindings(scratch, mount)),
+      await guarded('rename', LOOK, () => tryRename(folder)),
+      await guarded('socket', LOOK, () => trySocket(folder)),
+      await guarded('case', LOOK, () => tryCase(folder)),
       await guarded('clock', LOOK, () =>
         judgeClock({ nowMs: Date.now(), fileMs: statSync(join(folder, 'flush')).mtimeMs, newestMs }),
       ),

@@ -1,0 +1,47 @@
+/** Tries the operations of a file system that logs and folders of streams need, besides those of a trial log. */
+import { once } from 'node:events'
+import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { join } from 'node:path'
+import { syncFolder } from '../../durable-files.js'
+import { newAddress } from '../../streams/processes/address.js'
+import { type Finding, fail, notChecked, ok, warn } from './finding.js'
+
+/** Renames a file over another one, as a cursor's commit does, and syncs the folder, which a new segment needs. */
+export async function tryRename(folder: string): Promise<Finding> {
+  const [from, to] = [join(folder, 'new'), join(folder, 'old')]
+  writeFileSync(to, 'old')
+  writeFileSync(from, 'new')
+  renameSync(from, to)
+  if (readFileSync(to, 'utf8') !== 'new' || existsSync(from))
+    return fail('rename', 'a rename did not replace the other file', 'put the log on another file system')
+  await syncFolder(folder)
+  return ok('rename', 'a rename replaces a file, and a folder can be synced')
+}
+
+/** Creates the socket over which the processes that share a folder of streams talk. */
+export async function trySocket(folder: string): Promise<Finding> {
+  if (process.platform === 'win32') return notChecked('socket', 'processes use a pipe')
+  const server = createServer()
+  const address = await newAddress(folder)
+  try {
+    await once(server.listen(address.path), 'listening')
+  } catch (error) {
+    return warn(
+      'socket',
+      `a socket cannot be created (${(error as NodeJS.ErrnoException).code ?? error})`,
+      'a log works; let only one process open a folder of streams ("exclusive"; serve without --shared)',
+    )
+  } finally {
+    server.close()
+    address.release()
+  }
+  return ok('socket', 'several processes can open a folder of streams')
+}
+
+/** Reports whether names that differ only in case are the same. The names of durlog's files always differ in more. */
+export function tryCase(folder: string): Finding {
+  mkdirSync(join(folder, 'case'))
+  const folds = existsSync(join(folder, 'CASE'))
+  return ok('case', folds ? 'names that differ only in case are the same; durlog uses none' : 'names differ by case')
+}
