@@ -32,7 +32,7 @@ import { MANAGERS, usualRegistry } from './managers.mjs'
 import { tryOthers } from './others.mjs'
 import { fetchTools, NODE_MAJORS, tool } from './tools.mjs'
 
-const MAX_TARBALL_BYTES = 3_200_000
+const MAX_TARBALL_BYTES = 3_500_000
 const MAX_PACKAGES = 6
 const TIMEOUT_MS = 300_000
 const MAX_OUTPUT_CHARACTERS = 2000

@@ -188,6 +188,9 @@ describe('durlog doctor', () => {
     'allocation',
     'map',
     'clock',
+    'rename',
+    'socket',
+    'case',
   ]
   const LIMITS = ['free space', 'inodes', 'descriptors', 'file size', 'threads']
 

@@ -4,8 +4,8 @@ import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from '
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { syncFolder } from '../../durable-files.js'
-import { newAddress } from '../../streams/processes/address.js'
-import { type Finding, fail, notChecked, ok, warn } from './finding.js'
+import { type Address, newAddress } from '../../streams/processes/address.js'
+import { describeError, type Finding, fail, notChecked, ok, warn } from './finding.js'
 
 /** Renames a file over another one, as a cursor's commit does, and syncs the folder, which a new segment needs. */
 export async function tryRename(folder: string): Promise<Finding> {
@@ -23,18 +23,19 @@ export async function tryRename(folder: string): Promise<Finding> {
 export async function trySocket(folder: string): Promise<Finding> {
   if (process.platform === 'win32') return notChecked('socket', 'processes use a pipe')
   const server = createServer()
-  const address = await newAddress(folder)
+  let address: Address | undefined
   try {
+    address = await newAddress(folder)
     await once(server.listen(address.path), 'listening')
   } catch (error) {
     return warn(
       'socket',
-      `a socket cannot be created (${(error as NodeJS.ErrnoException).code ?? error})`,
+      `a socket cannot be created: ${describeError(error)}`,
       'a log works; let only one process open a folder of streams ("exclusive"; serve without --shared)',
     )
   } finally {
     server.close()
-    address.release()
+    address?.release()
   }
   return ok('socket', 'several processes can open a folder of streams')
 }
