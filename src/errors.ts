@@ -72,7 +72,7 @@ export interface DurlogErrorDetails {
   epoch?: number
   /**
    * The first and the last lost seq. ERR_DURLOG_CURSOR_CUT and ERR_DURLOG_CURSOR_OVERRUN: the records that were cut or trimmed.
-   * ERR_DURLOG_VOID: the seqs that have no record.
+   * ERR_DURLOG_VOID: the seqs that have no record. ERR_DURLOG_CORRUPT: the records that cannot be read, if they are known.
    */
   lostFirst?: number
   lostLast?: number

@@ -51,9 +51,9 @@ export async function* decompressed(
       if (offset + chunk.length > length) break
     }
   } catch (cause) {
-    throw cause instanceof StoreFailure || cause instanceof DurlogError ? cause : damaged(url, cause)
+    throw cause instanceof StoreFailure || cause instanceof DurlogError ? cause : damaged(url, facts, cause)
   }
-  if (before === undefined || offset + before.length !== length) throw damaged(url)
+  if (before === undefined || offset + before.length !== length) throw damaged(url, facts)
   yield toRange(before, true)
 }
 

@@ -103,21 +103,27 @@ export function factsOf(
 }
 
 /** Returns the piece that is `body`, or is compressed in it. Throws ERR_DURLOG_CORRUPT if it cannot be decompressed. */
-export async function pieceIn(url: string, { isCompressed, bytes }: PieceFacts, body: Buffer): Promise<Buffer> {
+export async function pieceIn(url: string, facts: PieceFacts, body: Buffer): Promise<Buffer> {
+  const { isCompressed, bytes } = facts
   if (!isCompressed) return body
   const { decompress } = await loadZstd()
   const piece = await decompress(body, bytes).catch((cause: unknown) => {
-    throw isCode(cause, 'ERR_DURLOG_UNSUPPORTED') ? cause : damaged(url, cause)
+    throw isCode(cause, 'ERR_DURLOG_UNSUPPORTED') ? cause : damaged(url, facts, cause)
   })
-  if (piece.length !== bytes) throw damaged(url)
+  if (piece.length !== bytes) throw damaged(url, facts)
   return Buffer.from(piece.buffer, piece.byteOffset, piece.length)
 }
 
-export function damaged(url: string, cause?: unknown): DurlogError {
+/**
+ * The error for an object of the archive; with `piece`, for the records of that piece. None of them is delivered: an object with
+ * another checksum may hold other records, which are whole.
+ */
+export function damaged(url: string, piece?: Pick<PieceFacts, 'firstSeq' | 'lastSeq'>, cause?: unknown): DurlogError {
+  const lost = piece && { lostFirst: piece.firstSeq, lostLast: piece.lastSeq }
   return new DurlogError(
     'ERR_DURLOG_CORRUPT',
-    `${url} is damaged: its checksum, or the checksum of the previous object, differs`,
-    { path: url, cause },
+    `${url} is damaged: its checksum, or the checksum of the previous object, differs${lost ? `; the records ${lost.lostFirst} to ${lost.lostLast} cannot be read from it` : ''}`,
+    { path: url, ...lost, cause },
   )
 }
 

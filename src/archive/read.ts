@@ -145,7 +145,7 @@ class ArchiveReader {
         await using log: ReadableLog = await open(folder, { readOnly: true })
         const { firstSeq, lastSeq } = facts
         if (log.uuid !== this.#uuid || log.firstSeq !== firstSeq || log.nextSeq !== lastSeq + 1)
-          throw damaged(this.#bucket.urlOf(entry.key))
+          throw damaged(this.#bucket.urlOf(entry.key), facts)
         for await (const records of log.read({ from: next, to: end, signal }).batches()) {
           yield records
           next = endOf(records)
@@ -198,7 +198,7 @@ class ArchiveReader {
     const url = this.#bucket.urlOf(entry.key)
     if (object === undefined) throw new PieceDeleted(`${url} was deleted after it was listed`)
     const piece = await pieceIn(url, facts, object.body)
-    if (facts.sha256 !== (await sha256Of(piece))) throw damaged(url)
+    if (facts.sha256 !== (await sha256Of(piece))) throw damaged(url, facts)
     this.#deletions = 0
     return piece
   }

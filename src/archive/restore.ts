@@ -250,7 +250,7 @@ class ArchiveRestore {
     if (files.isUnchecked) await files.rewind(entry.firstSeq)
     const begins = offsetOfSeq(piece, entry.firstSeq, files.next)
     const ends = offsetOfSeq(piece, entry.firstSeq, manifest.endOf(indexOf(manifest, facts), facts))
-    if (begins === undefined || ends === undefined) throw damaged(url)
+    if (begins === undefined || ends === undefined) throw damaged(url, facts)
     await files.begin(piece.subarray(0, HEADER_BYTES))
     await files.write(piece.subarray(begins, ends))
     this.#bytes += object.body.length
@@ -260,11 +260,11 @@ class ArchiveRestore {
   /** Throws if the checksum of a piece is not `sha256`, or if it does not follow the previous piece. */
   async #check(entry: PieceEntry, facts: PieceFacts, sha256: string, manifest: Manifest): Promise<void> {
     const url = this.#bucket.urlOf(entry.key)
-    if (facts.sha256 !== sha256) throw damaged(url)
+    if (facts.sha256 !== sha256) throw damaged(url, facts)
     if (follows(facts, this.#last ?? (await factsBefore(manifest, entry)))) return
     // The parts before this piece may have been merged into a segment after they were listed.
     const { manifest: newer } = await chooseArchive(this.#bucket, this.#options)
-    if (!follows(facts, await factsBefore(newer, entry))) throw damaged(url)
+    if (!follows(facts, await factsBefore(newer, entry))) throw damaged(url, facts)
   }
 
   async #finish(resumed: boolean): Promise<RestoreArchiveReport> {

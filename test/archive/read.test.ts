@@ -50,6 +50,27 @@ test('a reader of a log and its archive delivers no record that was cut from the
   expect((await reader.next()).done).toBe(true)
 })
 
+test('a reader delivers every record before a damaged piece, and its error names the records of the piece', async () => {
+  const s3 = await store()
+  const log = await scratchLog({ segmentBytes: 65_536 })
+  await append(log, 400)
+  await archiveAll(log, s3)
+  const keys = [...s3.objects.keys()].filter((key) => /\/(log|tail)[^/]*\/\d{20}$/.test(key)).sort()
+  const [firstSeq, nextSeq] = keys.slice(1, 3).map((key) => Number(key.slice(-20))) as [number, number]
+  const { body } = s3.objects.get(keys[1] as string) as { body: Buffer }
+  body[body.length - 1] = (body.at(-1) as number) ^ 1
+  const found: number[] = []
+  const read = async (): Promise<void> => {
+    for await (const { seq } of readArchive(s3.access)) found.push(seq)
+  }
+  await expect(read()).rejects.toMatchObject({
+    code: 'ERR_DURLOG_CORRUPT',
+    lostFirst: firstSeq,
+    lostLast: nextSeq - 1,
+  })
+  expect(found).toEqual(Array.from({ length: firstSeq }, (_, at) => at))
+})
+
 test('the archive alone can be read, and its objects are kept in a cache of bounded size', async () => {
   const s3 = await store()
   const log = await scratchLog({ segmentBytes: 65_536 })
