@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { readdirSync, readFileSync, truncateSync, writeFileSync } from 'node:fs'
+import { copyFileSync, cpSync, readdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
@@ -515,5 +515,38 @@ test.each(['sync', 'full'] as const)(
     // A second call changes nothing.
     await cursor.commit(1, { durability })
     expect(bytes().equals(synced)).toBe(true)
+  },
+)
+
+test.each(['memory', 'sync'] as const)(
+  'a cursor notices that an older copy of the log was put back (%s)',
+  async (durability) => {
+    const log = await scratchLog()
+    const { dir } = log
+    await log.appendBatch(Array.from({ length: 10 }, (_, i) => `old ${i}`))
+    const early = await log.cursor('early')
+    await early.seek(10)
+    await log.close()
+    cpSync(dir, `${dir}-copy`, { recursive: true })
+    onTestFinished(() => rmSync(`${dir}-copy`, { recursive: true }))
+    const lost = await openUntilDone(dir)
+    await lost.appendBatch(Array.from({ length: 10 }, (_, i) => `lost ${i}`))
+    const late = await lost.cursor('late')
+    await late.commit(15, { durability })
+    await lost.close()
+    copyFileSync(join(dir, 'late.cursor'), `${dir}-late`)
+    rmSync(dir, { recursive: true })
+    cpSync(`${dir}-copy`, dir, { recursive: true })
+    const restored = await openUntilDone(dir)
+    await restored.appendBatch(Array.from({ length: 15 }, (_, i) => `new ${i}`))
+    copyFileSync(`${dir}-late`, join(dir, 'late.cursor'))
+    rmSync(`${dir}-late`)
+    const again = await restored.cursor('late')
+    expect(await errorOf(again.read().next())).toMatchObject({ code: 'ERR_DURLOG_CURSOR_CUT', lostFirst: 15 })
+    expect(await codeOf(again.commit(16))).toBe('ERR_DURLOG_CURSOR_CUT')
+    await again.seek(10)
+    expect((await again.read().next()).value?.data.toString()).toBe('new 0')
+    const valid = await restored.cursor('early')
+    expect((await valid.read().next()).value?.data.toString()).toBe('new 0')
   },
 )

@@ -16,7 +16,14 @@ constexpr size_t kGenerationAt = 56;
 constexpr size_t kPositionAt = 64;
 constexpr size_t kDurableAt = 72;
 constexpr size_t kCrcAt = 80;
-static_assert(kCrcAt + 8 == kCursorSlotBytes, "four bytes of zeros end a slot");
+constexpr size_t kChecksumAt = 84;
+static_assert(kChecksumAt + 4 == kCursorSlotBytes, "the record's checksum ends a slot");
+
+// Version 1 has no checksum of a record, and zeros in its place.
+uint32_t CrcOf(const uint8_t* slot, uint64_t version) {
+  const uint32_t crc = Crc32c(0, slot, kCrcAt);
+  return version == 1 ? crc : Crc32c(crc, slot + kChecksumAt, 4);
+}
 
 }  // namespace
 
@@ -29,13 +36,14 @@ void EncodeCursorSlot(const CursorSlot& slot, uint8_t to[kCursorSlotBytes]) {
   Store64(to + kGenerationAt, slot.generation);
   Store64(to + kPositionAt, slot.position);
   Store64(to + kDurableAt, slot.durable);
-  Store64(to + kCrcAt, Crc32c(0, to, kCrcAt));
+  Store32(to + kChecksumAt, slot.checksum);
+  Store32(to + kCrcAt, CrcOf(to, kCursorVersion));
 }
 
 CursorSlotState DecodeCursorSlot(const uint8_t from[kCursorSlotBytes], CursorSlot* slot) {
   if (Load64(from) != kCursorMagic) return CursorSlotState::kNone;
-  if (Load32(from + kCrcAt) != Crc32c(0, from, kCrcAt)) return CursorSlotState::kNone;
   const uint64_t version = Load64(from + kVersionAt);
+  if (Load32(from + kCrcAt) != CrcOf(from, version)) return CursorSlotState::kNone;
   if (version > kCursorVersion) return CursorSlotState::kNewerVersion;
   if (version == 0) return CursorSlotState::kNone;
   std::memcpy(slot->uuid.data(), from + kUuidAt, slot->uuid.size());
@@ -44,6 +52,7 @@ CursorSlotState DecodeCursorSlot(const uint8_t from[kCursorSlotBytes], CursorSlo
   slot->generation = Load64(from + kGenerationAt);
   slot->position = Load64(from + kPositionAt);
   slot->durable = Load64(from + kDurableAt);
+  slot->checksum = version == 1 ? 0 : Load32(from + kChecksumAt);
   const bool in_range = slot->durable <= slot->position && slot->position <= kMaxSeq;
   return in_range ? CursorSlotState::kWhole : CursorSlotState::kNone;
 }

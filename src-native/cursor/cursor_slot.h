@@ -15,7 +15,7 @@ namespace durlog {
 inline constexpr size_t kCursorFileBytes = 12288;
 inline constexpr size_t kCursorSlotBytes = 88;
 inline constexpr uint64_t kCursorMagic = 0x0a0d535255435544;  // "DUCURS\r\n"
-inline constexpr uint32_t kCursorVersion = 1;
+inline constexpr uint32_t kCursorVersion = 2;
 
 // The first two slots are written alternately in memory. The last two, each in a separate block of
 // the device, are written alternately at `sync`, so that the last synced slot survives a power cut
@@ -31,6 +31,9 @@ struct CursorSlot {
   uint64_t position = 0;    // the seq of the next record to read
   // The position after a power cut. No power cut can lose a record below it.
   uint64_t durable = 0;
+  // Of the record before `position`; 0 if unknown. A log in which another record has its seq was
+  // replaced by an older copy.
+  uint32_t checksum = 0;
 };
 
 void EncodeCursorSlot(const CursorSlot& slot, uint8_t to[kCursorSlotBytes]);

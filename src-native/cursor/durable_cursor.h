@@ -54,8 +54,13 @@ class DurableCursor {
   // retried: later calls return kLatched.
   Result<uint64_t> Sync(uint64_t synced_end, bool full);
   // Sets the position, forward or back, and syncs it. The cuts up to `generation` are accounted
-  // for.
-  Status Place(uint64_t position, uint64_t synced_end, uint64_t generation);
+  // for. `checksum` is that of the record before the position; 0 if unknown.
+  Status Place(uint64_t position, uint64_t synced_end, uint64_t generation, uint32_t checksum = 0);
+  // The checksum of the record before the position; 0 if unknown.
+  uint32_t checksum() const;
+  // Stores the checksum of the record before `position`, in memory and with the next Sync(), unless
+  // the cursor has another position.
+  Status Prove(uint64_t position, uint32_t checksum);
   // The cursor exists from now on: others may rely on it. Stores the position once more, in memory,
   // if no owner has confirmed the cursor before.
   Status Confirm();

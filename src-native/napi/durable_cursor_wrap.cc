@@ -28,6 +28,8 @@ class DurableCursorWrap final : public Wrapped<DurableCursorWrap, std::shared_pt
                         InstanceMethod<&DurableCursorWrap::Commit>("commit"),
                         InstanceMethod<&DurableCursorWrap::Sync>("sync"),
                         InstanceMethod<&DurableCursorWrap::Place>("place"),
+                        InstanceMethod<&DurableCursorWrap::Checksum>("checksum"),
+                        InstanceMethod<&DurableCursorWrap::Prove>("prove"),
                         InstanceMethod<&DurableCursorWrap::Confirm>("confirm"),
                         InstanceMethod<&DurableCursorWrap::Discard>("discard"),
                         InstanceMethod<&DurableCursorWrap::Close>("close")});
@@ -95,12 +97,26 @@ class DurableCursorWrap final : public Wrapped<DurableCursorWrap, std::shared_pt
     const uint64_t position = ToWhole(info[0]);
     const uint64_t synced_end = ToWhole(info[1]);
     const uint64_t generation = ToWhole(info[2]);
+    const uint32_t checksum = info[3].As<Napi::Number>();
     return RunAsync(
         env,
-        [cursor = held_, position, synced_end, generation] {
-          return cursor->Place(position, synced_end, generation);
+        [cursor = held_, position, synced_end, generation, checksum] {
+          return cursor->Place(position, synced_end, generation, checksum);
         },
         [](Napi::Env done_env) { return done_env.Undefined(); });
+  }
+
+  Napi::Value Checksum(const Napi::CallbackInfo& info) {
+    const Napi::Env env = info.Env();
+    if (!IsOpen(env)) return Napi::Value();
+    return Napi::Number::New(env, held_->checksum());
+  }
+
+  void Prove(const Napi::CallbackInfo& info) {
+    const Napi::Env env = info.Env();
+    if (!IsOpen(env)) return;
+    const Status proved = held_->Prove(ToWhole(info[0]), info[1].As<Napi::Number>());
+    if (!proved.ok()) Throw(env, proved);
   }
 
   void Confirm(const Napi::CallbackInfo& info) {

@@ -9,6 +9,14 @@ export function cutError(name: string, cut: number, reached: number): DurlogErro
   )
 }
 
+export function replacedError(name: string, seq: number): DurlogError {
+  return new DurlogError(
+    'ERR_DURLOG_CURSOR_CUT',
+    `the log's record ${seq} is not the one that the cursor "${name}" has passed: an older copy of the log was put back. Call "seek" with the seq at which to continue`,
+    { lostFirst: seq, lostLast: seq },
+  )
+}
+
 export function trimmedError(name: string, from: number, first: number): DurlogError {
   return new DurlogError(
     'ERR_DURLOG_CURSOR_OVERRUN',

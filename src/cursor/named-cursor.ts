@@ -17,13 +17,15 @@ import type {
   LogReader,
   ReadOptions,
 } from '../types.js'
-import { cutError, trimmedError } from './cursor-errors.js'
+import { cutError, replacedError, trimmedError } from './cursor-errors.js'
 import { CursorReader, type PassedRecords } from './cursor-reader.js'
 
 /** The log that a cursor belongs to. */
 export interface CursorHost {
   readonly source: ReadSource
   read(options?: ReadOptions): LogReader
+  /** The checksum of record `seq`; undefined if there is no such record, or it cannot be read. Works until the log is closed. */
+  checksum(seq: number): Promise<number | undefined>
   /** Brings every record appended so far to `level`. Undefined if another process writes the log. */
   readonly sync: ((level: 'sync' | 'full') => Promise<number>) | undefined
 }
@@ -41,6 +43,8 @@ export class NamedCursor implements DurableCursor {
   #position = -1
   /** The seq after the last record that a reader has delivered. */
   #delivered = 0
+  /** The position whose record's checksum is in the file. */
+  #proven = -1
   /** The newest cut with which `#position` and `#delivered` have been compared. */
   #seen: Truncation
   /** The error with which reads and commits fail until a `seek`. */
@@ -78,6 +82,29 @@ export class NamedCursor implements DurableCursor {
     this.#native.confirm()
     this.#delivered = this.#position
     this.#findCut()
+    if (this.#failure === undefined) await this.#checkProof()
+  }
+
+  /**
+   * Compares the record before the position with its checksum in the cursor's file. If they differ, the records of the log were
+   * replaced by an older copy, which the list of cuts does not show. A record that was trimmed cannot be compared.
+   */
+  async #checkProof(): Promise<void> {
+    const checksum = this.#native.checksum()
+    if (checksum === 0) return
+    const found = await this.#host.checksum(this.#position - 1)
+    if (found !== undefined && found !== checksum) this.#failure = replacedError(this.name, this.#position - 1)
+    else this.#proven = this.#position
+  }
+
+  /** Stores the checksum of the record before the position. */
+  async #prove(): Promise<void> {
+    const position = this.#position
+    if (position <= 0 || position === this.#proven || this.#failure !== undefined) return
+    const checksum = await this.#host.checksum(position - 1)
+    if (checksum === undefined) return
+    this.#native.prove(position, checksum)
+    this.#proven = position
   }
 
   get position(): number {
@@ -139,7 +166,9 @@ export class NamedCursor implements DurableCursor {
 
   close(): Promise<void> {
     if (this.#closing === undefined) {
-      this.#closing = this.#turn.then(() => {
+      this.#closing = this.#turn.then(async () => {
+        // A failure is not reported: the position itself is stored.
+        await this.#prove().catch(() => {})
         this.#native.close()
         this.#onClosed()
       })
@@ -171,6 +200,7 @@ export class NamedCursor implements DurableCursor {
     await this.#recordSynced(seq, level, () => this.#checkReady())
     await this.#inTurn(async () => {
       if (this.#reached[level] > seq) return
+      await this.#prove()
       const reached = await this.#native.sync(this.#source.followLimit(true), level === 'full')
       this.#reached.sync = reached
       if (level === 'full') this.#reached.full = reached
@@ -234,7 +264,10 @@ export class NamedCursor implements DurableCursor {
       if (position > next) throw outOfRange(`the cursor cannot continue at ${position}: the log's next seq is ${next}`)
       await this.#recordSynced(position - 1, 'sync', () => this.#checkOpen())
       if (seen !== this.#source.lastTruncation) continue
-      await this.#native.place(position, this.#source.followLimit(true), generation)
+      const checksum = position > first ? await this.#host.checksum(position - 1) : undefined
+      if (seen !== this.#source.lastTruncation) continue
+      await this.#native.place(position, this.#source.followLimit(true), generation, checksum ?? 0)
+      this.#proven = position
       this.#position = this.#delivered = position
       this.#seen = seen
       this.#failure = undefined

@@ -38,6 +38,7 @@ export class ReaderLog implements ReadOnlyLog {
     this.#cursors = new LogCursors({
       source: this.#source,
       read: (options) => this.#reads.read(options),
+      checksum: (seq) => this.#reads.checksumIfHeld(this.uuid, seq),
       sync: undefined,
     })
   }

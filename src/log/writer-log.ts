@@ -104,6 +104,7 @@ export class WriterLog extends EventEmitter<LogEvents> implements Log<unknown> {
     this.#cursors = new LogCursors({
       source: this.#source,
       read: (options) => this.#reads.read(options),
+      checksum: (seq) => this.#reads.checksumIfHeld(this.uuid, seq),
       sync: (level) => this.sync(level),
     })
     const onCut = (nextSeq: number, records: number): void => {

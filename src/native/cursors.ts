@@ -17,8 +17,12 @@ export interface NativeDurableCursor {
   commit(position: number, syncedEnd: number): void
   /** Syncs the position. Resolves with the lowest position that the file can have after a power cut. */
   sync(syncedEnd: number, full: boolean): Promise<number>
-  /** Moves the position forwards or backwards, durably. */
-  place(position: number, syncedEnd: number, generation: number): Promise<void>
+  /** Moves the position forwards or backwards, durably. `checksum` is that of the record before it; 0 if unknown. */
+  place(position: number, syncedEnd: number, generation: number, checksum: number): Promise<void>
+  /** The checksum of the record before the position; 0 if unknown. */
+  checksum(): number
+  /** Stores that checksum, at level `memory` and with the next `sync`, unless the cursor has another position. */
+  prove(position: number, checksum: number): void
   /** The cursor exists from now on: `ensureCursor` of other owners may rely on it. Stores the position if no owner has done so. */
   confirm(): void
   /** The creation of this new cursor has failed: `close` removes its file. */

@@ -106,8 +106,16 @@ export class LogReads {
 
   /** The checksum of record `seq` of the log `uuid`. */
   async checksum(uuid: string, seq: number): Promise<number> {
-    const { timestamp, data } = await this.get(seq)
-    return native.crc32c(native.crc32c(0, Buffer.from(`${uuid}:${seq}:${timestamp}:`)), data)
+    return checksumOf(uuid, await this.get(seq))
+  }
+
+  /** As `checksum`, also while the log is being closed; undefined if there is no such record, or it cannot be read. */
+  async checksumIfHeld(uuid: string, seq: number): Promise<number | undefined> {
+    try {
+      return checksumOf(uuid, await this.#points.get(seq))
+    } catch {
+      return undefined
+    }
   }
 
   getSync(seq: number): LogRecord {
@@ -142,4 +150,8 @@ export class LogReads {
   check(): void {
     if (this.#refused) throw closedError(this.#source.dir)
   }
+}
+
+function checksumOf(uuid: string, { seq, timestamp, data }: LogRecord): number {
+  return native.crc32c(native.crc32c(0, Buffer.from(`${uuid}:${seq}:${timestamp}:`)), data)
 }
