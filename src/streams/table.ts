@@ -131,8 +131,12 @@ export class StreamTable {
     position: number,
   ): void {
     this.memTable.addAll(position, bytes, places, base, timeMs)
+    const { unflushed } = state
+    const begin = unflushed.length
     const count = places.length / 2
-    for (let at = 0; at < count; at++) state.unflushed.push(position + at)
+    // Takes a quarter of the time of as many calls of `push`.
+    unflushed.length += count
+    for (let at = 0; at < count; at++) unflushed[begin + at] = position + at
     state.next += count
   }
 
