@@ -8,6 +8,7 @@ import { FrameMaker, FrameReader, FrameType, FrameWriter, jsonOf } from '../../s
 import { PROTOCOL, PROTOCOL_VERSION } from '../../src/streams/processes/messages.js'
 import { type OwnerContext, Session } from '../../src/streams/processes/session.js'
 import { SubmitOp, submitFrame } from '../../src/streams/processes/submission.js'
+import { adjustableClock } from '../fixtures/fake-clock.js'
 
 /** A port that stores nothing: its appends never settle. */
 const PORT = { encoding: 'json', changes: [], identities: { uuid: 'u', generation: 0 }, append() {} }
@@ -15,15 +16,17 @@ const PORT = { encoding: 'json', changes: [], identities: { uuid: 'u', generatio
 interface Connected {
   session: Session
   socket: Socket
+  /** The owner's side of the connection. */
+  peer: Socket
   writer: FrameWriter
   /** Resolves when a frame of this type arrives. */
   next(type: FrameType): Promise<unknown>
 }
 
 /** A client that has been welcomed by a session. */
-async function connected(): Promise<Connected> {
+async function connected(port: object = PORT): Promise<Connected> {
   const context = {
-    port: Promise.resolve(PORT),
+    port: Promise.resolve(port),
     durability: 'sync',
     own: '',
     folder: '1:1',
@@ -35,7 +38,8 @@ async function connected(): Promise<Connected> {
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
   const socket = connect((server.address() as { port: number }).port, '127.0.0.1')
-  const session = new Session((await accepted)[0], context as unknown as OwnerContext)
+  const [peer] = await accepted
+  const session = new Session(peer, context as unknown as OwnerContext)
   onTestFinished(() => {
     socket.destroy()
     server.close()
@@ -49,14 +53,14 @@ async function connected(): Promise<Connected> {
   const welcome = Promise.race([next(FrameType.welcome), next(FrameType.unwelcome)])
   writer.json(FrameType.hello, 0, hello)
   expect(await welcome).toMatchObject({ encoding: 'json' })
-  return { session, socket, writer, next }
+  return { session, socket, peer, writer, next }
 }
 
 const VALUE = new EncodedValue('text', JSON.stringify('x'.repeat(8_000_000)))
-const submission = (number: number) =>
+const submission = (number: number, value = VALUE) =>
   submitFrame(new FrameMaker(), number, {
     op: SubmitOp.append,
-    group: { ...resolveAppendOptions(undefined), stream: 's', created: undefined, values: [VALUE] },
+    group: { ...resolveAppendOptions(undefined), stream: 's', created: undefined, values: [value] },
   })
 
 test('the owner sends heartbeats to a client whose requests in progress are too many to read more', async () => {
@@ -64,6 +68,18 @@ test('the owner sends heartbeats to a client whose requests in progress are too 
   for (let number = 0; number < 5; number++) writer.send(submission(number))
   writer.json(FrameType.ping, 0)
   for (let beats = 0; beats < 3; beats++) await next(FrameType.pong)
+})
+
+test('requests that have used the time of a turn of the event loop stop the reading until the next turn', async () => {
+  const ahead = adjustableClock('running')
+  const { peer, writer } = await connected({ ...PORT, append: () => ahead(2) })
+  for (let number = 0; number < 2; number++) {
+    const arrived = once(peer, 'data')
+    writer.send(submission(number, new EncodedValue('json', '1')))
+    writer.flush()
+    await arrived
+    expect(peer.isPaused()).toBe(true)
+  }
 })
 
 test('the owner sends heartbeats to a client that is sending a long request', async () => {

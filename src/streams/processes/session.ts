@@ -3,12 +3,13 @@ import type { Socket } from 'node:net'
 import process from 'node:process'
 import { DurlogError } from '../../errors.js'
 import type { CursorOptions, Durability } from '../../index.js'
-import { clearInterval, setInterval } from '../../timers.js'
+import { clearInterval, setImmediate, setInterval } from '../../timers.js'
 import { Body } from '../body.js'
 import { EncodedValue } from '../encoding.js'
 import type { LocalPort } from '../local-port.js'
 import type { Batches, PortCursor, SeenState, StreamView } from '../port/port.js'
 import { placeOf } from '../record-source.js'
+import { TimeSlice } from '../time-slice.js'
 import type { StreamAppendResult, StreamInfo } from '../types.js'
 import { type Frame, FrameMaker, FrameReader, FrameType, FrameWriter, jsonOf } from './frames.js'
 import {
@@ -66,6 +67,8 @@ export class Session {
   readonly #cursors = new Map<string, Promise<PortCursor>>()
   #port: LocalPort | undefined
   #inFlightBytes = 0
+  /** The time in which this turn of the event loop may handle requests; undefined until it has received some. */
+  #turn: TimeSlice | undefined
   /** The owner is closing: no further requests are read. */
   #closing = false
   #heartbeat: NodeJS.Timeout | undefined
@@ -76,6 +79,7 @@ export class Session {
     this.#writer = new FrameWriter(socket, new FrameMaker())
     const handle = (frame: Frame): void => this.#handle(frame)
     socket.on('data', (chunk: Buffer) => {
+      this.#beginTurn()
       try {
         this.#reader.push(chunk, handle)
       } catch {
@@ -314,9 +318,23 @@ export class Session {
     read?.abort.abort()
   }
 
-  /** Pauses or resumes reading, so that requests in progress and unread answers take limited memory. */
+  /** A turn reads up to 2 MiB from a socket, which may be tens of thousands of requests. */
+  #beginTurn(): void {
+    if (this.#turn !== undefined) return
+    this.#turn = new TimeSlice()
+    setImmediate(() => {
+      this.#turn = undefined
+      this.#throttle()
+    })
+  }
+
+  /**
+   * Pauses or resumes reading, so that requests in progress and unread answers take limited memory, and requests limited
+   * time of one turn.
+   */
   #throttle(): void {
-    const busy = this.#inFlightBytes > MAX_IN_FLIGHT_BYTES || this.#socket.writableLength > MAX_IN_FLIGHT_BYTES
+    const isFull = this.#inFlightBytes > MAX_IN_FLIGHT_BYTES || this.#socket.writableLength > MAX_IN_FLIGHT_BYTES
+    const busy = isFull || this.#turn?.isSpent === true
     if (busy || this.#closing) this.#socket.pause()
     else if (this.#socket.isPaused()) this.#socket.resume()
     if (this.#pingsWait) this.#heartbeat ??= setInterval(() => this.#beat(), HEARTBEAT_MS).unref()
