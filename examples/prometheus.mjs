@@ -1,5 +1,5 @@
 // Metrics of a log for Prometheus, from any process. They include the disk space, and for each cursor the number of records that
-// wait and the age of the oldest of them. A large age means that the consumer is slow or stopped.
+// wait, the age of the oldest of them, and whether it can read. A large age means that the consumer is slow or stopped.
 //
 //   node prometheus.mjs DIR [PORT]      then scrape http://localhost:PORT/metrics
 import { statfs } from 'node:fs/promises'
@@ -26,10 +26,11 @@ async function metrics() {
     `durlog_disk_bytes ${diskBytes}`,
     `durlog_free_bytes ${space.bavail * space.bsize}`,
   ]
-  for (const { name, position } of await log.cursors()) {
+  for (const { name, position, state } of await log.cursors()) {
     const label = `{cursor=${JSON.stringify(name)}}`
     lines.push(`durlog_cursor_lag_records${label} ${log.nextSeq - Math.max(position, log.firstSeq)}`)
     lines.push(`durlog_cursor_lag_seconds${label} ${await ageOf(position)}`)
+    lines.push(`durlog_cursor_ready${label} ${state === 'ready' ? 1 : 0}`)
   }
   return `${lines.join('\n')}\n`
 }

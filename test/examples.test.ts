@@ -280,6 +280,29 @@ test('the metrics of a log have the lag of each cursor in records and in seconds
   expect(serving.child.exitCode).toBe(0)
 })
 
+test('the alert rules and the dashboard use metrics that exist', async () => {
+  const dir = newLog()
+  const serving = start('metrics.mjs', dir, join(scratchDir(), 'sessions'), '0')
+  const port = Number((await serving.line()).split(' ').at(-1))
+  const metrics = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text()
+  expect(metrics).toMatch(/^durlog_commits_total [1-9]/m)
+  expect(metrics).not.toMatch(/undefined|NaN/)
+  await serving.kill('SIGTERM')
+  expect(serving.child.exitCode).toBe(0)
+  const root = fileURLToPath(new URL('..', import.meta.url))
+  const sources = ['examples/prometheus.mjs', 'examples/metrics.mjs', 'src/http/metrics.ts', 'docs/MONITORING.md']
+  const known = sources.map((path) => readFileSync(join(root, path), 'utf8')).join('\n')
+  const dashboard = JSON.parse(readFileSync(join(root, 'docs/grafana-dashboard.json'), 'utf8'))
+  const expressions = dashboard.panels.flatMap(({ targets }: { targets: { expr: string }[] }) =>
+    targets.map(({ expr }) => expr),
+  )
+  const rules = readFileSync(join(EXAMPLES, 'prometheus-alerts.yml'), 'utf8')
+  const used = `${expressions.join('\n')}\n${[...rules.matchAll(/expr: (.*)/g)].map(([, expr]) => expr).join('\n')}`
+  const names = new Set([...used.matchAll(/durlog_[a-z_]+/g)].map(([name]) => name.replace(/_bucket$/, '')))
+  expect(names.size).toBeGreaterThan(10)
+  for (const name of names) expect(known).toContain(name)
+})
+
 test('after a person is erased, no record of that person can be read, and the others can', async () => {
   const dir = newLog()
   const run = async (...args: string[]): Promise<string[]> =>
@@ -307,6 +330,7 @@ test('every example is run by a test, except those that need Electron, Docker or
     'erase-person.mjs',
     'event-sourcing.mjs',
     'import-json-lines.mjs',
+    'metrics.mjs',
     'outbox-consumer.mjs',
     'outbox-producer.mjs',
     'pino-service.mjs',

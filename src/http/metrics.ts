@@ -29,7 +29,8 @@ export class Metrics {
     this.#live = live
   }
 
-  count(sent: string, status: number, durationMs: number, dropped: DropReason | undefined): void {
+  /** `isLive`: a long-poll or an event stream, which lasts until there is data. The histogram of durations omits it. */
+  count(sent: string, status: number, durationMs: number, dropped: DropReason | undefined, isLive: boolean): void {
     // A client can send any text as its method, so unknown methods share a label.
     const method = METHODS.includes(sent) ? sent : 'other'
     let statuses = this.#requests.get(method)
@@ -39,6 +40,7 @@ export class Metrics {
     }
     statuses.set(status, (statuses.get(status) ?? 0) + 1)
     if (dropped !== undefined) this.#drops.set(dropped, (this.#drops.get(dropped) ?? 0) + 1)
+    if (isLive) return
     let durations = this.#durations.get(method)
     if (durations === undefined) {
       durations = { counts: new Array<number>(BOUNDS.length + 1).fill(0), seconds: 0 }
@@ -75,7 +77,7 @@ export class Metrics {
       ])
     }
     lines.push(
-      '# HELP durlog_http_request_seconds Durations of requests.',
+      '# HELP durlog_http_request_seconds Durations of requests, without long-polls and event streams.',
       '# TYPE durlog_http_request_seconds histogram',
     )
     for (const [method, { counts, seconds }] of this.#durations) {

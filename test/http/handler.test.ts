@@ -439,6 +439,9 @@ test('a long-poll is answered when the stream gets records, ends or is deleted',
     return answer
   }
   expect(await (await poll(() => stream.append(2))).json()).toEqual([2])
+  // The time of a long-poll says nothing about the server: no histogram has it.
+  await expect.poll(() => handler.metrics()).toContain('durlog_http_requests_total{method="GET",status="200"} 1')
+  expect(await handler.metrics()).not.toContain('durlog_http_request_seconds_count{method="GET"}')
   const ended = await poll(() => stream.end())
   expect([ended.status, ended.headers.get('stream-closed')]).toEqual([204, 'true'])
   await stream.delete()

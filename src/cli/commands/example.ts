@@ -26,7 +26,7 @@ function summaryOf(file: string): string {
 
 async function run(name: string | undefined, _: unknown, command: Command): Promise<void> {
   const files = readdirSync(FOLDER).sort()
-  const nameOf = (file: string): string => file.replace(/\.(?:[cm]js|py|service)$/, '')
+  const nameOf = (file: string): string => file.replace(/\.(?:[cm]js|py|service|yml)$/, '')
   if (name === undefined) {
     const items = files.map((file) => [nameOf(file), summaryOf(file)] as const)
     return await writeOut(`${formatItems(command, items, process.stdout.columns ?? Number.POSITIVE_INFINITY)}\n`)
