@@ -42,6 +42,15 @@ describe('while another process has the folder open, and while none has', () => 
   })
 })
 
+test('cat prints the records that a fork shares with its source, which its file lacks', async () => {
+  const dir = join(scratchDir(), 'streams')
+  await durlog(['streams', dir, 'append', 'chat'], '{"word":1}\n')
+  await durlog(['streams', dir, 'fork', 'chat', 'try-2'])
+  await durlog(['streams', dir, 'append', 'try-2'], '{"word":2}\n')
+  const { stdout } = await durlog(['streams', dir, 'cat', 'try-2'])
+  expect(stdout.toString()).toBe('{"word":1}\n{"word":2}\n')
+})
+
 test('stat describes the retention of a stream, and verify reads all of its files', async () => {
   const dir = join(scratchDir(), 'streams')
   const streams = await openStreams(dir)
