@@ -38,7 +38,7 @@ export function checkedDepth(json: string): Buffer | string {
   return json.length > 2 * JSON_DEPTH_MAX ? oneValue(Buffer.from(json)) : json
 }
 
-function tooDeep(): Error {
+export function tooDeep(): Error {
   return invalidArgument(
     `a value must have at most ${JSON_DEPTH_MAX} arrays and objects nested in each other, which is what other readers of JSON accept`,
   )

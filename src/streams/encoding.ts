@@ -1,7 +1,7 @@
 /** Encodes values of streams for the log and the streams' files, and decodes them. */
 import { DurlogError, invalidArgument } from '../errors.js'
-import { shown } from '../options/checks.js'
-import { checkedDepth, splitMessages } from '../options/json-text.js'
+import { isUnicode, shown } from '../options/checks.js'
+import { checkedDepth, splitMessages, tooDeep } from '../options/json-text.js'
 import type { StreamEncoding } from './types.js'
 
 export interface StreamCodec {
@@ -61,6 +61,8 @@ export class PackedValues {
   }
 }
 
+/** The maximum number of the values of one append. */
+export const VALUES_MAX = 65_535
 /** The maximum length of a record, in bytes. */
 export const RECORD_MAX_BYTES: number = 8 << 20
 
@@ -109,6 +111,20 @@ export function encode(codec: StreamCodec, value: unknown): Buffer | string {
 export function encodeForAny(value: unknown): EncodedValue<Buffer | string> {
   const encoding = typeof value === 'string' ? 'text' : value instanceof Uint8Array ? 'bytes' : 'json'
   return new EncodedValue(encoding, encode(codecOf(encoding), value))
+}
+
+/** The values in a text of JSON. Copies it, because the caller may change it. Throws ERR_DURLOG_INVALID_ARGUMENT. */
+export function valuesInJson(text: unknown): readonly EncodedValue[] | PackedValues {
+  const isString = typeof text === 'string'
+  if (!isString && !(text instanceof Uint8Array))
+    throw invalidArgument(`text must be JSON in a string or a Uint8Array; got ${shown(text)}`)
+  const bytes = Buffer.from(text as string)
+  const places = isString && !isUnicode(text) ? 'invalid' : splitMessages(bytes, VALUES_MAX)
+  if (places === 'too deep') throw tooDeep()
+  if (places === 'too many' || places.length === 0)
+    throw invalidArgument(`text must have 1 to ${VALUES_MAX} values: split it`)
+  if (places === 'invalid') throw invalidArgument('text must be JSON in UTF-8')
+  return new PackedValues('json', bytes, places).sent
 }
 
 /** Encodes the values of one append for any stream. Throws like `encode`. */

@@ -8,6 +8,7 @@ import { LEVEL_NAMES } from '../native/levels.js'
 import { checkSignal } from '../options/abort-signal.js'
 import { toTimeMs } from '../options/call-options.js'
 import { bag, choice, flag, isUnicode, shown, whole } from '../options/checks.js'
+import { VALUES_MAX } from './encoding.js'
 import { checkStreamName, NAME_MAX_BYTES } from './file-name.js'
 import { checkContentType, type StreamMeta } from './meta.js'
 import type { AppendConditions, CreationRequest, ReadRange } from './port/port.js'
@@ -62,7 +63,7 @@ const READ_NAMES: readonly string[] = [
   'signal',
 ] satisfies (keyof StreamReadOptions)[]
 const CURSOR_READ_NAMES: readonly string[] = READ_NAMES.filter((name) => name !== 'from')
-const BATCH_MAX = 65_536
+const BATCH_MAX = VALUES_MAX + 1
 /** Positions, seqs and epochs have 6 bytes in the files. */
 const SEQ_RANGE = { min: 0, max: 2 ** 48 - 1 }
 const PRODUCER_RANGE = { min: 0, max: Number.MAX_SAFE_INTEGER }

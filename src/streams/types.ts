@@ -156,6 +156,12 @@ export interface Stream<V> {
    */
   appendAll(values: readonly V[], options?: StreamAppendOptions): Promise<StreamAppendResult>
   /**
+   * Like `appendAll`, for a text that is JSON already: appends the elements of an array, or another value as one record. The
+   * values are checked but not parsed, and stored as they are written. Also rejects with ERR_DURLOG_INVALID_ARGUMENT
+   * unless the text is JSON and the encoding of the stream is `json`.
+   */
+  appendJson(text: string | Uint8Array, options?: StreamAppendOptions): Promise<StreamAppendResult>
+  /**
    * Iterates over the records of the stream. Without `follow`, throws ERR_DURLOG_NOT_FOUND if the stream does not
    * exist. Throws ERR_DURLOG_OUT_OF_RANGE if the next record is not kept any more, and ERR_DURLOG_STREAM_CHANGED if
    * another program has damaged it.

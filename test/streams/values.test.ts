@@ -1,4 +1,6 @@
 /** The values of one append, which are encoded and framed together. */
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { openStreams, type Streams, type StreamsOptions } from '../../src/streams/index.js'
 import { codeOf } from '../fixtures/scratch.js'
@@ -96,5 +98,29 @@ test.each([true, false])(
     )
     await streams.stream('text').appendAll(['c', 'd'])
     expect(await valuesOf(streams, 'text')).toEqual(['a', 'b', 'c', 'd'])
+  },
+)
+
+test.each([true, false])(
+  'a text of JSON is stored as it is written, and refused as a whole (exclusive: %s)',
+  async (exclusive) => {
+    const { streams, dir } = await scratchStreams({ exclusive, durability: 'memory' })
+    const stream = streams.stream('s')
+    const bytes = Buffer.from(' [1.0, {"a" :\n"ä"}, 12345678901234567890] ')
+    const first = stream.appendJson(bytes)
+    bytes.fill(0)
+    expect(await first).toEqual({ seq: 0, duplicate: false })
+    expect(await stream.appendJson('"one"')).toEqual({ seq: 3, duplicate: false })
+    expect(await stream.appendJson('[[2]]', { expectedSeq: 4 })).toEqual({ seq: 4, duplicate: false })
+    for (const bad of ['', '[]', '[1', '[1,]', '1 2', '"\ud800"', Buffer.from([0x22, 0xff, 0x22]), 5, undefined, {}])
+      expect(await codeOf(stream.appendJson(bad as string))).toBe('ERR_DURLOG_INVALID_ARGUMENT')
+    await expect(stream.appendJson(`[1,${'['.repeat(513)}${']'.repeat(513)}]`)).rejects.toThrow('at most 512')
+    await expect(stream.appendJson(`[1${',1'.repeat(65_535)}]`)).rejects.toThrow('1 to 65535 values')
+    await streams.stream('text').create({ encoding: 'text' })
+    expect(await codeOf(streams.stream('text').appendJson('["a","b"]'))).toBe('ERR_DURLOG_INVALID_ARGUMENT')
+    await streams.checkpoint()
+    const stored = readFileSync(join(dir, 'streams/s.jsonl'), 'utf8')
+    const lines = stored.split('\n').map((line) => line.trim())
+    expect(lines).toEqual(['1.0', '{"a" : "ä"}', '12345678901234567890', '"one"', '[2]', ''])
   },
 )

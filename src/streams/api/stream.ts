@@ -2,7 +2,7 @@
 import { atCaller } from '../../caller-stack.js'
 import { BatchReader } from '../../reader/batch-reader.js'
 import type { RecordReader } from '../../types.js'
-import { type EncodedValue, encodeAll, encodeForAny } from '../encoding.js'
+import { type EncodedValue, encodeAll, encodeForAny, valuesInJson } from '../encoding.js'
 import {
   checkValues,
   resolveAppendOptions,
@@ -55,6 +55,14 @@ export class NamedStream<V> implements Stream<V> {
     try {
       checkValues(values)
       return this.#append(encodeAll(values), options)
+    } catch (error) {
+      return Promise.reject(error)
+    }
+  }
+
+  appendJson(text: string | Uint8Array, options?: StreamAppendOptions): Promise<StreamAppendResult> {
+    try {
+      return this.#append(valuesInJson(text), options)
     } catch (error) {
       return Promise.reject(error)
     }
