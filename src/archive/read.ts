@@ -28,7 +28,11 @@ type StoppableRead = ResolvedRead & { signal: AbortSignal }
 
 async function* checkedBatches(read: StoppableRead): AsyncGenerator<LogRecord[], void, undefined> {
   try {
-    yield* batchesOf(read)
+    for await (const records of batchesOf(read)) {
+      const late = records.findIndex(({ timestamp }) => timestamp >= read.untilMs)
+      if (late !== 0) yield late === -1 ? records : records.slice(0, late)
+      if (late !== -1) return
+    }
   } catch (error) {
     throw read.signal.aborted ? read.signal.reason : withoutRetry(error)
   }
@@ -37,8 +41,8 @@ async function* checkedBatches(read: StoppableRead): AsyncGenerator<LogRecord[],
 async function* batchesOf(resolved: StoppableRead): AsyncGenerator<LogRecord[], void, undefined> {
   const { log, to, signal } = resolved
   const reader = new ArchiveReader(resolved)
-  let next = resolved.from ?? (await reader.firstSeq())
   try {
+    let next = await reader.begin(resolved)
     while (next < to) {
       if (log === undefined || next < log.firstSeq) {
         const end = Math.min(to, log?.firstSeq ?? Number.POSITIVE_INFINITY)
@@ -56,10 +60,10 @@ async function* batchesOf(resolved: StoppableRead): AsyncGenerator<LogRecord[], 
         continue
       }
       try {
-        const { follow } = resolved
+        const { follow, durableOnly } = resolved
         const range = Number.isFinite(to) ? { from: next, to } : { from: next }
         // One at a time: the log's reader withholds the next record if it was cut meanwhile.
-        for await (const record of log.read({ ...range, follow, signal })) {
+        for await (const record of log.read({ ...range, follow, durableOnly, signal })) {
           yield [record]
           next = record.seq + 1
         }
@@ -108,8 +112,19 @@ class ArchiveReader {
     this.#cache = new PieceCache(cacheDir, cacheBytes)
   }
 
-  async firstSeq(): Promise<number> {
-    return (await this.#list()).entries[0]?.firstSeq ?? 0
+  /** The first seq to read: a negative `from` counts from `to`, or from the end of the log or of the archive. */
+  async begin({ from, to, log, durableOnly }: ResolvedRead): Promise<number> {
+    if (from !== undefined && from >= 0) return from
+    const logEnd = durableOnly && log !== undefined ? log.syncedSeq + 1 : log?.nextSeq
+    if (from !== undefined && log !== undefined && logEnd !== undefined) {
+      const next = Math.min(to, logEnd) + from
+      if (next >= log.firstSeq) return next
+    }
+    const manifest = await this.#list()
+    const firstSeq = manifest.entries[0]?.firstSeq ?? 0
+    if (from === undefined) return firstSeq
+    const end = logEnd ?? ((await manifest.last())?.lastSeq ?? -1) + 1
+    return Math.max(firstSeq, Math.min(to, end) + from)
   }
 
   /** Returns the piece that holds `seq`. If the archive ends before `seq`, throws if it `mustExist`; otherwise returns undefined. */

@@ -80,14 +80,25 @@ export function resolveRestore(options: unknown): ResolvedRestore {
 
 const READ_NAMES: readonly string[] = [
   ...CHOICE_NAMES,
-  ...(['log', 'from', 'to', 'follow', 'cache', 'signal'] satisfies (keyof ReadArchiveOptions)[]),
+  ...([
+    'log',
+    'from',
+    'to',
+    'until',
+    'follow',
+    'durableOnly',
+    'cache',
+    'signal',
+  ] satisfies (keyof ReadArchiveOptions)[]),
 ]
 
 export interface ResolvedRead extends ResolvedChoice {
   log: ReadableLog | undefined
   from: number | undefined
   to: number
+  untilMs: number
   follow: boolean
+  durableOnly: boolean
   cacheDir: string | undefined
   cacheBytes: number
   signal: AbortSignal | undefined
@@ -96,21 +107,25 @@ export interface ResolvedRead extends ResolvedChoice {
 /** Throws ERR_DURLOG_INVALID_ARGUMENT. */
 export function resolveRead(options: unknown): ResolvedRead {
   const given = bag('readArchive options', options, READ_NAMES) as unknown as ReadArchiveOptions
-  const { log, from, to } = given
+  const { log, from, to, until } = given
   if (log !== undefined && typeof log.read !== 'function')
     throw invalidArgument(`log must be a log that open() returned; got ${shown(log)}`)
-  if (from !== undefined) checkSeq('from', from)
+  if (from !== undefined) checkSeq('from', from, -Number.MAX_SAFE_INTEGER)
   if (to !== undefined) checkSeq('to', to)
   const follow = flag('follow', given.follow, false)
   if (follow && log === undefined)
     throw invalidArgument('follow needs the option log, because it waits for new records of that log')
+  if (follow && until !== undefined)
+    throw invalidArgument('until cannot be combined with follow: records before that time may still be appended')
   const { dir, maxBytes } = bag('cache', given.cache, ['dir', 'maxBytes'])
   return {
     ...resolveChoice(given),
     log,
     from,
     to: to ?? Number.POSITIVE_INFINITY,
+    untilMs: until === undefined ? Number.POSITIVE_INFINITY : toTimeMs('until', until),
     follow,
+    durableOnly: flag('durableOnly', given.durableOnly, false),
     cacheDir: dir === undefined ? undefined : resolveDir(dir),
     cacheBytes: whole('cache.maxBytes', maxBytes, { min: 0, max: 2 ** 53 - 1, unit: 'bytes' }, 2 ** 30),
     signal: checkSignal(given.signal),

@@ -164,12 +164,16 @@ export interface RestoreArchiveReport {
 export interface ReadArchiveOptions extends ArchiveChoice {
   /** The archived log: records that it still holds are read from it. Default: read only the archive. */
   log?: ReadableLog | undefined
-  /** The first seq to read. Default: the first seq of the archive. */
+  /** The first seq to read. With −n: the last n seqs before `to`, or before the end. Default: the first seq of the archive. */
   from?: number | undefined
   /** End before this seq. Default: the end of `log`, or of the archive. */
   to?: number | undefined
+  /** End before the first record of this time or later. Not with `follow`. Default: none. */
+  until?: TimePoint | undefined
   /** Wait for new records at the end of `log`. Default false. */
   follow?: boolean | undefined
+  /** Of `log`, deliver only records that are synced, as a reader of the log does. Default false. */
+  durableOnly?: boolean | undefined
   /** A folder that caches objects between calls; `maxBytes` defaults to 1 GiB. Default: a temporary folder. */
   cache?: { dir: string; maxBytes?: ByteSize | undefined } | undefined
   /** Aborts the iteration, which then throws the signal's reason. */

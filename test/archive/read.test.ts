@@ -35,6 +35,9 @@ test('a reader continues into the archive for records that the log has trimmed',
   expect(await plain(readArchive({ ...access, from: log.firstSeq - 1, to: log.firstSeq + 1 }))).toHaveLength(2)
   await append(log, 10)
   expect(await plain(readArchive({ ...access, from: 995 }))).toHaveLength(15)
+  expect(await plain(readArchive({ ...access, from: -15 }))).toHaveLength(15)
+  expect(await plain(readArchive({ ...access, from: -900, durableOnly: true }))).toHaveLength(900)
+  expect((await plain(readArchive({ ...access, from: -2000, to: 5 }))).map(([seq]) => seq)).toEqual([0, 1, 2, 3, 4])
   const followed = plain(readArchive({ ...access, from: 995, follow: true }), 20)
   await append(log, 5)
   expect((await followed).map(([seq]) => seq)).toEqual(Array.from({ length: 20 }, (_, at) => 995 + at))
@@ -86,6 +89,14 @@ test('the archive alone can be read, and its objects are kept in a cache of boun
   expect(await plain(readArchive({ ...access, from: 990 }))).toEqual(all.slice(990))
   expect(gets()).toBe(before)
   expect(await plain(readArchive({ ...access, from: 1000 }))).toEqual([])
+  expect(await plain(readArchive({ ...access, from: -10 }))).toEqual(all.slice(990))
+  const untilMs = all[500]?.[1] as number
+  const early = all.slice(
+    0,
+    all.findIndex(([, time]) => time >= untilMs),
+  )
+  for (const until of [untilMs, new Date(untilMs), new Date(untilMs).toISOString()])
+    expect(await plain(readArchive({ ...access, until }))).toEqual(early)
   expect(await codeOf(plain(readArchive({ ...access, uuid: 'none' })))).toBe('ERR_DURLOG_NOT_FOUND')
 })
 
