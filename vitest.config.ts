@@ -6,8 +6,9 @@ import './scripts/certificates.mjs'
 const source = (path: string): string => fileURLToPath(new URL(`src/${path}`, import.meta.url))
 
 /**
- * The files that run in a separate process each: they change the process, replace modules, count its descriptors, threads or
- * bytes, or would end it if they failed. The other files share processes, which saves 0.2 s of processor time for each.
+ * The files that run in a separate process each: they change the process, replace modules, count its descriptors,
+ * threads or bytes, or would end it if they failed. The other files share processes, which saves 0.2 s of processor
+ * time for each.
  */
 const OWN_PROCESS = [
   'test/archive/{cache,kills,races,restore-kills,stores}.test.ts',
@@ -33,8 +34,8 @@ export default defineConfig({
   test: {
     // Tests wait for the disk and for child processes more than they compute.
     maxWorkers: availableParallelism() + 1,
-    // Files share the machine's disk and processors: each test waits for real syncs, none for a fixed time. These only end a test
-    // that hangs.
+    // Files share the machine's disk and processors: each test waits for real syncs, none for a fixed time. These only
+    // end a test that hangs.
     testTimeout: 240_000,
     hookTimeout: 240_000,
     expect: { poll: { timeout: 120_000 } },

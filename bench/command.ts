@@ -152,7 +152,8 @@ async function askForBig(chosen: readonly Suite[], flags: BenchFlags): Promise<b
 async function run(names: string[], given: BenchFlags): Promise<void> {
   const chosen = chooseSuites(names, given.vs === true)
   const flags = { ...given, big: await askForBig(chosen, given) }
-  // The reader of a pipe may close it, which each write reports. Without a listener, the event would end the process too.
+  // The reader of a pipe may close it, which each write reports. Without a listener, the event would end the process
+  // too.
   process.stdout.on('error', () => {})
   const dir = resolve(flags.dir ?? tmpdir())
   const report = flags.fsImage

@@ -42,7 +42,10 @@ function chooseFolder(): string {
   return candidates.find((dir) => !IN_MEMORY.has(describeMachine(dir).mount?.fileSystem ?? '')) ?? tmpdir()
 }
 
-/** Appends records with IN_FLIGHT in flight, until all are appended or MAX_MS have passed. Returns the number of appends. */
+/**
+ * Appends records with IN_FLIGHT in flight, until all are appended or MAX_MS have passed. Returns the number of
+ * appends.
+ */
 async function appendAll(log: Log, durability: Durability, records: number): Promise<number> {
   const end = performance.now() + MAX_MS
   let issued = 0

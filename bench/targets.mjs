@@ -1,6 +1,6 @@
 #!/usr/bin/env node
-// Measures durlog against its performance targets: medians of several runs, each figure with its baseline from the same run.
-// Every run measures all groups, so that a drift of the machine's speed affects all of them equally.
+// Measures durlog against its performance targets: medians of several runs, each figure with its baseline from the same
+// run. Every run measures all groups, so that a drift of the machine's speed affects all of them equally.
 //
 //   node bench/targets.mjs [--runs 5] [--only group,group] [--dir DIR] [--json] [--once] [--list]
 import { tmpdir } from 'node:os'

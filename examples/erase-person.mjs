@@ -1,5 +1,6 @@
-// Journal of several people, from which the data of one person can be erased. Records cannot be changed, so the data of each
-// person is encrypted with a key that is kept outside the log. Without the key, the records and all copies are unreadable.
+// Journal of several people, from which the data of one person can be erased. Records cannot be changed, so the data of
+// each person is encrypted with a key that is kept outside the log. Without the key, the records and all copies are
+// unreadable.
 //
 //   node erase-person.mjs DIR add NAME TEXT      stores a text
 //   node erase-person.mjs DIR list               prints what can be read

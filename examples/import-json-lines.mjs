@@ -1,6 +1,6 @@
 // Imports a JSON Lines file. Each line becomes a record; a line that is not valid JSON is reported and left out. An
-// import that was interrupted, or whose file has grown, continues after the last line of this file that is stored. Other
-// files can be imported into the same log.
+// import that was interrupted, or whose file has grown, continues after the last line of this file that is stored.
+// Other files can be imported into the same log.
 //
 //   node import-json-lines.mjs DIR FILE
 import { createReadStream } from 'node:fs'

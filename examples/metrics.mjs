@@ -1,5 +1,5 @@
-// Metrics for Prometheus of the process that writes a log and streams. They include the durations of syncs, failed appends and
-// checkpoints, and the records that a copy lacks.
+// Metrics for Prometheus of the process that writes a log and streams. They include the durations of syncs, failed
+// appends and checkpoints, and the records that a copy lacks.
 import { createServer } from 'node:http'
 import { open } from 'durlog'
 import { openStreams } from 'durlog/streams'

@@ -7,7 +7,8 @@ import { open } from 'durlog'
 
 const dir = process.argv[2] ?? './outbox'
 const retention = { maxBytes: 2e9, maxAgeMs: 60_000 }
-const outbox = await open(dir, { encoding: 'json', retention, waitMs: 10_000 }) // a predecessor may still be shutting down
+// Waits, because a predecessor may still be shutting down.
+const outbox = await open(dir, { encoding: 'json', retention, waitMs: 10_000 })
 outbox.on('overrun', ({ lostFirst, lostLast }) => console.error(`messages ${lostFirst} to ${lostLast} were not sent`))
 await outbox.ensureCursor('mailer') // from now on, messages are kept until the consumer has passed them
 

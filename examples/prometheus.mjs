@@ -1,5 +1,6 @@
-// Metrics of a log for Prometheus, from any process. They include the disk space, and for each cursor the number of records that
-// wait, the age of the oldest of them, and whether it can read. A large age means that the consumer is slow or stopped.
+// Metrics of a log for Prometheus, from any process. They include the disk space, and for each cursor the number of
+// records that wait, the age of the oldest of them, and whether it can read. A large age means that the consumer is
+// slow or stopped.
 //
 //   node prometheus.mjs DIR [PORT]      then scrape http://localhost:PORT/metrics
 import { statfs } from 'node:fs/promises'

@@ -1,4 +1,5 @@
-// Ships every durable record of a log to a NATS JetStream stream, exactly once and in order. Appends do not wait for it.
+// Ships every durable record of a log to a NATS JetStream stream, exactly once and in order. Appends do not wait for
+// it.
 //
 //   npm install @nats-io/jetstream @nats-io/transport-node
 //   node ship-to-jetstream.mjs DIR nats://127.0.0.1:4222

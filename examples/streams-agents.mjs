@@ -1,5 +1,5 @@
-// Agent session that several processes write and watch at the same time. Any of them may be killed: the others continue, and
-// the session is a JSON Lines file with complete lines only.
+// Agent session that several processes write and watch at the same time. Any of them may be killed: the others
+// continue, and the session is a JSON Lines file with complete lines only.
 //
 //   node streams-agents.mjs DIR SESSION NAME        then messages on stdin
 import { createInterface } from 'node:readline'

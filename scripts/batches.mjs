@@ -7,7 +7,10 @@ import { pid } from 'node:process'
 const FOLDER = 'build/batches'
 /** A change to one source recompiles its whole batch, so batches are small. Small batches also compile in parallel. */
 const MOST_FILES = 8
-/** The core's tests are combined across folders, the explorers' sources are not: GoogleTest's header takes half of the time for a small batch. */
+/**
+ * The core's tests are combined across folders, the explorers' sources are not: GoogleTest's header takes half of the
+ * time for a small batch.
+ */
 const TESTS = 'test/core'
 const MOST_TEST_FILES = 24
 /** Sources that are not combined with others. */

@@ -1,6 +1,6 @@
 #!/usr/bin/env node
-// Measures every suite on images of ext4, XFS and Btrfs and every target on the machine's own disk, writes the figures to
-// bench/results.json, and renders the tables of the documents from that file.
+// Measures every suite on images of ext4, XFS and Btrfs and every target on the machine's own disk, writes the figures
+// to bench/results.json, and renders the tables of the documents from that file.
 //
 //   node scripts/benchmarks.mjs [--full] [--dir DIR] [--runs 5]   measure and render; needs root for the images
 //   node scripts/benchmarks.mjs --render                          render the tables from the committed results

@@ -19,8 +19,8 @@ function writeSubpath({ name }) {
 }
 
 /**
- * `durlog/pino`: the transport, with the other exports as its properties. pino uses the default export of a target; every
- * loader and bundler takes `module.exports` as the default export.
+ * `durlog/pino`: the transport, with the other exports as its properties. pino uses the default export of a target;
+ * every loader and bundler takes `module.exports` as the default export.
  */
 function writePino() {
   const code = [

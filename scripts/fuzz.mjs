@@ -1,5 +1,5 @@
-// Fuzzes the core: npm run fuzz -- [--seconds N] [decode|open|json]. Needs a clang++ with libFuzzer; without one, fuzzing is
-// skipped. New inputs are written to build/fuzz; the committed corpus is in test/fuzz.
+// Fuzzes the core: npm run fuzz -- [--seconds N] [decode|open|json]. Needs a clang++ with libFuzzer; without one,
+// fuzzing is skipped. New inputs are written to build/fuzz; the committed corpus is in test/fuzz.
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
@@ -65,7 +65,10 @@ async function build(name) {
   return buildProgram(`build/fuzz-${name}`, compiled, ['-fsanitize=fuzzer,address,undefined'])
 }
 
-/** Resolves with true if the fuzzer `name` finds no failure. A long run prints its progress, a short one only its result. */
+/**
+ * Resolves with true if the fuzzer `name` finds no failure. A long run prints its progress, a short one only its
+ * result.
+ */
 async function run(name, program) {
   const found = `build/fuzz/${name}`
   mkdirSync(found, { recursive: true })

@@ -1,5 +1,5 @@
-// Finds the sources of GoogleTest: in the folder that GTEST_DIR names, or from the system's package. On Debian and Ubuntu,
-// it downloads the package with apt-get into the cache folder, which does not require root.
+// Finds the sources of GoogleTest: in the folder that GTEST_DIR names, or from the system's package. On Debian and
+// Ubuntu, it downloads the package with apt-get into the cache folder, which does not require root.
 import { execFileSync } from 'node:child_process'
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync } from 'node:fs'
 import { join } from 'node:path'

@@ -1,5 +1,6 @@
 // Compiles the C++ programs that use the core without Node: its tests, the explorers and the fuzzers.
-// All programs share the objects in build/core. An object is recompiled if its source, a header or the flags have changed.
+// All programs share the objects in build/core. An object is recompiled if its source, a header or the flags have
+// changed.
 import { execFile, execFileSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, statSync } from 'node:fs'
@@ -12,7 +13,9 @@ import { inBatches } from './batches.mjs'
 const execute = promisify(execFile)
 const hostCommand = env.CXX ?? 'c++'
 
-/** A compiler: `run` starts it with arguments; `name` is part of the names of its objects, which compilers do not share. */
+/**
+ * A compiler: `run` starts it with arguments; `name` is part of the names of its objects, which compilers do not share.
+ */
 const HOST = { name: hostCommand, run: (args) => execute(hostCommand, args, { maxBuffer: 1 << 26 }) }
 
 // gcc's -Wconversion does not include -Wsign-conversion; clang's does.
@@ -53,9 +56,9 @@ function includesOf(file) {
 
 /**
  * Returns `sources` with their compiler flags, for a program that enables the test steps and, if `standIns` names a
- * folder, uses its headers in place of the headers of src-native with the same names. All sources of a folder get the same
- * flags, so that they can be compiled in the same batches. Folders that include none of these headers get exactly `flags`,
- * so that programs share their objects.
+ * folder, uses its headers in place of the headers of src-native with the same names. All sources of a folder get the
+ * same flags, so that they can be compiled in the same batches. Folders that include none of these headers get exactly
+ * `flags`, so that programs share their objects.
  */
 export function withTestHooks(sources, flags, standIns = undefined) {
   const replaced =
@@ -115,17 +118,18 @@ export function coreSources(system = HOST_SYSTEM, processor = arch) {
 }
 
 /**
- * The sources of a program that replaces the platform by a simulated one. Of the platform's sources, only the one for huge pages is
- * linked, so a call that would reach the real disk does not link. The watcher of the live page is left out: it is a thread.
+ * The sources of a program that replaces the platform by a simulated one. Of the platform's sources, only the one for
+ * huge pages is linked, so a call that would reach the real disk does not link. The watcher of the live page is left
+ * out: it is a thread.
  */
 export function simulatedCoreSources() {
   return coreSources().filter((source) => !/\/platform\/(?!huge_pages)|\/live_watcher\./.test(source))
 }
 
 /**
- * The core's archive that the build of the addon made on Linux, or undefined if a source, a header or binding.gyp is newer,
- * or if CXX names a compiler. In a program that defines all symbols of a folder, the linker ignores the archive's copy of
- * that folder, because a batch has sources of one folder only.
+ * The core's archive that the build of the addon made on Linux, or undefined if a source, a header or binding.gyp is
+ * newer, or if CXX names a compiler. In a program that defines all symbols of a folder, the linker ignores the
+ * archive's copy of that folder, because a batch has sources of one folder only.
  */
 export function builtCore() {
   const archive = 'build/Release/obj.target/durlog_core.a'

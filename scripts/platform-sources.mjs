@@ -1,5 +1,6 @@
-// For binding.gyp: prints the platform and checksum sources that a system and processor need, one path per line. The file
-// name selects them: posix_* (Linux and macOS), *_linux, *_darwin, windows_*, *_arm64_*; others are for every system.
+// For binding.gyp: prints the platform and checksum sources that a system and processor need, one path per line. The
+// file name selects them: posix_* (Linux and macOS), *_linux, *_darwin, windows_*, *_arm64_*; others are for every
+// system.
 import { readdirSync } from 'node:fs'
 
 const SYSTEMS = { linux: 'linux', mac: 'darwin', windows: 'windows' }

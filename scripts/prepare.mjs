@@ -1,6 +1,6 @@
-// Builds the package for an install from git: npm runs "prepare" in a clone and then packs the clone. In a checkout that
-// has been built, this script does nothing. An install by path (`npm i ../durlog`) runs it even if the dependencies of the
-// clone are not installed.
+// Builds the package for an install from git: npm runs "prepare" in a clone and then packs the clone. In a checkout
+// that has been built, this script does nothing. An install by path (`npm i ../durlog`) runs it even if the
+// dependencies of the clone are not installed.
 import { execFileSync } from 'node:child_process'
 import { copyFileSync, existsSync, mkdirSync } from 'node:fs'
 import { createRequire } from 'node:module'

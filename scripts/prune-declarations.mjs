@@ -1,5 +1,6 @@
 // Removes the declaration files that the package's exports do not refer to, directly or indirectly: they describe
-// internals, and are a sixth of the package without its binaries. Runs after the bench's build, which needs some of them.
+// internals, and are a sixth of the package without its binaries. Runs after the bench's build, which needs some of
+// them.
 import { readdirSync, readFileSync, rmSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 

@@ -100,7 +100,9 @@ function readmePeers(results) {
   )
 }
 
-/** The operations for which durlog takes longer than raw system calls. A row without a figure is kept, to show the gap. */
+/**
+ * The operations for which durlog takes longer than raw system calls. A row without a figure is kept, to show the gap.
+ */
 function readmeSlower(results) {
   const ratioOf = (suite, title, ...labels) => rowOf(tableOf(results, 'ext4', suite, title), ...labels)?.ratio
   const target = (id) => results.targets.find((row) => row.id === id)?.ratio
@@ -185,7 +187,10 @@ function latency(suite, title, label, figure = 'p50', unit = 'p50 us') {
   }
 }
 
-/** A table that joins `tables` on their labels. Each entry of `tables` adds two columns: its p50 (or total) and the ratio. */
+/**
+ * A table that joins `tables` on their labels. Each entry of `tables` adds two columns: its p50 (or total) and the
+ * ratio.
+ */
 function sideBySide(label, tables) {
   return (results) => {
     const found = tables.map(({ suite, title }) => tableOf(results, 'ext4', suite, title))

@@ -19,8 +19,8 @@ function run(command, stdio) {
 }
 
 /**
- * Runs `shown` and, at the same time, `others` one after the other. Prints the output of `shown` immediately and the output
- * of `others` at the end. Resolves with 0 if all exit statuses are 0, otherwise with 1.
+ * Runs `shown` and, at the same time, `others` one after the other. Prints the output of `shown` immediately and the
+ * output of `others` at the end. Resolves with 0 if all exit statuses are 0, otherwise with 1.
  */
 export async function runTogether(shown, others) {
   const running = run(shown, 'inherit')

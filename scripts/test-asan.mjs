@@ -1,6 +1,6 @@
-// npm run test:asan [-- FILE...]: builds the addon with AddressSanitizer and UndefinedBehaviorSanitizer in a copy of the
-// package below build/asan, and runs its tests in Node with gcc's runtime preloaded. Leaks are not checked, because Node
-// does not free most of its memory before it exits.
+// npm run test:asan [-- FILE...]: builds the addon with AddressSanitizer and UndefinedBehaviorSanitizer in a copy of
+// the package below build/asan, and runs its tests in Node with gcc's runtime preloaded. Leaks are not checked, because
+// Node does not free most of its memory before it exits.
 import { execFileSync, spawnSync } from 'node:child_process'
 import { cpSync, existsSync, mkdirSync, rmSync, symlinkSync, utimesSync } from 'node:fs'
 import { availableParallelism } from 'node:os'

@@ -1,9 +1,11 @@
 // Builds and runs the core's tests:
 //
-//   npm run test:core [-- folder ...] [--sanitize address|undefined|thread] [--debug] [--watch] [--gtest_filter='*X*' ...]
+//   npm run test:core [-- folder ...] [--sanitize address|undefined|thread] [--debug] [--watch]
+//       [--gtest_filter='*X*' ...]
 //
-// With the folder `segment`, only the tests in test/core/segment are built and run. --debug builds build/core-tests-debug
-// without optimization and with debug information. --watch builds and runs the tests again after each change of a source.
+// With the folder `segment`, only the tests in test/core/segment are built and run. --debug builds
+// build/core-tests-debug without optimization and with debug information. --watch builds and runs the tests again after
+// each change of a source.
 import { spawn } from 'node:child_process'
 import { existsSync, watch } from 'node:fs'
 import { availableParallelism } from 'node:os'
@@ -49,7 +51,10 @@ async function build() {
   return buildCoreTests(`build/${name}`, { flags, link: flags, folders, archive })
 }
 
-/** Runs one shard and resolves with its exit status. Prints its output at its end, or immediately if it is the only shard. */
+/**
+ * Runs one shard and resolves with its exit status. Prints its output at its end, or immediately if it is the only
+ * shard.
+ */
 function runShard(program, index, count) {
   const shard = { GTEST_TOTAL_SHARDS: String(count), GTEST_SHARD_INDEX: String(index) }
   const child = spawn(program, gtestArgs, {

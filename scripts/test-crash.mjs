@@ -1,7 +1,7 @@
 // Simulated crashes: node scripts/test-crash.mjs [--sanitize address|undefined] [arguments of crash_explorer]
-// Without arguments of crash_explorer, it explores 40,000 crash points of one writer and 4,000 of several writers of one
-// log, none of which may break a guarantee. Then it explores each deliberately broken disk or writer, which must break one
-// within the number of crash points that BROKEN lists.
+// Without arguments of crash_explorer, it explores 40,000 crash points of one writer and 4,000 of several writers of
+// one log, none of which may break a guarantee. Then it explores each deliberately broken disk or writer, which must
+// break one within the number of crash points that BROKEN lists.
 import { spawnSync } from 'node:child_process'
 import { readdirSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
@@ -17,7 +17,9 @@ import {
 
 const POINTS = 40_000
 const POINTS_OF_SEVERAL = 4000
-/** The number of crash points within which each defect must be detected. "kept-cache" shows only after a failed sync. */
+/**
+ * The number of crash points within which each defect must be detected. "kept-cache" shows only after a failed sync.
+ */
 const BROKEN = {
   'early-ack': 200,
   'no-directory-sync': 200,

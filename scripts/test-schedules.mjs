@@ -1,7 +1,7 @@
 // Explores every order in which the steps of several writers of one log can be interleaved:
-// node scripts/test-schedules.mjs [arguments of schedule_explorer]. Without arguments, it explores the short set, in which
-// no schedule may break a guarantee, and then each deliberately broken member, which must break one. `--set long` takes
-// minutes.
+// node scripts/test-schedules.mjs [arguments of schedule_explorer]. Without arguments, it explores the short set, in
+// which no schedule may break a guarantee, and then each deliberately broken member, which must break one. `--set long`
+// takes minutes.
 import { spawnSync } from 'node:child_process'
 import { readdirSync } from 'node:fs'
 import { argv, exit, platform } from 'node:process'

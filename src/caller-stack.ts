@@ -5,22 +5,24 @@ import { DurlogError } from './errors.js'
 const MAX_OWN_ERRORS = 1024
 
 /**
- * Returns the result of `work`. If `work` rejects with a DurlogError, rejects with a copy of that error whose stack names
- * the functions that await the result. The core's errors have no stack, and the stack of an error that several calls share
- * cannot name every caller.
+ * Returns the result of `work`. If `work` rejects with a DurlogError, rejects with a copy of that error whose stack
+ * names the functions that await the result. The core's errors have no stack, and the stack of an error that several
+ * calls share cannot name every caller.
  */
 export async function atCaller<T>(work: Promise<T>): Promise<T> {
   try {
     return await work
   } catch (error) {
-    // If the caller resolved another promise with this promise, V8 links the two in the next microtask. Before that it cannot
-    // find the functions that await the other promise.
+    // If the caller resolved another promise with this promise, V8 links the two in the next microtask. Before that it
+    // cannot find the functions that await the other promise.
     await undefined
     throw error instanceof DurlogError ? new DurlogError(error.code, error.message, error) : error
   }
 }
 
-/** The rejections of calls that fail together. Call `rejection` once for each call: it returns the result of that call. */
+/**
+ * The rejections of calls that fail together. Call `rejection` once for each call: it returns the result of that call.
+ */
 export class GroupRejection {
   #own = 0
   #error: DurlogError | undefined

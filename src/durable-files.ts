@@ -14,8 +14,8 @@ export async function syncFile(file: FileHandle): Promise<void> {
 }
 
 /**
- * Syncs a folder, so that created, renamed and removed files are durable. Does nothing on Windows, which cannot open a folder
- * to sync it; NTFS logs its changes in order.
+ * Syncs a folder, so that created, renamed and removed files are durable. Does nothing on Windows, which cannot open a
+ * folder to sync it; NTFS logs its changes in order.
  */
 export async function syncFolder(path: string): Promise<void> {
   if (process.platform === 'win32') return

@@ -64,15 +64,16 @@ export interface DurlogErrorDetails {
    */
   ownerPid?: number
   /**
-   * ERR_DURLOG_SEQ_CONFLICT, ERR_DURLOG_STREAM_ENDED: the seq that the record would have got. ERR_DURLOG_PRODUCER_GAP: the
-   * producer's next seq.
+   * ERR_DURLOG_SEQ_CONFLICT, ERR_DURLOG_STREAM_ENDED: the seq that the record would have got. ERR_DURLOG_PRODUCER_GAP:
+   * the producer's next seq.
    */
   nextSeq?: number
   /** ERR_DURLOG_PRODUCER_FENCED, ERR_DURLOG_PRODUCER_GAP: the producer's epoch in the stream, if it has one. */
   epoch?: number
   /**
-   * The first and the last lost seq. ERR_DURLOG_CURSOR_CUT and ERR_DURLOG_CURSOR_OVERRUN: the records that were cut or trimmed.
-   * ERR_DURLOG_VOID: the seqs that have no record. ERR_DURLOG_CORRUPT: the records that cannot be read, if they are known.
+   * The first and the last lost seq. ERR_DURLOG_CURSOR_CUT and ERR_DURLOG_CURSOR_OVERRUN: the records that were cut or
+   * trimmed. ERR_DURLOG_VOID: the seqs that have no record. ERR_DURLOG_CORRUPT: the records that cannot be read, if
+   * they are known.
    */
   lostFirst?: number
   lostLast?: number
@@ -188,8 +189,8 @@ export function stalledError(pid: number, seq: number): DurlogError {
 }
 
 /**
- * The error of a call of the core that did nothing and returned no reason, because Node allows no more calls in a worker
- * that is being terminated.
+ * The error of a call of the core that did nothing and returned no reason, because Node allows no more calls in a
+ * worker that is being terminated.
  */
 export function terminatedError(dir: string): DurlogError {
   const message = `the call on the log in ${dir} did nothing: this worker is being terminated`

@@ -43,8 +43,8 @@ export function fileForFolder(path: string): DurlogError {
 }
 
 /**
- * Converts an error of Node's modules, or an ERR_DURLOG_IO of the core for a file outside a log, to a DurlogError with the
- * code for its errno. Returns any other error unchanged.
+ * Converts an error of Node's modules, or an ERR_DURLOG_IO of the core for a file outside a log, to a DurlogError with
+ * the code for its errno. Returns any other error unchanged.
  */
 export function ofFileSystem(error: unknown): unknown {
   const { errno, code, syscall, message, path, address } = error as NodeJS.ErrnoException & { address?: string }

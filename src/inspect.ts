@@ -49,8 +49,8 @@ export interface RepairOptions {
 const FRAMES_PER_CALL = 1024
 
 /**
- * Returns the log's identity, seqs and segments. Reads only the part of the log that may not be synced. Takes no lock and changes
- * nothing.
+ * Returns the log's identity, seqs and segments. Reads only the part of the log that may not be synced. Takes no lock
+ * and changes nothing.
  */
 export async function inspect(dir: string | URL): Promise<LogSummary> {
   const path = resolveDir(dir)
@@ -80,8 +80,8 @@ function findSegments(path: string): SegmentSummary[] | undefined {
 }
 
 /**
- * Reads every record and reports damage. Takes no lock and changes nothing. An incomplete record that a running writer has
- * not acknowledged is not reported as damage.
+ * Reads every record and reports damage. Takes no lock and changes nothing. An incomplete record that a running writer
+ * has not acknowledged is not reported as damage.
  */
 export async function verify(dir: string | URL): Promise<VerifyReport> {
   const { syncedEnd, ...report } = await atCaller(native.verify(resolveDir(dir)))
@@ -89,8 +89,8 @@ export async function verify(dir: string | URL): Promise<VerifyReport> {
 }
 
 /**
- * With `apply`: takes the writer's lock, copies the bytes of a torn tail or of a hole to `backup`, then cuts them. Without
- * `apply`: takes no lock and only reports what would be cut.
+ * With `apply`: takes the writer's lock, copies the bytes of a torn tail or of a hole to `backup`, then cuts them.
+ * Without `apply`: takes no lock and only reports what would be cut.
  */
 export async function repair(dir: string | URL, options?: RepairOptions): Promise<RepairReport> {
   const { apply, backup } = resolveRepairOptions(options)

@@ -20,14 +20,14 @@ type LogOf<V> = Log<V, DecodedRecord<V>>
 type ReaderOf<V> = ReadOnlyLog<DecodedRecord<V>>
 
 /**
- * Opens the log in folder `dir` for writing, and recovers it after a crash: see `log.recovery`. Creates the log if there is
- * none, unless `create` is false.
+ * Opens the log in folder `dir` for writing, and recovers it after a crash: see `log.recovery`. Creates the log if
+ * there is none, unless `create` is false.
  *
- * Rejects with ERR_DURLOG_INVALID_ARGUMENT, ERR_DURLOG_NOT_FOUND, ERR_DURLOG_NOT_A_LOG (also for a folder of streams and its logs),
- * ERR_DURLOG_LOCKED (by process `ownerPid`), ERR_DURLOG_CORRUPT (`path`, `offset`, `lostFirst`, `lostLast`),
- * ERR_DURLOG_VERSION, ERR_DURLOG_OUT_OF_RANGE (the seqs are used up), ERR_DURLOG_NO_SPACE,
- * ERR_DURLOG_OUT_OF_MEMORY or ERR_DURLOG_IO. If the file system does not support the `strategy` or `preallocate`, a weaker
- * one is used: see `stats()`.
+ * Rejects with ERR_DURLOG_INVALID_ARGUMENT, ERR_DURLOG_NOT_FOUND, ERR_DURLOG_NOT_A_LOG (also for a folder of streams
+ * and its logs), ERR_DURLOG_LOCKED (by process `ownerPid`), ERR_DURLOG_CORRUPT (`path`, `offset`, `lostFirst`,
+ * `lostLast`), ERR_DURLOG_VERSION, ERR_DURLOG_OUT_OF_RANGE (the seqs are used up), ERR_DURLOG_NO_SPACE,
+ * ERR_DURLOG_OUT_OF_MEMORY or ERR_DURLOG_IO. If the file system does not support the `strategy` or `preallocate`, a
+ * weaker one is used: see `stats()`.
  */
 export function open<V = unknown>(dir: string | URL, options: Encoded<OpenOptions, 'json'>): Promise<LogOf<V>>
 export function open(dir: string | URL, options: Encoded<OpenOptions, 'utf8'>): Promise<LogOf<string>>
@@ -41,7 +41,9 @@ export function open(dir: string | URL, options: Encoded<ReadOnlyOptions, 'utf8'
 export function open(dir: string | URL, options: Encoded<ReadOnlyOptions, 'buffer'>): Promise<ReaderOf<Buffer>>
 export function open<V>(dir: string | URL, options: Encoded<ReadOnlyOptions, Encoding<V>>): Promise<ReaderOf<V>>
 export function open(dir: string | URL, options?: OpenOptions): Promise<Log>
-/** Opens the log in folder `dir` for reading only. Takes no lock, and neither recovers the log nor changes its records. */
+/**
+ * Opens the log in folder `dir` for reading only. Takes no lock, and neither recovers the log nor changes its records.
+ */
 export function open(dir: string | URL, options: ReadOnlyOptions): Promise<ReadOnlyLog>
 export function open(dir: string | URL, options?: OpenOptions | ReadOnlyOptions): Promise<Log | ReadOnlyLog>
 export async function open(dir: string | URL, options?: OpenOptions | ReadOnlyOptions): Promise<unknown> {

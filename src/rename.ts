@@ -1,4 +1,7 @@
-/** Renames files. On Windows this fails while another program, such as a virus scanner, has a file open: then it is tried again. */
+/**
+ * Renames files. On Windows this fails while another program, such as a virus scanner, has a file open: then it is
+ * tried again.
+ */
 import { rename as renameOnce } from 'node:fs/promises'
 import { wait } from './timers.js'
 

@@ -1,7 +1,7 @@
 /**
  * Node's timers and its monotonic clock, taken when the package loads. Tests of applications replace them by simulated
- * ones (`mock.timers` of node:test, @sinonjs/fake-timers), also in `node:timers`. durlog waits for devices and for other
- * processes, whose time no test simulates. In a window (Electron, jsdom), the global timers are not Node's.
+ * ones (`mock.timers` of node:test, @sinonjs/fake-timers), also in `node:timers`. durlog waits for devices and for
+ * other processes, whose time no test simulates. In a window (Electron, jsdom), the global timers are not Node's.
  *
  * The wall clock, `Date`, is not here: durlog stores its times, but no wait depends on it.
  */
@@ -16,8 +16,8 @@ export const setInterval: typeof timers.setInterval = timers.setInterval
 export const setTimeout: typeof timers.setTimeout = timers.setTimeout
 
 /**
- * Resolves after `ms`. Rejects with the reason of `signal` once it is aborted. Not the function of `node:timers/promises`, because
- * every program that imports durlog would load that module.
+ * Resolves after `ms`. Rejects with the reason of `signal` once it is aborted. Not the function of
+ * `node:timers/promises`, because every program that imports durlog would load that module.
  */
 export function wait(ms: number, { signal }: { signal?: AbortSignal | undefined } = {}): Promise<void> {
   return new Promise((resolve, reject) => {

@@ -20,9 +20,9 @@ import type { TrimOptions, TrimReport } from './types.js'
 const POLL_MS = 20
 
 /**
- * Removes whole segments of the log in `dir`. If a process has the log open for writing, this call writes a request file into
- * the folder, which that process looks for once a second. If the log is closed while this call waits, it removes the segments
- * itself. Rejects with ERR_DURLOG_INVALID_ARGUMENT, ERR_DURLOG_NOT_FOUND, or as `open` does.
+ * Removes whole segments of the log in `dir`. If a process has the log open for writing, this call writes a request
+ * file into the folder, which that process looks for once a second. If the log is closed while this call waits, it
+ * removes the segments itself. Rejects with ERR_DURLOG_INVALID_ARGUMENT, ERR_DURLOG_NOT_FOUND, or as `open` does.
  */
 export async function trim(dir: string | URL, options: TrimOptions): Promise<TrimReport> {
   return await atCaller(trimFolder(resolveDir(dir), resolveTrimOptions(options)))

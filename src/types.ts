@@ -4,21 +4,22 @@ import type { Readable, Writable } from 'node:stream'
 import type { DurlogError } from './errors.js'
 
 /**
- * The failures that a record survives once its append has settled. A higher level includes every lower level. When a record is
- * acknowledged at a level, every earlier record has reached that level too.
+ * The failures that a record survives once its append has settled. A higher level includes every lower level. When a
+ * record is acknowledged at a level, every earlier record has reached that level too.
  *
- * - `memory`: the record is in the kernel's page cache. It survives the death of the process, not a kernel panic or power loss.
+ * - `memory`: the record is in the kernel's page cache. It survives the death of the process, not a kernel panic or
+ *   power loss.
  * - `async`: as `memory`; writeback has started, and nothing waits for it.
  * - `sync`: msync(MS_SYNC), fdatasync or an O_DSYNC write returned. Survives a kernel panic, and power loss
- *   if the drive honours flushes. On macOS these calls do not empty the drive's cache, whose content a power cut may destroy:
- *   use `full` there.
+ *   if the drive honours flushes. On macOS these calls do not empty the drive's cache, whose content a power cut may
+ *   destroy: use `full` there.
  * - `full`: the platform's strongest sync: F_FULLFSYNC on macOS, fsync elsewhere, metadata included.
  */
 export type Durability = 'memory' | 'async' | 'sync' | 'full'
 
 /**
- * The level of an append, or `replicated`: as `sync`, and the destination of the option `replicate` has acknowledged this record and
- * every earlier one. The record survives the loss of this machine.
+ * The level of an append, or `replicated`: as `sync`, and the destination of the option `replicate` has acknowledged
+ * this record and every earlier one. The record survives the loss of this machine.
  */
 export type AppendDurability = Durability | 'replicated'
 
@@ -46,7 +47,10 @@ export type Payload = Uint8Array | string
 /** Bytes: a number, or text with a unit of 1024, such as `'64k'`, `'512MiB'` or `'2g'`. */
 export type ByteSize = number | string
 
-/** A length of time: a number in the unit of the option's name, or text such as `'200us'`, `'250ms'`, `'90s'`, `'15m'`, `'2h'` or `'7d'`. */
+/**
+ * A length of time: a number in the unit of the option's name, or text such as `'200us'`, `'250ms'`, `'90s'`, `'15m'`,
+ * `'2h'` or `'7d'`.
+ */
 export type Duration = number | string
 
 export interface OpenOptions {
@@ -57,29 +61,33 @@ export interface OpenOptions {
   /** Default `auto`. `mmap` refuses `none`: a store to a block that is not allocated may fail. */
   preallocate?: Preallocation | undefined
   /**
-   * Size of a segment file in bytes: 64 KiB to 1 GiB, a multiple of 4096. Default 64 MiB. The first segment of a new log
-   * has 1 MiB, or more if its first append needs it; each later segment is twice as long as the previous one, up to this size.
-   * In a `shared` log all segments have this size.
+   * Size of a segment file in bytes: 64 KiB to 1 GiB, a multiple of 4096. Default 64 MiB. The first segment of a new
+   * log has 1 MiB, or more if its first append needs it; each later segment is twice as long as the previous one, up to
+   * this size. In a `shared` log all segments have this size.
    */
   segmentBytes?: ByteSize | undefined
   /**
-   * The limit, in bytes, for records that wait in this process's memory for the device: 64 KiB to 2 GiB. Default 32 MiB. Above it
-   * appends wait for room, and `write` throws ERR_DURLOG_BACKPRESSURE. Records in a memory map are in the page cache and do not
-   * count; there the limit is 256 MiB of segments that are not synced.
+   * The limit, in bytes, for records that wait in this process's memory for the device: 64 KiB to 2 GiB. Default 32
+   * MiB. Above it appends wait for room, and `write` throws ERR_DURLOG_BACKPRESSURE. Records in a memory map are in the
+   * page cache and do not count; there the limit is 256 MiB of segments that are not synced.
    */
   maxPendingBytes?: ByteSize | undefined
   /**
-   * The longest record in bytes: 1 byte to 128 MiB, and at most the smaller of `segmentBytes` and `maxPendingBytes`, minus 8192.
-   * Default 16 MiB, or that limit if it is lower.
+   * The longest record in bytes: 1 byte to 128 MiB, and at most the smaller of `segmentBytes` and `maxPendingBytes`,
+   * minus 8192. Default 16 MiB, or that limit if it is lower.
    */
   maxRecordBytes?: ByteSize | undefined
   /**
    * How long a commit waits for more appends to join it, in microseconds: 0 to 1,000,000. Default 0: a commit
    * starts at the end of the turn of the event loop that made the appends. A delay of 1000 or more is rounded to whole
-   * milliseconds and uses a timer. A shorter delay checks the clock in every turn of the event loop, which keeps the thread busy.
+   * milliseconds and uses a timer. A shorter delay checks the clock in every turn of the event loop, which keeps the
+   * thread busy.
    */
   commitDelayMicros?: Duration | undefined
-  /** How long to wait for another writer to close the log, in milliseconds. Default 0: reject at once with ERR_DURLOG_LOCKED. */
+  /**
+   * How long to wait for another writer to close the log, in milliseconds. Default 0: reject at once with
+   * ERR_DURLOG_LOCKED.
+   */
   waitMs?: Duration | undefined
   /**
    * What to do if records known to be synced are damaged: `strict` (default) refuses with ERR_DURLOG_CORRUPT,
@@ -87,21 +95,22 @@ export interface OpenOptions {
    */
   recovery?: 'strict' | 'salvage' | undefined
   /**
-   * The type of the values that are appended and of `record.value`: any value that JSON can represent, a string, bytes, or
-   * the values of an object's `encode` and `decode`. The log stores only the encoded bytes. Default: appends take bytes or
-   * strings, and records have no `value`.
+   * The type of the values that are appended and of `record.value`: any value that JSON can represent, a string, bytes,
+   * or the values of an object's `encode` and `decode`. The log stores only the encoded bytes. Default: appends take
+   * bytes or strings, and records have no `value`.
    */
   encoding?: 'json' | 'utf8' | 'buffer' | Encoding<unknown> | undefined
   /** Removes old segments automatically, oldest first. Default: none are removed. */
   retention?: RetentionOptions | undefined
   /**
-   * Several processes and worker threads can write the log at the same time if each opens it with `shared: true`. Linux only, on
-   * file systems that overwrite in place; otherwise rejects with ERR_DURLOG_UNSUPPORTED. Default false: exclusive access.
+   * Several processes and worker threads can write the log at the same time if each opens it with `shared: true`. Linux
+   * only, on file systems that overwrite in place; otherwise rejects with ERR_DURLOG_UNSUPPORTED. Default false:
+   * exclusive access.
    */
   shared?: boolean | undefined
   /**
-   * A destination outside this machine, to which every synced record is copied: `archiveTo` of `durlog/archive` or `jetstream` of
-   * `durlog/jetstream`. Allows appends at the level `replicated`. Not with `shared`. Default: none.
+   * A destination outside this machine, to which every synced record is copied: `archiveTo` of `durlog/archive` or
+   * `jetstream` of `durlog/jetstream`. Allows appends at the level `replicated`. Not with `shared`. Default: none.
    */
   replicate?: ReplicateTo | undefined
   /** Create the log if there is none. Default true. With false, `open` rejects with ERR_DURLOG_NOT_FOUND. */
@@ -110,7 +119,10 @@ export interface OpenOptions {
   readOnly?: false | undefined
 }
 
-/** A destination for the option `replicate`: `archiveTo` of `durlog/archive` or `jetstream` of `durlog/jetstream` returns one. */
+/**
+ * A destination for the option `replicate`: `archiveTo` of `durlog/archive` or `jetstream` of `durlog/jetstream`
+ * returns one.
+ */
 export interface ReplicateTo {
   /** Whether appends at other levels continue after another writer has taken over. */
   readonly keepsLocal: boolean
@@ -118,11 +130,17 @@ export interface ReplicateTo {
 
 /** The replication of a log that was opened with the option `replicate`. */
 export interface ReplicationStats {
-  /** `connecting` until the destination has responded, `waiting` before another attempt, `stopped` after an error or `close`. */
+  /**
+   * `connecting` until the destination has responded, `waiting` before another attempt, `stopped` after an error or
+   * `close`.
+   */
   state: 'connecting' | 'shipping' | 'waiting' | 'stopped'
   /** The last replicated seq; -1 if none is known. */
   replicatedSeq: number
-  /** The synced records that are not replicated, the bytes of their frames, and the age of the oldest one in milliseconds. */
+  /**
+   * The synced records that are not replicated, the bytes of their frames, and the age of the oldest one in
+   * milliseconds.
+   */
   lag: { records: number; bytes: number; ms: number }
   /** The appends at `replicated` whose promise has not settled, and the bytes of their records. */
   waitingAppends: number
@@ -144,19 +162,19 @@ export interface ReplicationStall {
 /** At least one of `maxBytes` and `maxAgeMs`. */
 export interface RetentionOptions {
   /**
-   * The bytes that the log's files may take, including space for two further segments: at least 4 times `segmentBytes`. This
-   * limit also removes records that cursors have not read: see the event `overrun`. With this limit the default of
+   * The bytes that the log's files may take, including space for two further segments: at least 4 times `segmentBytes`.
+   * This limit also removes records that cursors have not read: see the event `overrun`. With this limit the default of
    * `segmentBytes` is an eighth of it, at least 64 KiB and at most 64 MiB.
    */
   maxBytes?: ByteSize | undefined
   /**
-   * A segment is removed once its newest record is older than this, in milliseconds: at least 1000. If all records of the active
-   * segment are older, the segment is sealed first, then removed. Default: no limit.
+   * A segment is removed once its newest record is older than this, in milliseconds: at least 1000. If all records of
+   * the active segment are older, the segment is sealed first, then removed. Default: no limit.
    */
   maxAgeMs?: Duration | undefined
   /**
-   * `cursors` (default): `maxAgeMs` removes no record at or after the position of any named cursor, including cursors of other
-   * processes. `nothing`: `maxAgeMs` ignores cursors.
+   * `cursors` (default): `maxAgeMs` removes no record at or after the position of any named cursor, including cursors
+   * of other processes. `nothing`: `maxAgeMs` ignores cursors.
    */
   keepFor?: 'cursors' | 'nothing' | undefined
 }
@@ -180,8 +198,8 @@ export interface TrimOptions {
   /** Only report what would be removed. Default false. */
   dryRun?: boolean | undefined
   /**
-   * How long to wait for the log's writer to trim, in milliseconds. Default 10,000. The writer trims even if this call stops
-   * waiting.
+   * How long to wait for the log's writer to trim, in milliseconds. Default 10,000. The writer trims even if this call
+   * stops waiting.
    */
   waitMs?: Duration | undefined
 }
@@ -206,8 +224,9 @@ export interface TrimReport {
 }
 
 /**
- * Opens for reading only. `recovery: 'salvage'` makes `ReadOptions.salvage` default to true, and `encoding` applies as for a
- * writer. The other options are checked but not used, so that a writer and its readers can share one options object.
+ * Opens for reading only. `recovery: 'salvage'` makes `ReadOptions.salvage` default to true, and `encoding` applies as
+ * for a writer. The other options are checked but not used, so that a writer and its readers can share one options
+ * object.
  */
 export interface ReadOnlyOptions extends Omit<OpenOptions, 'readOnly'> {
   readOnly: true
@@ -217,25 +236,29 @@ export interface AppendSyncOptions {
   /** The level that the append waits for. Default: the log's `durability`. */
   durability?: Durability | undefined
   /**
-   * The record's timestamp, for imported records: milliseconds since 1970, 0 to 8.64e15, stored exactly. Default: the clock's
-   * time. A new segment begins if the timestamp is before that of the previous record, or more than 49.7 days after the
-   * segment's base time: in descending order, each record takes a segment. A shared log instead rejects a timestamp that its
-   * active segment cannot hold, with ERR_DURLOG_UNSUPPORTED.
+   * The record's timestamp, for imported records: milliseconds since 1970, 0 to 8.64e15, stored exactly. Default: the
+   * clock's time. A new segment begins if the timestamp is before that of the previous record, or more than 49.7 days
+   * after the segment's base time: in descending order, each record takes a segment. A shared log instead rejects a
+   * timestamp that its active segment cannot hold, with ERR_DURLOG_UNSUPPORTED.
    */
   timestamp?: number | undefined
 }
 
 export interface AppendOptions extends Omit<AppendSyncOptions, 'durability'> {
-  /** The level that the append waits for; `replicated` needs the option `replicate` of `open`. Default: the log's `durability`. */
+  /**
+   * The level that the append waits for; `replicated` needs the option `replicate` of `open`. Default: the log's
+   * `durability`.
+   */
   durability?: AppendDurability | undefined
   /**
    * The seq that the record, or the first record of the batch, must get. If the log's next seq is different, nothing is
-   * appended, and the promise rejects with ERR_DURLOG_SEQ_CONFLICT, whose `nextSeq` is the log's next seq. Default: any seq.
+   * appended, and the promise rejects with ERR_DURLOG_SEQ_CONFLICT, whose `nextSeq` is the log's next seq. Default: any
+   * seq.
    */
   expectedSeq?: number | undefined
   /**
-   * Cancels an append that still waits for room: the promise rejects with the signal's reason. Once the record has a seq, the
-   * signal only ends the wait for the destination of an append at `replicated`: the promise rejects with
+   * Cancels an append that still waits for room: the promise rejects with the signal's reason. Once the record has a
+   * seq, the signal only ends the wait for the destination of an append at `replicated`: the promise rejects with
    * ERR_DURLOG_NOT_REPLICATED, whose `cause` is the signal's reason, and the record stays.
    */
   signal?: AbortSignal | undefined
@@ -249,8 +272,8 @@ export interface BatchRange {
 export interface LogRecord {
   seq: number
   /**
-   * A view of the memory of the batch that the record was read with. It stays valid, and keeps that memory allocated. To
-   * transfer it to another thread, copy it.
+   * A view of the memory of the batch that the record was read with. It stays valid, and keeps that memory allocated.
+   * To transfer it to another thread, copy it.
    */
   data: Buffer
   /** Milliseconds since 1970: the time of the append by the writer's clock, or the append's option `timestamp`. */
@@ -280,16 +303,16 @@ export interface ReadGap {
 
 export interface ReadOptions {
   /**
-   * The first seq to deliver. Default: `firstSeq`. With -n, the last n seqs are delivered, as far as the log holds them. They
-   * are counted from the end of the log when reading begins (with `durableOnly`, of the synced records), or from `to` or
-   * `until` if these are earlier.
+   * The first seq to deliver. Default: `firstSeq`. With -n, the last n seqs are delivered, as far as the log holds
+   * them. They are counted from the end of the log when reading begins (with `durableOnly`, of the synced records), or
+   * from `to` or `until` if these are earlier.
    */
   from?: number | undefined
   /** The seq before which reading ends. Default: the end of the log when reading begins; with `follow`, no end. */
   to?: number | undefined
   /**
-   * Begin at the first record at or after this time (a Date, milliseconds since 1970, or ISO 8601 text). If there is no such record, begin
-   * after the last record. With `from`, begin at the later of the two positions. See `seqAt`.
+   * Begin at the first record at or after this time (a Date, milliseconds since 1970, or ISO 8601 text). If there is no
+   * such record, begin after the last record. With `from`, begin at the later of the two positions. See `seqAt`.
    */
   since?: TimePoint | undefined
   /** End before the first record at or after this time. Not with `follow`. */
@@ -300,7 +323,10 @@ export interface ReadOptions {
   durableOnly?: boolean | undefined
   /** Deliver a record only once it is replicated. Only for the log object that replicates. Default false. */
   replicatedOnly?: boolean | undefined
-  /** Skip damaged records instead of failing with ERR_DURLOG_CORRUPT. Default: true if the log was opened with `salvage`. */
+  /**
+   * Skip damaged records instead of failing with ERR_DURLOG_CORRUPT. Default: true if the log was opened with
+   * `salvage`.
+   */
   salvage?: boolean | undefined
   /** Called with each gap that `salvage` skips, before the next record is delivered. */
   onGap?: ((gap: ReadGap) => void) | undefined
@@ -312,19 +338,24 @@ export interface ReadOptions {
 export type TimePoint = Date | number | string
 
 /**
- * Iterates over records. Leaving a `for await` loop early closes the reader, and so does destroying a stream that was made of
- * it, while it waits for a record too.
+ * Iterates over records. Leaving a `for await` loop early closes the reader, and so does destroying a stream that was
+ * made of it, while it waits for a record too.
  */
 export interface RecordReader<T> extends AsyncIterator<T, undefined, undefined>, AsyncDisposable {
-  /** Returns the next record if it is already decoded and no `next()` is pending. Otherwise returns undefined: await `next()`. */
+  /**
+   * Returns the next record if it is already decoded and no `next()` is pending. Otherwise returns undefined: await
+   * `next()`.
+   */
   nextBuffered(): T | undefined
   next(): Promise<IteratorResult<T, undefined>>
   /**
-   * Yields arrays of the records that are already decoded, 1 to `maxRecords` (1 to 65,536, default 1024) in each, so that many
-   * records need one `await`. Leaving the loop early closes the reader.
+   * Yields arrays of the records that are already decoded, 1 to `maxRecords` (1 to 65,536, default 1024) in each, so
+   * that many records need one `await`. Leaving the loop early closes the reader.
    */
   batches(maxRecords?: number): RecordBatches<T>
-  /** A stream of the records in object mode. `highWaterMark` is the number of records that it buffers, by default 256. */
+  /**
+   * A stream of the records in object mode. `highWaterMark` is the number of records that it buffers, by default 256.
+   */
   readable(options?: { highWaterMark?: number | undefined }): Readable
   /** Ends the iteration and closes the files. A pending `next` settles with the end of the iteration. */
   return(): Promise<IteratorResult<T, undefined>>
@@ -347,11 +378,14 @@ export type CursorDurability = 'memory' | 'sync' | 'full'
 
 export interface CursorOptions {
   /**
-   * The position of a new cursor: the oldest record (`first`), after the newest record (`next`), or a seq. Default `first`. An
-   * existing cursor keeps its position.
+   * The position of a new cursor: the oldest record (`first`), after the newest record (`next`), or a seq. Default
+   * `first`. An existing cursor keeps its position.
    */
   from?: 'first' | 'next' | number | undefined
-  /** How long to wait for another owner to close the cursor, in milliseconds. Default 0: reject at once with ERR_DURLOG_LOCKED. */
+  /**
+   * How long to wait for another owner to close the cursor, in milliseconds. Default 0: reject at once with
+   * ERR_DURLOG_LOCKED.
+   */
   waitMs?: Duration | undefined
 }
 
@@ -391,8 +425,8 @@ export interface CursorSummary {
 }
 
 /**
- * A named position in the log that outlives its process. Delivery is at least once: after a crash, a record is delivered again
- * unless a commit of that record or of a later one survived, see `CommitOptions.durability`.
+ * A named position in the log that outlives its process. Delivery is at least once: after a crash, a record is
+ * delivered again unless a commit of that record or of a later one survived, see `CommitOptions.durability`.
  */
 export interface DurableCursor<R extends LogRecord = LogRecord> extends AsyncDisposable {
   readonly name: string
@@ -401,20 +435,21 @@ export interface DurableCursor<R extends LogRecord = LogRecord> extends AsyncDis
   /** The log's current `generation`. Reads a small file on this thread. */
   readonly generation: number
   /**
-   * The distance to the end of the log. Reads up to three small pieces of the log and the lengths of the segments between them, on
-   * this thread: about 4 ms for 1000 segments.
+   * The distance to the end of the log. Reads up to three small pieces of the log and the lengths of the segments
+   * between them, on this thread: about 4 ms for 1000 segments.
    */
   readonly lag: CursorLag
   /**
-   * Iterates over the records from the position on. Fails with ERR_DURLOG_CURSOR_CUT if `truncateAfter` or a recovery removed
-   * records that a reader of this cursor had delivered or that were committed. Fails with ERR_DURLOG_CURSOR_OVERRUN if the next
-   * records were trimmed. `lostFirst` and `lostLast` are the removed records; call `seek` to continue.
+   * Iterates over the records from the position on. Fails with ERR_DURLOG_CURSOR_CUT if `truncateAfter` or a recovery
+   * removed records that a reader of this cursor had delivered or that were committed. Fails with
+   * ERR_DURLOG_CURSOR_OVERRUN if the next records were trimmed. `lostFirst` and `lostLast` are the removed records;
+   * call `seek` to continue.
    */
   read(options?: CursorReadOptions): LogReader<R>
   /**
-   * Marks every record up to `seq` as processed: the cursor continues after `seq`, also in its next owner. Seqs may be skipped;
-   * committing a lower seq changes nothing. `sync` and `full` wait until the record itself is synced (in the log's writer, the
-   * commit syncs it), then bring the position to the device.
+   * Marks every record up to `seq` as processed: the cursor continues after `seq`, also in its next owner. Seqs may be
+   * skipped; committing a lower seq changes nothing. `sync` and `full` wait until the record itself is synced (in the
+   * log's writer, the commit syncs it), then bring the position to the device.
    */
   commit(seq: number, options?: CommitOptions): Promise<void>
   /**
@@ -422,7 +457,10 @@ export interface DurableCursor<R extends LogRecord = LogRecord> extends AsyncDis
    * ERR_DURLOG_CURSOR_OVERRUN or damage of the cursor's file.
    */
   seek(seq: number): Promise<void>
-  /** Releases the cursor for its next owner and keeps its position. Its readers with `follow` end; its other readers fail. */
+  /**
+   * Releases the cursor for its next owner and keeps its position. Its readers with `follow` end; its other readers
+   * fail.
+   */
   close(): Promise<void>
 }
 
@@ -436,15 +474,18 @@ export interface WritableOptions {
   durability?: Durability | undefined
   /** The bytes that the stream buffers: default 1 MiB. In object mode, the number of values: default 256. */
   highWaterMark?: ByteSize | undefined
-  /** `chunks` (default): each chunk is a record. `lines`: each line, without its newline, is a record, even across chunks. */
+  /**
+   * `chunks` (default): each chunk is a record. `lines`: each line, without its newline, is a record, even across
+   * chunks.
+   */
   split?: 'chunks' | 'lines' | undefined
   /** Skip empty chunks and lines: a record cannot be empty. Default false: they fail with ERR_DURLOG_RECORD_EMPTY. */
   skipEmpty?: boolean | undefined
 }
 
 /**
- * The stream that `writable` returns. After an error the stream appends nothing more. Its records up to `lastSeq` have reached
- * their level; later records may be stored only if the error's `outcome` is `unknown`.
+ * The stream that `writable` returns. After an error the stream appends nothing more. Its records up to `lastSeq` have
+ * reached their level; later records may be stored only if the error's `outcome` is `unknown`.
  */
 export interface LogWritable extends Writable {
   /** The number of records that have reached their level. */
@@ -458,17 +499,18 @@ export type RecoveryState = 'clean' | 'torn-tail' | 'hole' | 'corrupt'
 /** The damage that opening the log found, and the bytes that it removed. */
 export interface LogRecovery {
   /**
-   * The state of the segments that were read, which hold the records from `scannedFrom` on. Damage in older segments is found by
-   * `verify`, by `repair`, and by reading their records.
+   * The state of the segments that were read, which hold the records from `scannedFrom` on. Damage in older segments is
+   * found by `verify`, by `repair`, and by reading their records.
    * - `clean`: the log was closed, or ended at a whole record.
    * - `torn-tail`: the log ended with an incomplete record that was not known to be synced. It was cut.
-   * - `hole`: there was an unreadable place before whole records, none of them known to be synced. The log was cut there.
+   * - `hole`: there was an unreadable place before whole records, none of them known to be synced. The log was cut
+   *   there.
    * - `corrupt`: records known to be synced are damaged. Such a log opens only with `recovery: 'salvage'`.
    */
   state: RecoveryState
   /**
-   * The first seq of the oldest segment that was read. Earlier records were not read: the newer segments prove that they were
-   * synced.
+   * The first seq of the oldest segment that was read. Earlier records were not read: the newer segments prove that
+   * they were synced.
    */
   scannedFrom: number
   /** The bytes that were read to determine `state`. */
@@ -536,7 +578,10 @@ export interface LogStats {
   /** The records that were trimmed, and the bytes of the segments that held them. */
   trimmedRecords: number
   trimmedBytes: number
-  /** The total length of the log's segments and spare files, which `retention.maxBytes` limits. A getter that reads the folder. */
+  /**
+   * The total length of the log's segments and spare files, which `retention.maxBytes` limits. A getter that reads the
+   * folder.
+   */
   diskBytes: number
   /** When the last commit of records above `memory` ended, in milliseconds since 1970; 0 before the first. */
   lastCommitMs: number
@@ -561,16 +606,16 @@ export interface LogStats {
 /** The statistics of a log that was opened for reading only. */
 export interface ReadOnlyStats {
   /**
-   * Whether `firstSeq`, `nextSeq` and `syncedSeq` are current. False until this log object has seen a running writer; until
-   * then they are from `open` or from the last `refresh`.
+   * Whether `firstSeq`, `nextSeq` and `syncedSeq` are current. False until this log object has seen a running writer;
+   * until then they are from `open` or from the last `refresh`.
    */
   current: boolean
   firstSeq: number
   nextSeq: number
   syncedSeq: number
   /**
-   * The number of commits above `memory` since the file `live` was created, and their total duration in microseconds. 0 if there
-   * is no such file, and for a shared log.
+   * The number of commits above `memory` since the file `live` was created, and their total duration in microseconds. 0
+   * if there is no such file, and for a shared log.
    */
   commits: number
   commitTotalMicros: number
@@ -591,23 +636,31 @@ export type LogEvents = {
   synced: [seq: number]
   /** The first seq of the new active segment. */
   rotated: [firstSeq: number]
-  /** A write or a sync failed, or another program has changed a file: the log accepts no more records until it is opened again. */
+  /**
+   * A write or a sync failed, or another program has changed a file: the log accepts no more records until it is opened
+   * again.
+   */
   latched: [error: DurlogError]
-  /** `retention.maxBytes` removed records at or after a cursor's position. Emitted once for each cursor in each pass. */
+  /**
+   * `retention.maxBytes` removed records at or after a cursor's position. Emitted once for each cursor in each pass.
+   */
   overrun: [overrun: CursorOverrun]
   /** A background pass of `retention`, or a trim that another process requested, failed. It will be repeated. */
   retentionFailed: [error: DurlogError]
   /**
-   * With `shared`: a writer in process `pid` (0 if unknown) is alive but has made no progress for a second. Record `seq` and all
-   * later records wait for that writer to finish a record, a sync for all members, or the next segment. Emitted every second
-   * until that process continues or dies; emitted once if the process delays a trim.
+   * With `shared`: a writer in process `pid` (0 if unknown) is alive but has made no progress for a second. Record
+   * `seq` and all later records wait for that writer to finish a record, a sync for all members, or the next segment.
+   * Emitted every second until that process continues or dies; emitted once if the process delays a trim.
    */
   stalled: [stall: { pid: number; seq: number }]
-  /** Appends at `replicated` wait, and the destination has acknowledged nothing for ten seconds. Emitted once until it does. */
+  /**
+   * Appends at `replicated` wait, and the destination has acknowledged nothing for ten seconds. Emitted once until it
+   * does.
+   */
   replicationStalled: [stall: ReplicationStall]
   /**
-   * Replication has stopped for good: appends at `replicated` reject. With ERR_DURLOG_FENCED another writer has taken over, and by
-   * default the log accepts no append at any level.
+   * Replication has stopped for good: appends at `replicated` reject. With ERR_DURLOG_FENCED another writer has taken
+   * over, and by default the log accepts no append at any level.
    */
   replicationFailed: [error: DurlogError]
 }
@@ -638,16 +691,16 @@ export interface ReadableLog<R extends LogRecord = LogRecord> extends AsyncDispo
   /** The last seq that is known to be synced; -1 if there is none. */
   readonly syncedSeq: number
   /**
-   * The number of recorded cuts: those by `truncateAfter`, and those by a recovery that removed a record before a cursor's
-   * position. -1 if the list of cuts is damaged. In a read-only log it is from `open` or the last `refresh`; such an older
-   * generation is as safe in a snapshot as the current one.
+   * The number of recorded cuts: those by `truncateAfter`, and those by a recovery that removed a record before a
+   * cursor's position. -1 if the list of cuts is damaged. In a read-only log it is from `open` or the last `refresh`;
+   * such an older generation is as safe in a snapshot as the current one.
    */
   readonly generation: number
 
   /**
-   * Whether the snapshot at `position` belongs to this log, none of the records that it covers was cut after it was made, and the
-   * last of them is still the same, unless it was trimmed. If the result is false, discard the snapshot: other records may have
-   * these seqs.
+   * Whether the snapshot at `position` belongs to this log, none of the records that it covers was cut after it was
+   * made, and the last of them is still the same, unless it was trimmed. If the result is false, discard the snapshot:
+   * other records may have these seqs.
    */
   isCurrent(position: LogPosition): Promise<boolean>
   /** A number from the UUID, seq, timestamp and data of record `seq`, for a `LogPosition`. Rejects like `get`. */
@@ -657,46 +710,54 @@ export interface ReadableLog<R extends LogRecord = LogRecord> extends AsyncDispo
   /** Reads record `seq`. Rejects with ERR_DURLOG_OUT_OF_RANGE if the log does not hold it. */
   get(seq: number): Promise<R>
   /**
-   * As `get`, but blocks the thread until the record is read: a few microseconds if it is in the page cache, otherwise a
-   * device read. The first access to a part of a segment since the log was opened also reads the preceding part of that
-   * segment. Throws ERR_DURLOG_BACKPRESSURE while `trimBefore` or `truncateAfter` runs.
+   * As `get`, but blocks the thread until the record is read: a few microseconds if it is in the page cache, otherwise
+   * a device read. The first access to a part of a segment since the log was opened also reads the preceding part of
+   * that segment. Throws ERR_DURLOG_BACKPRESSURE while `trimBefore` or `truncateAfter` runs.
    */
   getSync(seq: number): R
   /**
    * The seq of the first record at or after `time`; `nextSeq` if there is none. Reads a few dozen records, and once the
-   * segment that holds the result. Timestamps are assumed never to decrease from one record to the next; if some do, the
-   * result is one of several possible seqs. Rejects like `get`.
+   * segment that holds the result. Timestamps are assumed never to decrease from one record to the next; if some do,
+   * the result is one of several possible seqs. Rejects like `get`.
    */
   seqAt(time: TimePoint): Promise<number>
   /** A stream of `LogRecord`, in object mode. */
   readable(options?: ReadableOptions): Readable
   /**
-   * Opens the cursor `name` (1 to 64 letters, digits, `-` and `_`), and creates it if there is none. A cursor has one owner at a
-   * time: while it is open elsewhere, rejects with ERR_DURLOG_LOCKED after `waitMs`.
+   * Opens the cursor `name` (1 to 64 letters, digits, `-` and `_`), and creates it if there is none. A cursor has one
+   * owner at a time: while it is open elsewhere, rejects with ERR_DURLOG_LOCKED after `waitMs`.
    */
   cursor(name: string, options?: CursorOptions): Promise<DurableCursor<R>>
   /**
-   * Creates the cursor `name` at `from` unless it exists, and does not keep it open: another process may own it. From then on
-   * retention by `maxAgeMs` keeps the records from the cursor's position on, unless `keepFor` is `nothing`.
+   * Creates the cursor `name` at `from` unless it exists, and does not keep it open: another process may own it. From
+   * then on retention by `maxAgeMs` keeps the records from the cursor's position on, unless `keepFor` is `nothing`.
    */
   ensureCursor(name: string, options?: EnsureCursorOptions): Promise<void>
   /** Lists every cursor of the log, sorted by name. */
   cursors(): Promise<CursorSummary[]>
-  /** Removes the cursor `name`. Rejects with ERR_DURLOG_NOT_FOUND if there is none, and with ERR_DURLOG_LOCKED if it is open. */
+  /**
+   * Removes the cursor `name`. Rejects with ERR_DURLOG_NOT_FOUND if there is none, and with ERR_DURLOG_LOCKED if it is
+   * open.
+   */
   removeCursor(name: string): Promise<void>
-  /** Releases the files and closes the cursors. Open readers, including followers, deliver their remaining records and end. */
+  /**
+   * Releases the files and closes the cursors. Open readers, including followers, deliver their remaining records and
+   * end.
+   */
   close(): Promise<void>
 }
 
 /**
- * A log opened for reading only, whether or not a process writes it. It takes no lock on the log. It changes only the files of
- * its cursors, and the fields of the file `live` that wake waiting readers.
+ * A log opened for reading only, whether or not a process writes it. It takes no lock on the log. It changes only the
+ * files of its cursors, and the fields of the file `live` that wake waiting readers.
  */
 export interface ReadOnlyLog<R extends LogRecord = LogRecord> extends ReadableLog<R> {
   readonly readOnly: true
   /** Updates `firstSeq`, `nextSeq`, `syncedSeq` and `generation`. */
   refresh(): Promise<void>
-  /** If the result's `current` is true, the call has also updated this object's `firstSeq`, `nextSeq` and `syncedSeq`. */
+  /**
+   * If the result's `current` is true, the call has also updated this object's `firstSeq`, `nextSeq` and `syncedSeq`.
+   */
   stats(): ReadOnlyStats
 }
 
@@ -709,15 +770,16 @@ export interface Log<V = Payload, R extends LogRecord = LogRecord> extends Reada
   readonly replicatedSeq: number
 
   /**
-   * Appends one record, and resolves with its seq once the level is reached. Takes the bytes before it returns, as every call
-   * that appends does: an append that waits for room (`maxPendingBytes`) holds a copy.
+   * Appends one record, and resolves with its seq once the level is reached. Takes the bytes before it returns, as
+   * every call that appends does: an append that waits for room (`maxPendingBytes`) holds a copy.
    *
    * Rejects with ERR_DURLOG_RECORD_EMPTY, ERR_DURLOG_RECORD_TOO_LARGE, ERR_DURLOG_INVALID_ARGUMENT (before
    * anything is written), ERR_DURLOG_NO_SPACE, ERR_DURLOG_TOO_MANY_FILES or ERR_DURLOG_OUT_OF_MEMORY (nothing is
    * written; the log is usable again once there is space, a free file descriptor or memory),
-   * ERR_DURLOG_SYNC_FAILED, ERR_DURLOG_LATCHED or ERR_DURLOG_CLOSED. With `shared` also ERR_DURLOG_UNSUPPORTED (`timestamp`) or,
-   * if `close` is called before it ends, ERR_DURLOG_STALLED. With ERR_DURLOG_BACKPRESSURE if the appends that wait would hold
-   * more than 256 MiB (or `maxPendingBytes` if that is more). The record is not stored unless the error's `outcome` is `unknown`.
+   * ERR_DURLOG_SYNC_FAILED, ERR_DURLOG_LATCHED or ERR_DURLOG_CLOSED. With `shared` also ERR_DURLOG_UNSUPPORTED
+   * (`timestamp`) or, if `close` is called before it ends, ERR_DURLOG_STALLED. With ERR_DURLOG_BACKPRESSURE if the
+   * appends that wait would hold more than 256 MiB (or `maxPendingBytes` if that is more). The record is not stored
+   * unless the error's `outcome` is `unknown`.
    */
   append(data: V, options?: AppendOptions): Promise<number>
   /**
@@ -731,8 +793,8 @@ export interface Log<V = Payload, R extends LogRecord = LogRecord> extends Reada
    */
   write(data: V): number
   /**
-   * As `write`, for a batch: appends all of the records, with consecutive seqs, or none. Throws like `write`, and throws
-   * ERR_DURLOG_BATCH_TOO_LARGE if `appendBatch` would reject with it.
+   * As `write`, for a batch: appends all of the records, with consecutive seqs, or none. Throws like `write`, and
+   * throws ERR_DURLOG_BATCH_TOO_LARGE if `appendBatch` would reject with it.
    */
   writeBatch(list: readonly V[]): BatchRange
   /** Appends one record and blocks the thread until the level is reached. Throws like `write`. */
@@ -745,29 +807,30 @@ export interface Log<V = Payload, R extends LogRecord = LogRecord> extends Reada
    */
   sync(level?: Durability): Promise<number>
   /**
-   * Resolves once record `seq` and every earlier one have reached `level` (default `sync`): for a caller that appends first and waits
-   * later. Rejects like `append`, and with ERR_DURLOG_OUT_OF_RANGE if the log has no such record yet. `signal` ends the wait.
+   * Resolves once record `seq` and every earlier one have reached `level` (default `sync`): for a caller that appends
+   * first and waits later. Rejects like `append`, and with ERR_DURLOG_OUT_OF_RANGE if the log has no such record yet.
+   * `signal` ends the wait.
    */
   reached(seq: number, level?: AppendDurability, options?: { signal?: AbortSignal | undefined }): Promise<void>
 
   /**
    * As `sync`, but blocks the thread until the records have reached the level: for handlers of `exit` and
-   * `uncaughtExceptionMonitor`, in which promises no longer settle. Includes appends that wait for room. Throws the errors that
-   * `sync` rejects with, and ERR_DURLOG_BACKPRESSURE while `truncateAfter`, `rotate` or a trim runs.
+   * `uncaughtExceptionMonitor`, in which promises no longer settle. Includes appends that wait for room. Throws the
+   * errors that `sync` rejects with, and ERR_DURLOG_BACKPRESSURE while `truncateAfter`, `rotate` or a trim runs.
    */
   flushSync(level?: Durability): number
 
   /**
-   * A stream that appends each chunk, or each line, as one record. It finishes once all records have reached their level. The
-   * callback of each `write` reports the result for that chunk. The stream is in object mode if the `encoding` is `json` or an
-   * object.
+   * A stream that appends each chunk, or each line, as one record. It finishes once all records have reached their
+   * level. The callback of each `write` reports the result for that chunk. The stream is in object mode if the
+   * `encoding` is `json` or an object.
    */
   writable(options?: WritableOptions): LogWritable
 
   /**
-   * Removes the segments whose records are all before `seq`, even those that a cursor has not read. Resolves with the new
-   * `firstSeq` once the removal is durable. Keeps the active segment and segments that are not synced yet. Appends wait until
-   * the call has ended. In a shared log the segments are synced first, and appends do not wait.
+   * Removes the segments whose records are all before `seq`, even those that a cursor has not read. Resolves with the
+   * new `firstSeq` once the removal is durable. Keeps the active segment and segments that are not synced yet. Appends
+   * wait until the call has ended. In a shared log the segments are synced first, and appends do not wait.
    */
   trimBefore(seq: number): Promise<number>
   /**
@@ -776,16 +839,16 @@ export interface Log<V = Payload, R extends LogRecord = LogRecord> extends Reada
    */
   applyRetention(): Promise<number>
   /**
-   * Removes every record after `seq` (-1: all records). Resolves with the new `nextSeq` once the cut is as durable as an append
-   * at `sync`. Appends wait until the call has ended. A reader that has delivered a removed record fails with
+   * Removes every record after `seq` (-1: all records). Resolves with the new `nextSeq` once the cut is as durable as
+   * an append at `sync`. Appends wait until the call has ended. A reader that has delivered a removed record fails with
    * ERR_DURLOG_OUT_OF_RANGE; any other reader ends at the cut, or continues if it follows.
    */
   truncateAfter(seq: number): Promise<number>
 
   /**
-   * Seals the active segment before it is full, so that `trimBefore` can remove it, and begins the next segment. Resolves with
-   * the first seq of the next segment, which is `nextSeq`, once that segment's file and every earlier record are durable. Does
-   * nothing if the active segment holds no record. Appends wait until the call has ended.
+   * Seals the active segment before it is full, so that `trimBefore` can remove it, and begins the next segment.
+   * Resolves with the first seq of the next segment, which is `nextSeq`, once that segment's file and every earlier
+   * record are durable. Does nothing if the active segment holds no record. Appends wait until the call has ended.
    */
   rotate(): Promise<number>
 
@@ -793,9 +856,10 @@ export interface Log<V = Payload, R extends LogRecord = LogRecord> extends Reada
   stats(): LogStats
   /**
    * Waits for every append, syncs every record, and releases the files and the lock. Open readers, including followers,
-   * deliver their remaining records and end. Further calls return the same promise. Rejects with ERR_DURLOG_SYNC_FAILED if the
-   * last sync fails: the log is closed, and records that had not reached `sync` may be lost. With `shared`, rejects with
-   * ERR_DURLOG_STALLED if another writer delays the last acknowledgements for five seconds: the log is closed.
+   * deliver their remaining records and end. Further calls return the same promise. Rejects with ERR_DURLOG_SYNC_FAILED
+   * if the last sync fails: the log is closed, and records that had not reached `sync` may be lost. With `shared`,
+   * rejects with ERR_DURLOG_STALLED if another writer delays the last acknowledgements for five seconds: the log is
+   * closed.
    */
   close(): Promise<void>
 }

@@ -52,7 +52,9 @@ interface Section {
   entries: string[]
 }
 
-/** The page by its third-level headings, each of which names one or two exports. An entry is a row or a heading below. */
+/**
+ * The page by its third-level headings, each of which names one or two exports. An entry is a row or a heading below.
+ */
 function sectionsOf(page: string): Map<string, Section> {
   const sections = new Map<string, Section>()
   for (const text of page.split(/^(?=##? |### )/m)) {

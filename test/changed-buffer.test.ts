@@ -1,4 +1,7 @@
-/** Every call that appends takes its bytes during the call: the caller may change them at once, even if the append waits. */
+/**
+ * Every call that appends takes its bytes during the call: the caller may change them at once, even if the append
+ * waits.
+ */
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { isCode } from '../src/errors.js'

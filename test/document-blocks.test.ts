@@ -1,4 +1,6 @@
-/** The code blocks of README.md and docs/RECIPES.md run as printed, with kill -9 where a crash is part of the promise. */
+/**
+ * The code blocks of README.md and docs/RECIPES.md run as printed, with kill -9 where a crash is part of the promise.
+ */
 import { readFileSync } from 'node:fs'
 import { platform } from 'node:os'
 import { join } from 'node:path'

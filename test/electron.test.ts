@@ -1,4 +1,6 @@
-/** durlog in Electron. Runs if DURLOG_ELECTRON names an Electron binary and there is a display: `npm run test:electron`. */
+/**
+ * durlog in Electron. Runs if DURLOG_ELECTRON names an Electron binary and there is a display: `npm run test:electron`.
+ */
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { verify } from '../src/index.js'

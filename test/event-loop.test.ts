@@ -1,4 +1,7 @@
-/** Loops of awaited calls that settle at once, and large chunks of a stream, let the event loop turn; its turns share commits. */
+/**
+ * Loops of awaited calls that settle at once, and large chunks of a stream, let the event loop turn; its turns share
+ * commits.
+ */
 import { expect, onTestFinished, test, vi } from 'vitest'
 import type { Log } from '../src/index.js'
 import { clock } from '../src/timers.js'

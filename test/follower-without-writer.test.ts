@@ -6,7 +6,9 @@ import { expect, test, vi } from 'vitest'
 import { native } from '../src/native/native.js'
 import { openUntilDone, scratchDir, texts } from './fixtures/scratch.js'
 
-/** A log that its writer has closed, and the next `count` records of a follower that waits after the log's only record. */
+/**
+ * A log that its writer has closed, and the next `count` records of a follower that waits after the log's only record.
+ */
 async function waitingFollower(
   durableOnly: boolean,
 ): Promise<{ dir: string; next: (count: number) => Promise<string[]> }> {

@@ -1,4 +1,6 @@
-/** The memory that calls leave in the JavaScript heap, measured in a separate process. See also bench/targets/heap.mjs. */
+/**
+ * The memory that calls leave in the JavaScript heap, measured in a separate process. See also bench/targets/heap.mjs.
+ */
 import { execFile } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
@@ -8,8 +10,8 @@ import { scratchDir } from './fixtures/scratch.js'
 const PROGRAM = fileURLToPath(new URL('../bench/targets/heap.mjs', import.meta.url))
 const GARBAGE = fileURLToPath(new URL('./fixtures/garbage-child.mjs', import.meta.url))
 /**
- * Defining a class for each object took 5 KB per object, 1.4 MiB or more here. The engine's own variation, up to 311 KB on a
- * busy machine, does not grow with the count.
+ * Defining a class for each object took 5 KB per object, 1.4 MiB or more here. The engine's own variation, up to 311 KB
+ * on a busy machine, does not grow with the count.
  */
 const MAX_GROWTH_BYTES = 1024 * 1024
 

@@ -65,7 +65,8 @@ describe.skipIf(process.platform !== 'linux')('peak memory of a process, as Linu
 
   test('a hostile batch makes no call hold more than two of its frames', async () => {
     const unfinished = hugeSegment({ ends: false })
-    // The frames state that the records before them are synced, so verify counts those that a reader with salvage delivers.
+    // The frames state that the records before them are synced, so verify counts those that a reader with salvage
+    // delivers.
     for (const [call, expected] of [
       ['first', RECORD_BYTES],
       ['verify', `corrupt ${FRAMES}`],

@@ -31,7 +31,9 @@ async function countWhole(dir: string): Promise<number> {
   return lines.length
 }
 
-/** Runs a process that logs from line `start` on; kills it after `target` flushed lines. Returns how many were flushed. */
+/**
+ * Runs a process that logs from line `start` on; kills it after `target` flushed lines. Returns how many were flushed.
+ */
 async function logUntilKilled(dir: string, kind: string, start: number, target: number): Promise<number> {
   const child = spawn(process.execPath, [CHILD, dir, kind, 'stays', String(start)], {
     stdio: ['ignore', 'pipe', 'inherit'],

@@ -1,6 +1,7 @@
 /**
- * In a worker that is being terminated, Node gives the core no access to its arguments and cannot throw its errors, while
- * JavaScript still runs for a moment. The core then behaves as in this test: its calls do nothing and return undefined.
+ * In a worker that is being terminated, Node gives the core no access to its arguments and cannot throw its errors,
+ * while JavaScript still runs for a moment. The core then behaves as in this test: its calls do nothing and return
+ * undefined.
  */
 import { expect, test } from 'vitest'
 import { WritePipeline } from '../src/log/append/write-pipeline.js'

@@ -48,8 +48,8 @@ const EXACT = '--exactOptionalPropertyTypes'
 const library = types('import.mts')
 const jetstream = types('jetstream.mts')
 
-// The declarations of the NATS client do not compile with exactOptionalPropertyTypes in any version, and use the generic
-// Uint8Array of TypeScript 5.7.
+// The declarations of the NATS client do not compile with exactOptionalPropertyTypes in any version, and use the
+// generic Uint8Array of TypeScript 5.7.
 test.for([
   ['5.0.4', 'those of durlog', [EXACT, library]],
   ['5.0.4', 'those of durlog/jetstream, with skipLibCheck', [EXACT, '--skipLibCheck', jetstream]],

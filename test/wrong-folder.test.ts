@@ -1,4 +1,7 @@
-/** A wrong folder, a file in place of a folder, or missing rights: the error has the code, the path, the reason and the remedy. */
+/**
+ * A wrong folder, a file in place of a folder, or missing rights: the error has the code, the path, the reason and the
+ * remedy.
+ */
 import { execFileSync } from 'node:child_process'
 import { chmodSync, mkdirSync, renameSync, symlinkSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'

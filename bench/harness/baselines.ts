@@ -140,7 +140,9 @@ export class Baseline {
     return new Baseline(native)
   }
 
-  /** Appends `samples` * recordsPerSample records. Returns the mean time for a record of each sample, in microseconds. */
+  /**
+   * Appends `samples` * recordsPerSample records. Returns the mean time for a record of each sample, in microseconds.
+   */
   run(samples: number): Promise<LatenciesUs> {
     return this.#native.run(samples)
   }

@@ -57,7 +57,10 @@ export function rawContender(baseline: Baseline, spec: BaselineSpec, samples: nu
   return { bytesPerOperation: spec.recordBytes, batch }
 }
 
-/** A contender with `appenders` concurrent appenders, each of which awaits its append before the next one. Times each append. */
+/**
+ * A contender with `appenders` concurrent appenders, each of which awaits its append before the next one. Times each
+ * append.
+ */
 export function appendersContender(
   append: () => Promise<unknown>,
   bytes: number,

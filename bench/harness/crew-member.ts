@@ -1,4 +1,7 @@
-/** A member of a crew, a process or a worker thread. It gets its load from the parent, and reports the start and end times. */
+/**
+ * A member of a crew, a process or a worker thread. It gets its load from the parent, and reports the start and end
+ * times.
+ */
 import { parentPort } from 'node:worker_threads'
 import { type Durability, type Log, open } from 'durlog'
 import { Baseline, type BaselineSpec } from './baselines.js'

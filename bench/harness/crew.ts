@@ -1,4 +1,7 @@
-/** Processes or worker threads that run jobs concurrently. They are kept between jobs, so that no figure includes their start. */
+/**
+ * Processes or worker threads that run jobs concurrently. They are kept between jobs, so that no figure includes their
+ * start.
+ */
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
@@ -24,12 +27,13 @@ export class Crew {
   }
 
   /**
-   * Runs one job on each of the first members. Returns the milliseconds from the first start to the last end, and the number of
-   * appends that were acknowledged.
+   * Runs one job on each of the first members. Returns the milliseconds from the first start to the last end, and the
+   * number of appends that were acknowledged.
    */
   async run(jobs: readonly AppendJob[]): Promise<{ ms: number; acknowledged: number }> {
     const members = this.#members.slice(0, jobs.length)
-    // Waits for all members even if one fails. Otherwise the responses of the others would be taken for those to the next message.
+    // Waits for all members even if one fails. Otherwise the responses of the others would be taken for those to the
+    // next message.
     const all = async (messageTo: (i: number) => ToMember): Promise<FromMember[]> => {
       const answers = members.map((member, i) => ask(member, messageTo(i)))
       await Promise.allSettled(answers)

@@ -9,7 +9,10 @@ export const IMAGE_FILE_SYSTEMS = ['ext4', 'xfs', 'btrfs'] as const
 export type ImageFileSystem = (typeof IMAGE_FILE_SYSTEMS)[number]
 
 const GIB = 2 ** 30
-/** The size of the image. `big` is for a suite that writes ten gigabytes, which a copy-on-write file system may hold twice. */
+/**
+ * The size of the image. `big` is for a suite that writes ten gigabytes, which a copy-on-write file system may hold
+ * twice.
+ */
 const IMAGE_BYTES = { quick: 4 * GIB, full: 8 * GIB, big: 22 * GIB }
 
 /** The commands that format a device without asking. */
@@ -60,7 +63,9 @@ function mount(type: ImageFileSystem, image: string, point: string, undo: Undo):
   undo.push(() => unmount(point))
 }
 
-/** Unmounts a file system. After a signal, files in it may still be open: then it is unmounted when the process ends. */
+/**
+ * Unmounts a file system. After a signal, files in it may still be open: then it is unmounted when the process ends.
+ */
 function unmount(point: string): void {
   try {
     runTool('umount', [point])

@@ -1,4 +1,7 @@
-/** Group commit in a few lines of JavaScript: a baseline itself, and a fair way to use alternatives with synchronous commits. */
+/**
+ * Group commit in a few lines of JavaScript: a baseline itself, and a fair way to use alternatives with synchronous
+ * commits.
+ */
 
 interface Waiting<T> {
   data: T

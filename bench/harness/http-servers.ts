@@ -103,7 +103,10 @@ export class RunningServer {
     return this.#process.pid
   }
 
-  /** The processor time that the server and its child processes have used, in microseconds. NaN on systems without /proc. */
+  /**
+   * The processor time that the server and its child processes have used, in microseconds. NaN on systems without
+   * /proc.
+   */
   processorUs(): number {
     try {
       return ticksOf(String(this.#process.pid)) * TICK_US

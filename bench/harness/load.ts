@@ -7,9 +7,9 @@ export interface Load {
 }
 
 /**
- * Keeps `depth` calls of `append` in flight until `millis` have passed (checked every `depth` calls), then waits for the
- * last one. Counts the settled calls. Uses callbacks, because an `await` for each call costs twice as much, and the measured
- * time should be that of the log, not of the load generator.
+ * Keeps `depth` calls of `append` in flight until `millis` have passed (checked every `depth` calls), then waits for
+ * the last one. Counts the settled calls. Uses callbacks, because an `await` for each call costs twice as much, and the
+ * measured time should be that of the log, not of the load generator.
  */
 export function keepInFlight(append: () => Promise<unknown>, depth: number, millis: number): Promise<Load> {
   return new Promise((resolve, reject) => {
@@ -64,8 +64,8 @@ export function nextTurn(): Promise<void> {
 }
 
 /**
- * Calls `write` `count` times in bursts of `burst`, with a turn of the event loop after each burst, which the measured time
- * includes. If `write` throws ERR_DURLOG_BACKPRESSURE, awaits `drain`.
+ * Calls `write` `count` times in bursts of `burst`, with a turn of the event loop after each burst, which the measured
+ * time includes. If `write` throws ERR_DURLOG_BACKPRESSURE, awaits `drain`.
  */
 export async function writeInBursts(
   write: () => unknown,
@@ -87,7 +87,9 @@ export async function writeInBursts(
   return { operations: count, elapsedUs: (performance.now() - start) * 1000 }
 }
 
-/** As `keepInFlight`, but times each operation. Only for few lanes: reading the clock costs as much as a small append. */
+/**
+ * As `keepInFlight`, but times each operation. Only for few lanes: reading the clock costs as much as a small append.
+ */
 export async function timeInFlight(
   append: () => Promise<unknown>,
   lanes: number,

@@ -1,6 +1,6 @@
 /**
- * Alternatives to durlog, each with the same two methods and measured if it is installed. With `durable`, the promise of an append
- * settles after the device was synced; otherwise, when the data is in the kernel's page cache.
+ * Alternatives to durlog, each with the same two methods and measured if it is installed. With `durable`, the promise
+ * of an append settles after the device was synced; otherwise, when the data is in the kernel's page cache.
  */
 import { type FileHandle, open as openFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'

@@ -22,9 +22,9 @@ function count(number: number, noun: string): string {
 }
 
 /**
- * Throws unless every append was acknowledged and every acknowledged record was found: the figures of a method that loses
- * records must not be compared with those of another. `scratch` is the folder of durlog's files, which is kept if the log is at
- * fault; undefined for raw methods.
+ * Throws unless every append was acknowledged and every acknowledged record was found: the figures of a method that
+ * loses records must not be compared with those of another. `scratch` is the folder of durlog's files, which is kept if
+ * the log is at fault; undefined for raw methods.
  */
 export function requireWhole(
   method: string,

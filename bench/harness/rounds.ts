@@ -1,6 +1,7 @@
 /**
- * Measures contenders in turns, A B C A B C, so that a drift of the machine's speed affects all of them equally. tinybench runs
- * each turn: it calls the contender, times the calls and keeps the samples until the time of the turn is over.
+ * Measures contenders in turns, A B C A B C, so that a drift of the machine's speed affects all of them equally.
+ * tinybench runs each turn: it calls the contender, times the calls and keeps the samples until the time of the turn is
+ * over.
  */
 import { Bench, type Task } from 'tinybench'
 import { type LatenciesUs, mergeLatencies, type Summary, sum, summarize } from './stats.js'
@@ -50,7 +51,10 @@ async function takeTurn(contender: Contender, sliceMs: number, collected: Collec
   if (contender.batch === undefined) collectSamples(bench.tasks[0] as Task, collected)
 }
 
-/** Runs a batch in tinybench. tinybench gets the mean time as its sample; the latency of each operation is added to `collected`. */
+/**
+ * Runs a batch in tinybench. tinybench gets the mean time as its sample; the latency of each operation is added to
+ * `collected`.
+ */
 function batched(batch: () => Promise<CallResult>, bench: Bench, collected: Collected): () => Promise<object> {
   return async () => {
     const start = bench.now()
@@ -85,7 +89,10 @@ function summarizeRounds(rounds: readonly Collected[], bytesPerOperation: number
   return { ...all, rounds: summaries.map(({ p50, opsPerSecond }) => ({ p50, opsPerSecond })) }
 }
 
-/** Runs a warm-up turn of each contender, then `rounds` turns of each in order. Returns the figures of all rounds together. */
+/**
+ * Runs a warm-up turn of each contender, then `rounds` turns of each in order. Returns the figures of all rounds
+ * together.
+ */
 export async function takeTurns<Name>(
   contenders: ReadonlyMap<Name, Contender>,
   { rounds, sliceMs, onTurn }: Turns,

@@ -27,7 +27,9 @@ export interface Summary {
 /** The points of a percentile curve. */
 export const CURVE_SHARES: readonly number[] = [0, 0.25, 0.5, 0.75, 0.9, 0.95, 0.98, 0.99, 0.995, 0.998, 0.999, 0.9999]
 
-/** Returns the interpolated value below which a `share` (0 to 1) of the sorted values lies; NaN if there are no values. */
+/**
+ * Returns the interpolated value below which a `share` (0 to 1) of the sorted values lies; NaN if there are no values.
+ */
 export function quantileSorted(sorted: ArrayLike<number>, share: number): number {
   const position = (sorted.length - 1) * share
   const below = sorted[Math.floor(position)] ?? Number.NaN
@@ -62,8 +64,9 @@ export interface Measured {
   latencies: LatenciesUs
   bytesPerOperation: number
   /**
-   * The number of operations and their wall time in microseconds. Required if several operations were in flight at once, or if a
-   * latency is the mean of several operations. Otherwise the rate is calculated from the sum of the latencies.
+   * The number of operations and their wall time in microseconds. Required if several operations were in flight at
+   * once, or if a latency is the mean of several operations. Otherwise the rate is calculated from the sum of the
+   * latencies.
    */
   operations?: number | undefined
   elapsedUs?: number | undefined

@@ -1,6 +1,6 @@
 /**
- * Alternatives to `durlog/streams`: each keeps the records of many streams so that one stream can be read in order, as an
- * event store does. The promise of an append settles after the device was synced.
+ * Alternatives to `durlog/streams`: each keeps the records of many streams so that one stream can be read in order, as
+ * an event store does. The promise of an append settles after the device was synced.
  */
 import { type FileHandle, open as openFile } from 'node:fs/promises'
 import { join } from 'node:path'

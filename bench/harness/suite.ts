@@ -7,7 +7,9 @@ export interface SuiteContext {
   quick: boolean
   /** Whether to include cases that write many gigabytes. */
   big: boolean
-  /** Looks at the load of other programs. Returns what would make figures invalid, at the start of the bench and now. */
+  /**
+   * Looks at the load of other programs. Returns what would make figures invalid, at the start of the bench and now.
+   */
   disturbances(): Promise<string[]>
   /** Announces the number of steps and their name. */
   plan(label: string, steps: number): Promise<void>

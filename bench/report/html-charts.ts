@@ -22,8 +22,8 @@ export interface Chart {
 }
 
 /**
- * The colours of the lines. Each colour is as far as possible from the previous ones in OKLab, with a contrast of 3 to white and of
- * 2.6 to the dark page. There are a few more colours than the largest table has rows.
+ * The colours of the lines. Each colour is as far as possible from the previous ones in OKLab, with a contrast of 3 to
+ * white and of 2.6 to the dark page. There are a few more colours than the largest table has rows.
  */
 const COLOURS: readonly string[] = (
   '#f04a15 #1e51d5 #148922 #c065f0 #923f65 #1899c5 #9d8b5a #266b76 #9142d0 #db388c ' +

@@ -7,14 +7,17 @@ import { escapeHtml, type Page, STYLE } from './html-page.js'
 import type { Report, Row, SuiteResult, TableResult } from './report.js'
 
 /**
- * Renders a number with a bar in its background, so that throughputs can be compared easily. Works in print and without a script.
+ * Renders a number with a bar in its background, so that throughputs can be compared easily. Works in print and without
+ * a script.
  */
 function barCell(text: string, share: number): string {
   const width = Math.max(0.5, share * 100).toFixed(1)
   return `<td class="bar"><span style="width:${width}%"></span><b>${escapeHtml(text)}</b></td>`
 }
 
-/** Returns the columns with throughputs, which are drawn as bars: for each, the share of the largest value in each row. */
+/**
+ * Returns the columns with throughputs, which are drawn as bars: for each, the share of the largest value in each row.
+ */
 function barShares(table: TableResult): Map<number, number[]> {
   const columns = new Map<number, number[]>()
   const figure = table.figures.indexOf('opsPerSecond')

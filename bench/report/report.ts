@@ -36,7 +36,9 @@ export type Figure =
 
 export interface TableResult {
   title: string
-  /** The durability after which an operation of this table is complete. All rows of a table have the same durability. */
+  /**
+   * The durability after which an operation of this table is complete. All rows of a table have the same durability.
+   */
   durability: string
   labels: string[]
   figures: Figure[]

@@ -14,7 +14,10 @@ function styled(text: string, code: number): string {
   return useColour() ? `\x1b[${code}m${text}\x1b[0m` : text
 }
 
-/** Formats a table of at most `columns` columns of text, with its title, its durability, the baseline of its ratios and its notes. */
+/**
+ * Formats a table of at most `columns` columns of text, with its title, its durability, the baseline of its ratios and
+ * its notes.
+ */
 export function formatResult(result: TableResult, columns: number = process.stdout.columns || DEFAULT_COLUMNS): string {
   const { head, labelCount, rows, omitted } = fitTable(
     tableCells({ ...result, rows: result.rows.map(withoutNote) }),

@@ -32,8 +32,8 @@ interface Method {
   /** Whether all processes write one log. */
   shared?: boolean
   /**
-   * Whether the process collects records in its own memory and writes a full buffer of them: kill -9 loses the buffer, and the
-   * buffers of several processes tear each other's records.
+   * Whether the process collects records in its own memory and writes a full buffer of them: kill -9 loses the buffer,
+   * and the buffers of several processes tear each other's records.
    */
   buffered?: boolean
 }

@@ -1,4 +1,7 @@
-/** Random 4 KiB writes at queue depth 32 into files that were allocated in different ways: the qcow2 allocation discussion. */
+/**
+ * Random 4 KiB writes at queue depth 32 into files that were allocated in different ways: the qcow2 allocation
+ * discussion.
+ */
 import { join } from 'node:path'
 import { baselinesSupported, isUnsupported, type RandomWriteSpec, randomWrite } from '../harness/baselines.js'
 import { withScratch } from '../harness/scratch.js'

@@ -84,8 +84,8 @@ function judge(table: TableResult, criterion: Criterion): string | undefined {
 }
 
 /**
- * Returns recommendations as sentences: for durable appends one at a time, and for appends at memory. If `disturbances` made the
- * figures invalid, returns the reasons instead.
+ * Returns recommendations as sentences: for durable appends one at a time, and for appends at memory. If `disturbances`
+ * made the figures invalid, returns the reasons instead.
  */
 export function recommend(tables: readonly TableResult[], disturbances: readonly string[] = []): string[] {
   if (disturbances.length > 0)

@@ -96,7 +96,10 @@ function columnsOf(level: Durability, quick: boolean): Figure[] {
     : [...figures, 'opsPerSecond']
 }
 
-/** Returns the figure that is compared: the median of durable appends, or the mean of appends at memory, in microseconds. */
+/**
+ * Returns the figure that is compared: the median of durable appends, or the mean of appends at memory, in
+ * microseconds.
+ */
 function costOf(level: Durability, summary: Summary): number {
   return level === 'memory' ? 1e6 / summary.opsPerSecond : summary.p50
 }

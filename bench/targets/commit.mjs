@@ -11,8 +11,8 @@ const WARMUP_MS = 200
 const LOAD_MS = 1000
 
 /**
- * Measures appends of `bytes` at `durability` with `depth` in flight: the appends per second, and the processor time of an append
- * in nanoseconds, of all threads together.
+ * Measures appends of `bytes` at `durability` with `depth` in flight: the appends per second, and the processor time of
+ * an append in nanoseconds, of all threads together.
  */
 export async function appendRate(dir, { bytes, depth, durability, millis = LOAD_MS }) {
   return withScratch(dir, async (folder) => {

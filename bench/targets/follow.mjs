@@ -73,7 +73,10 @@ async function idlePercent(log, durableOnly = false) {
   return ((user + system) / (IDLE_MS * 1000)) * 100
 }
 
-/** Measures a follower in this process while another process writes, and the delay of a message between the two processes. */
+/**
+ * Measures a follower in this process while another process writes, and the delay of a message between the two
+ * processes.
+ */
 async function measureElsewhere(dir, durability) {
   return withScratch(dir, async (folder) => {
     const path = join(folder, 'log')
@@ -144,7 +147,9 @@ const follow = {
   },
 }
 
-/** The child: at the first message, appends and sends the times of the acknowledgements; at the second, sends messages. */
+/**
+ * The child: at the first message, appends and sends the times of the acknowledgements; at the second, sends messages.
+ */
 async function appendAndTell(dir, durability) {
   const log = await open(dir, { durability })
   const payload = makePayload(RECORD_BYTES)

@@ -1,4 +1,5 @@
-// Targets of `durlog serve`: events to many subscribers, idle subscribers, and catch-up reads. The clients run in this process.
+// Targets of `durlog serve`: events to many subscribers, idle subscribers, and catch-up reads. The clients run in this
+// process.
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { Agent, request } from 'node:http'
@@ -9,7 +10,9 @@ import { withScratch } from '../dist/harness/scratch.js'
 import { median } from '../dist/harness/stats.js'
 
 const SUBSCRIBERS = 1000
-/** Every MEASURING-th subscriber measures delays. The others only read, so that the clients take little processor time. */
+/**
+ * Every MEASURING-th subscriber measures delays. The others only read, so that the clients take little processor time.
+ */
 const MEASURING = 20
 const APPENDS = 1000
 const PAUSE_MS = 5
@@ -122,8 +125,8 @@ async function measureIdle({ dir }) {
 }
 
 /**
- * A client that reads a stream again and again. It receives each answer in the same memory and finds only three headers, because
- * a client that takes more time than the server would limit the rate.
+ * A client that reads a stream again and again. It receives each answer in the same memory and finds only three
+ * headers, because a client that takes more time than the server would limit the rate.
  */
 class Reader {
   #socket

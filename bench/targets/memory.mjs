@@ -87,10 +87,16 @@ const write = {
 }
 
 const SUSTAINED = { bytes: 128, count: 500e6 / 128, perSample: 1000, share: 1 }
-/** The number of writes that are timed together: few enough to detect a wait, enough to make the cost of the clock negligible. */
+/**
+ * The number of writes that are timed together: few enough to detect a wait, enough to make the cost of the clock
+ * negligible.
+ */
 const TIMED_WRITES = 50
 
-/** Measures the mean time of SUSTAINED.count writes in nanoseconds, and the longest time for TIMED_WRITES of them in milliseconds. */
+/**
+ * Measures the mean time of SUSTAINED.count writes in nanoseconds, and the longest time for TIMED_WRITES of them in
+ * milliseconds.
+ */
 async function writeSustained(folder) {
   const log = await open(join(folder, 'log'))
   const payload = makePayload(SUSTAINED.bytes)

@@ -1,4 +1,5 @@
-// Acknowledgements while other work occupies libuv's pool, and the longest turn of the event loop that a log's work causes.
+// Acknowledgements while other work occupies libuv's pool, and the longest turn of the event loop that a log's work
+// causes.
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout, setImmediate as turn } from 'node:timers/promises'
@@ -45,7 +46,10 @@ const busyPool = {
   },
 }
 
-/** The two kinds of rounds alternate, with a pause before each: so other load and a device with a burst limit affect both equally. */
+/**
+ * The two kinds of rounds alternate, with a pause before each: so other load and a device with a burst limit affect
+ * both equally.
+ */
 async function appendsInRounds(folder, durability) {
   const log = await open(join(folder, 'log'), { durability })
   const payload = makePayload(256)
@@ -81,8 +85,9 @@ const LINES = 1_000_000
 const LOOP_MS = 500
 
 /**
- * A stream, and loops of awaited calls that settle at once, must not prevent timers from running. `max` is in milliseconds. An
- * append of 1 MiB is a single write to the page cache, which the kernel delays if the disk cannot keep up.
+ * A stream, and loops of awaited calls that settle at once, must not prevent timers from running. `max` is in
+ * milliseconds. An append of 1 MiB is a single write to the page cache, which the kernel delays if the disk cannot keep
+ * up.
  */
 const LOOPS = {
   lines: {

@@ -1,5 +1,5 @@
-// Several writers of one log, compared with O_APPEND and with a separate log for each; and a single shared writer, compared with
-// an exclusive one.
+// Several writers of one log, compared with O_APPEND and with a separate log for each; and a single shared writer,
+// compared with an exclusive one.
 import { join } from 'node:path'
 import { open } from 'durlog'
 import { prepareFile } from '../dist/harness/baselines.js'

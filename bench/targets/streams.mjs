@@ -48,8 +48,8 @@ async function plainLog(dir) {
 }
 
 /**
- * Measures the contenders in turns, so that other load affects all of them equally. Returns the median rate, and the median
- * processor time of an append in nanoseconds.
+ * Measures the contenders in turns, so that other load affects all of them equally. Returns the median rate, and the
+ * median processor time of an append in nanoseconds.
  */
 async function inTurns(contenders) {
   const samples = new Map(contenders.map((contender) => [contender, []]))

@@ -1,5 +1,5 @@
-// Frameworks that bundle a server's code or replace its globals. For each of them, a small program that uses the installed
-// package is configured as docs/INSTALL.md describes, built and run. The result is "yes" or "no".
+// Frameworks that bundle a server's code or replace its globals. For each of them, a small program that uses the
+// installed package is configured as docs/INSTALL.md describes, built and run. The result is "yes" or "no".
 import { mkdirSync, mkdtempSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { tool, toolVersion } from './tools.mjs'

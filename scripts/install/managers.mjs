@@ -1,5 +1,5 @@
-// For each package manager: the command that installs a tarball with all scripts blocked, and the options with which Node
-// then finds the package.
+// For each package manager: the command that installs a tarball with all scripts blocked, and the options with which
+// Node then finds the package.
 import { execFileSync } from 'node:child_process'
 import { tool, toolVersion } from './tools.mjs'
 

@@ -1,5 +1,5 @@
-// Other ways to load the package: an old version of Node, as Electron contains it, and Jest, which gives each test file a
-// separate module registry and global object.
+// Other ways to load the package: an old version of Node, as Electron contains it, and Jest, which gives each test file
+// a separate module registry and global object.
 import { mkdtempSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { tool, toolVersion } from './tools.mjs'

@@ -1,5 +1,5 @@
-// A local npm registry for a package manager that cannot install a tarball from a path. It serves one tarball, redirects
-// all other requests to the registry that npm is configured with, and prints its address.
+// A local npm registry for a package manager that cannot install a tarball from a path. It serves one tarball,
+// redirects all other requests to the registry that npm is configured with, and prints its address.
 //
 //   node registry.mjs <tarball> <manifest> <other registry>
 import { createHash } from 'node:crypto'

@@ -4,8 +4,8 @@
 //
 //   npm run test:install [-- --tarball durlog-0.1.0.tgz] [npm pnpm ...]
 //
-// With names, it tries only the package managers whose names begin with one of them, and writes no tables. The programs of the
-// second table are tried with the first manager, npm 11.
+// With names, it tries only the package managers whose names begin with one of them, and writes no tables. The programs
+// of the second table are tried with the first manager, npm 11.
 import { execFileSync, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import {

@@ -6,7 +6,9 @@ import { chdir } from 'node:process'
 import { buildCoreTests } from '../core-tests.mjs'
 import { UNOPTIMIZED } from '../native-program.mjs'
 
-/** For each folder of the core: the folders of test/core to run first, and the ones to run if all of those tests pass. */
+/**
+ * For each folder of the core: the folders of test/core to run first, and the ones to run if all of those tests pass.
+ */
 const TESTS = [
   ['src-native/checksum/', ['checksum'], ['record', 'segment']],
   ['src-native/json/', ['json']],
@@ -45,7 +47,10 @@ function passes(program) {
   })
 }
 
-/** Runs the tests on the current sources: 'noticed' if one fails, 'survived' if all pass, 'invalid' if a compilation fails. */
+/**
+ * Runs the tests on the current sources: 'noticed' if one fails, 'survived' if all pass, 'invalid' if a compilation
+ * fails.
+ */
 async function judge(groups) {
   for (const folders of groups) {
     const program = await buildCoreTests(`build/mutant-${folders.join('-')}`, { folders, flags: [UNOPTIMIZED] }).catch(
@@ -57,7 +62,9 @@ async function judge(groups) {
   return 'survived'
 }
 
-/** Tries `mutants` in order until the time `end` (ms, performance.now()), and calls `report` with each and its result. */
+/**
+ * Tries `mutants` in order until the time `end` (ms, performance.now()), and calls `report` with each and its result.
+ */
 export async function tryCoreMutants(root, dir, mutants, end, report) {
   copyCore(root, dir)
   chdir(dir)

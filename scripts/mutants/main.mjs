@@ -1,7 +1,7 @@
 // npm run test:mutants: makes one change to src/ at a time, and reports the changes that no test notices.
-// --count N (default 200), --seed N, --minutes N: a limit for the whole run, --only PREFIX: only files below it, such as
-// src/ship, --list: only print the changes. --only src-native/segment changes the C++ core, whose tests are built again
-// for each change.
+// --count N (default 200), --seed N, --minutes N: a limit for the whole run, --only PREFIX: only files below it, such
+// as src/ship, --list: only print the changes. --only src-native/segment changes the C++ core, whose tests are built
+// again for each change.
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
@@ -95,7 +95,9 @@ function copyTree(dir) {
   writeFileSync(join(dir, 'vitest.config.ts'), config.replace(/.*globalSetup.*\n/, ''))
 }
 
-/** Tries mutants in order, starting with `begin`, in one instance of vitest. Sends each result to the parent process. */
+/**
+ * Tries mutants in order, starting with `begin`, in one instance of vitest. Sends each result to the parent process.
+ */
 async function tryMutants(dir, mutants, begin) {
   const { createVitest } = await import('vitest/node')
   const options = { root: dir, watch: true, bail: 1, reporters: [{}], testTimeout: TEST_TIMEOUT_MS }

@@ -1,4 +1,5 @@
-// The fake timers of vitest's `vi`, as far as the tests use them: clocks that only the test moves. Timers are not faked.
+// The fake timers of vitest's `vi`, as far as the tests use them: clocks that only the test moves. Timers are not
+// faked.
 import { performance } from 'node:perf_hooks'
 
 const CLOCKS = { Date, performance }

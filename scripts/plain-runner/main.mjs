@@ -2,7 +2,8 @@
 //
 //   node --import ./scripts/plain-runner/resolve.mjs scripts/plain-runner/main.mjs test/log.test.ts [name pattern]
 //
-// Prints a JSON line for each test: { name, state: pass | fail | skip, note, ms }. The exit status is 1 if a test failed.
+// Prints a JSON line for each test: { name, state: pass | fail | skip, note, ms }. The exit status is 1 if a test
+// failed.
 import { writeSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { argv, cwd, exit } from 'node:process'

@@ -25,7 +25,10 @@ setState({ assertionCalls: 0, isExpectingAssertions: false, expectedAssertionsNu
 const POLL_MS = 120_000
 const POLL_EVERY_MS = 50
 
-/** As vitest's expect.poll: calls `take` and applies the matcher to the result until it passes or `timeout` ms have passed. */
+/**
+ * As vitest's expect.poll: calls `take` and applies the matcher to the result until it passes or `timeout` ms have
+ * passed.
+ */
 expect.poll = (take, { timeout = POLL_MS, interval = POLL_EVERY_MS } = {}) =>
   new Proxy(
     {},

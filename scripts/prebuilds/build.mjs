@@ -24,8 +24,8 @@ const require = createRequire(import.meta.url)
 // -fno-sanitize=undefined: by default, zig adds traps for undefined behaviour, which the core's tests check already.
 // -fno-rtti: node-gyp builds without run-time type information too.
 const COMPILE = ['-g0', '-fno-rtti', '-fno-sanitize=undefined', '-ffunction-sections', '-fdata-sections', '-fPIC']
-// No exception passes through the addon, and unwind tables would be an eighth of its size. Windows needs them to find the
-// handler of a fault. On macOS, every function keeps a frame pointer, which is enough for a debugger.
+// No exception passes through the addon, and unwind tables would be an eighth of its size. Windows needs them to find
+// the handler of a fault. On macOS, every function keeps a frame pointer, which is enough for a debugger.
 const NO_UNWIND = ['-fno-asynchronous-unwind-tables', '-fno-unwind-tables']
 const NO_ENTITLEMENTS = '<?xml version="1.0" encoding="UTF-8"?>\n<plist version="1.0"><dict></dict></plist>\n'
 const EXPORTS = ['napi_register_module_v1', 'node_api_module_get_api_version_v1']
@@ -51,7 +51,9 @@ function linkCommand(target, build, objects, output) {
   return [...common, ...build.libraries, ...dropped, '-Wl,-z,undefs', '-Wl,--build-id=none']
 }
 
-/** `zig build-lib`: zig's linker signs code for Intel processors only with entitlements, which `zig c++` cannot pass. */
+/**
+ * `zig build-lib`: zig's linker signs code for Intel processors only with entitlements, which `zig c++` cannot pass.
+ */
 function macLinkCommand({ triple }, objects, output) {
   const entitlements = join(dirname(output), 'entitlements.plist')
   writeFileSync(entitlements, NO_ENTITLEMENTS)

@@ -74,7 +74,9 @@ function pathProblems(file) {
     .map((folder) => `holds the path ${folder}`)
 }
 
-/** A Windows binary looks up the functions of Node-API by name, so its imports do not show functions that are too new. */
+/**
+ * A Windows binary looks up the functions of Node-API by name, so its imports do not show functions that are too new.
+ */
 function windowsProblems(file, { hasDelayedImports }) {
   const problems = hasDelayedImports ? ['has delayed imports: bound to one host name'] : []
   const names = Object.values(require('node-api-headers').symbols).flatMap((version) => [

@@ -1,4 +1,5 @@
-// Reads the requirements of a dynamic ELF file with 64 bits in little-endian order: libraries, symbols and their versions.
+// Reads the requirements of a dynamic ELF file with 64 bits in little-endian order: libraries, symbols and their
+// versions.
 
 const MACHINES = { 62: 'x64', 183: 'arm64' }
 const SECTION_DYNAMIC = 6

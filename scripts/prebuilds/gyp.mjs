@@ -1,5 +1,5 @@
-// Reads the sources, defines and flags of each addon for one system from binding.gyp, so that the cross build and node-gyp
-// use the same lists.
+// Reads the sources, defines and flags of each addon for one system from binding.gyp, so that the cross build and
+// node-gyp use the same lists.
 import { execFileSync } from 'node:child_process'
 import { createRequire } from 'node:module'
 import { dirname } from 'node:path'

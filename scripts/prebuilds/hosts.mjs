@@ -86,8 +86,8 @@ function findMusl(arch, emulator) {
 }
 
 /**
- * Writes a launcher script that runs `command`, and sets process.execPath to the script. Otherwise execPath would be the
- * path of the emulator or of the loader, and child processes would not start.
+ * Writes a launcher script that runs `command`, and sets process.execPath to the script. Otherwise execPath would be
+ * the path of the emulator or of the loader, and child processes would not start.
  */
 function writeLauncher(name, command) {
   const folder = resolve(FOLDER, name)
@@ -156,7 +156,8 @@ export function hostOf({ name }) {
 }
 
 /**
- * Runs a script on `host`. Its output goes through a file, because Node does not accept Wine's pipes as standard output.
+ * Runs a script on `host`. Its output goes through a file, because Node does not accept Wine's pipes as standard
+ * output.
  *
  * @param {Host} host
  */

@@ -1,5 +1,5 @@
-// Reads the requirements of a Mach-O library (libraries, symbols, minimum macOS) and checks its signature. Supports files
-// with 64 bits and one architecture.
+// Reads the requirements of a Mach-O library (libraries, symbols, minimum macOS) and checks its signature. Supports
+// files with 64 bits and one architecture.
 import { createHash } from 'node:crypto'
 
 const CPUS = { 16777223: 'x64', 16777228: 'arm64' }

@@ -29,8 +29,8 @@ const LIBRARIES = {
 }
 
 /**
- * The text of the notices. `linked` has the archives of each target; `licenseOf` returns the text of a library's licence.
- * Throws if LIBRARIES does not contain an archive.
+ * The text of the notices. `linked` has the archives of each target; `licenseOf` returns the text of a library's
+ * licence. Throws if LIBRARIES does not contain an archive.
  */
 export function noticesOf(linked, licenseOf) {
   const unknown = linked.flatMap(({ target, archives }) =>

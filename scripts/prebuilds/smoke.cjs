@@ -1,6 +1,6 @@
-// The smoke test of a binary that has just been built or installed: appends at every durability level, a batch, rotation, a
-// follower, a reader in a worker, and a second open; of an installed package also its subpaths. Prints "ok" and the system. Runs
-// on every system that durlog supports.
+// The smoke test of a binary that has just been built or installed: appends at every durability level, a batch,
+// rotation, a follower, a reader in a worker, and a second open; of an installed package also its subpaths. Prints "ok"
+// and the system. Runs on every system that durlog supports.
 //
 //   node smoke.cjs <module> <folder>
 const assert = require('node:assert')
@@ -37,7 +37,9 @@ function countInWorker(library, folder) {
   })
 }
 
-/** Resolves with "ok" and the system that it ran on. `worker`: false in a renderer of Electron, which has no workers. */
+/**
+ * Resolves with "ok" and the system that it ran on. `worker`: false in a renderer of Electron, which has no workers.
+ */
 async function runSmoke(library, folder, { worker = true } = {}) {
   const { open, verify } = require(library)
   const dir = join(folder, 'log')
@@ -66,8 +68,8 @@ async function runSmoke(library, folder, { worker = true } = {}) {
 }
 
 /**
- * Syncs files of streams, copies one that another program changed, and loads the other subpaths. A folder that is not opened
- * with `exclusive` needs a worker.
+ * Syncs files of streams, copies one that another program changed, and loads the other subpaths. A folder that is not
+ * opened with `exclusive` needs a worker.
  */
 async function trySubpaths(dir, worker) {
   const { openStreams } = require('durlog/streams')

@@ -27,8 +27,8 @@ export const TARGETS = [
 ].map((target) => ({ ...target, format: { linux: 'elf', mac: 'macho', win: 'pe' }[target.system] }))
 
 /**
- * The addons of `target`. The bench has an addon for the system calls of Linux. It is not built for musl, because two more
- * binaries would exceed the size budget of the tarball.
+ * The addons of `target`. The bench has an addon for the system calls of Linux. It is not built for musl, because two
+ * more binaries would exceed the size budget of the tarball.
  */
 export function addonsOf({ libc }) {
   return libc === 'glibc' ? ['durlog', 'durlog_bench'] : ['durlog']

@@ -1,7 +1,7 @@
-// Links a Windows binary to Node-API without an import library. An import library would bind the binary to the file name
-// node.exe, so it could not be loaded by a host with another name: electron.exe, bun.exe, a single-executable application.
-// Instead, the binary itself defines the pointers that calls of `__declspec(dllimport)` functions use, and fills them when
-// it is loaded.
+// Links a Windows binary to Node-API without an import library. An import library would bind the binary to the file
+// name node.exe, so it could not be loaded by a host with another name: electron.exe, bun.exe, a single-executable
+// application. Instead, the binary itself defines the pointers that calls of `__declspec(dllimport)` functions use, and
+// fills them when it is loaded.
 import { createRequire } from 'node:module'
 
 const require = createRequire(import.meta.url)

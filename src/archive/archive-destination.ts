@@ -32,7 +32,10 @@ export interface ArchiveDestinationOptions {
   flushBytes: number
   /** Whether whole segments are compressed. */
   compresses: boolean
-  /** Whether the archiver serves the option `replicate` of the log: no other archiver stores parts of the newest history. */
+  /**
+   * Whether the archiver serves the option `replicate` of the log: no other archiver stores parts of the newest
+   * history.
+   */
   replicates: boolean
   onForked: (generation: number, from: number) => void
 }
@@ -177,7 +180,10 @@ export class ArchiveDestination implements Destination {
     await noteHistory(log.dir, generation)
   }
 
-  /** Throws a ShipConflict if the log was cut after the session began, or is being cut: its files may have changed already. */
+  /**
+   * Throws a ShipConflict if the log was cut after the session began, or is being cut: its files may have changed
+   * already.
+   */
   async #checkGeneration({ cursor }: ReplicationSession): Promise<void> {
     if (this.#log?.readOnly) await this.#log.refresh()
     if (!this.isUncut) throw new ShipConflict('the log was truncated')
@@ -187,7 +193,10 @@ export class ArchiveDestination implements Destination {
       )
   }
 
-  /** Throws a ShipConflict if the end of the history is fenced: a restore would not deliver the records that are stored after it. */
+  /**
+   * Throws a ShipConflict if the end of the history is fenced: a restore would not deliver the records that are stored
+   * after it.
+   */
   async #checkFence({ history, next }: ArchivePosition): Promise<void> {
     const asked = this.#asked
     if ((await readFence(this.#bucket, fenceKey(history.names, next))) !== undefined)
@@ -226,8 +235,9 @@ export class ArchiveDestination implements Destination {
       if (position.next < log.firstSeq) throw new SegmentRemoved('records were trimmed')
       const segment = await this.#segments.find(position.segmentsEnd)
       if (segment === undefined) {
-        // The segment was trimmed after all of its records were archived in parts, before it was archived whole. The next piece does
-        // not name its last part: an upload of the whole segment that failed may still arrive and replace the parts.
+        // The segment was trimmed after all of its records were archived in parts, before it was archived whole. The
+        // next piece does not name its last part: an upload of the whole segment that failed may still arrive and
+        // replace the parts.
         if (position.next === log.firstSeq) position.previous = ''
         position.segmentsEnd = position.next
         position.segmentsPrevious = position.previous
@@ -282,8 +292,8 @@ export class ArchiveDestination implements Destination {
   }
 
   /**
-   * Creates an object with `piece`, which follows the piece with the checksum `previous`. Throws ConditionFailed if the object
-   * exists: the next session then compares it with the log.
+   * Creates an object with `piece`, which follows the piece with the checksum `previous`. Throws ConditionFailed if the
+   * object exists: the next session then compares it with the log.
    */
   async #store(
     session: ReplicationSession,

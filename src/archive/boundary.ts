@@ -1,7 +1,7 @@
 /**
- * The boundary of a history: the highest first seq of a tail object that may have been deleted. A store does not remember deleted
- * objects, so an archiver that was stopped for a long time may create one of them again. An archiver therefore advances the
- * boundary before it deletes objects, and reads it after it has created one.
+ * The boundary of a history: the highest first seq of a tail object that may have been deleted. A store does not
+ * remember deleted objects, so an archiver that was stopped for a long time may create one of them again. An archiver
+ * therefore advances the boundary before it deletes objects, and reads it after it has created one.
  */
 
 import type { Bucket } from './bucket.js'
@@ -18,8 +18,8 @@ export async function readBoundary(bucket: Bucket, key: string): Promise<number>
 }
 
 /**
- * Raises the boundary to `seq` unless it is already as high. Throws ConditionFailed if another archiver raises it at the same
- * time.
+ * Raises the boundary to `seq` unless it is already as high. Throws ConditionFailed if another archiver raises it at
+ * the same time.
  */
 export async function advanceBoundary(bucket: Bucket, key: string, seq: number): Promise<void> {
   const found = await bucket.getJson(key, seqOf)

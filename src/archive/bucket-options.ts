@@ -50,7 +50,10 @@ function text(name: string, value: unknown): string | undefined {
   throw invalidArgument(`${name} must be a string; got ${shown(value)}`)
 }
 
-/** Returns the URL of the bucket. With an endpoint, the bucket is a part of the path, because every store supports that form. */
+/**
+ * Returns the URL of the bucket. With an endpoint, the bucket is a part of the path, because every store supports that
+ * form.
+ */
 function urlOf(name: string, endpoint: string | undefined, region: string): string {
   if (endpoint === undefined) {
     // The certificate of AWS does not cover a host name that begins with a bucket name with dots.

@@ -98,8 +98,8 @@ export class Bucket {
   }
 
   /**
-   * Reads an object, or `length` bytes of it from `offset`, into the memory `into` if that is given. Undefined if there is no
-   * such object.
+   * Reads an object, or `length` bytes of it from `offset`, into the memory `into` if that is given. Undefined if there
+   * is no such object.
    */
   async get(
     key: string,
@@ -152,8 +152,8 @@ export class Bucket {
   }
 
   /**
-   * Lists the objects whose key begins with `prefix`, in the order of their keys. With `from`, leaves out keys that are much lower
-   * than this one, if the store supports that.
+   * Lists the objects whose key begins with `prefix`, in the order of their keys. With `from`, leaves out keys that are
+   * much lower than this one, if the store supports that.
    */
   async list(prefix: string, from?: string): Promise<ListedObject[]> {
     const sizes = new Map<string, number>()
@@ -197,7 +197,8 @@ export class Bucket {
       const { status, body } = await this.#call({ method: 'GET', key: '', query, bytes: 2 ** 20 })
       const xml = body.toString('utf8')
       if (status === 404) throw new StoreFailure(`listing ${this.urlOf(prefix)}: 404`)
-      // Not every proxy and store sends the length of a response, so a connection that was lost may look like the end of the list.
+      // Not every proxy and store sends the length of a response, so a connection that was lost may look like the end
+      // of the list.
       if (!xml.includes('</ListBucketResult>'))
         throw new StoreFailure(
           `listing ${this.urlOf(prefix)}: the response is incomplete, or no list of objects`,

@@ -8,7 +8,10 @@ import type { PieceFacts } from './piece.js'
 import { UUID } from './stored-fields.js'
 import type { ArchiveSummary } from './types.js'
 
-/** Returns the UUID of the archived log below the bucket's prefix. Throws ERR_DURLOG_NOT_FOUND unless there is exactly one. */
+/**
+ * Returns the UUID of the archived log below the bucket's prefix. Throws ERR_DURLOG_NOT_FOUND unless there is exactly
+ * one.
+ */
 async function findUuid(bucket: Bucket): Promise<string> {
   const found = (await bucket.folders(bucket.prefix)).filter((name) => UUID.test(name))
   const [uuid, ...others] = found
@@ -36,8 +39,8 @@ export interface ChosenArchive {
 }
 
 /**
- * Lists the pieces of the selected archive. Throws ERR_DURLOG_NOT_FOUND if it holds none. If `known` is an earlier result, leaves out
- * most of the pieces before its last piece.
+ * Lists the pieces of the selected archive. Throws ERR_DURLOG_NOT_FOUND if it holds none. If `known` is an earlier
+ * result, leaves out most of the pieces before its last piece.
  */
 export async function chooseArchive(
   bucket: Bucket,
@@ -52,7 +55,10 @@ export async function chooseArchive(
   return { uuid, root, histories, manifest }
 }
 
-/** Lists the pieces of the history of `generation`, by default of the newest history that has begun or fences its parent; undefined if none has. */
+/**
+ * Lists the pieces of the history of `generation`, by default of the newest history that has begun or fences its
+ * parent; undefined if none has.
+ */
 async function chooseManifest(
   bucket: Bucket,
   histories: readonly History[],

@@ -25,8 +25,8 @@ function toCursors(fields: StoredFields): ArchivedCursors {
 }
 
 /**
- * Stores the positions of all cursors except the archiver's in the object `key`, unless they are `known`. Returns the positions as
- * JSON. Throws ConditionFailed if another archiver stores them at the same time.
+ * Stores the positions of all cursors except the archiver's in the object `key`, unless they are `known`. Returns the
+ * positions as JSON. Throws ConditionFailed if another archiver stores them at the same time.
  */
 export async function archiveCursors(
   bucket: Bucket,

@@ -18,8 +18,8 @@ export interface StoredRange {
 }
 
 /**
- * Yields the piece that is compressed in the object at `url`: `first` is its first range, and `ranges` are the next ones. Throws
- * ERR_DURLOG_CORRUPT if it cannot be decompressed.
+ * Yields the piece that is compressed in the object at `url`: `first` is its first range, and `ranges` are the next
+ * ones. Throws ERR_DURLOG_CORRUPT if it cannot be decompressed.
  */
 export async function* decompressed(
   url: string,

@@ -1,8 +1,9 @@
 /**
- * The fence at the end of a history. The writer of a history stores records by creating the object `tail/<next seq>`. A copy
- * that begins another history first creates the object of the same name, as a fence. A store creates an object once, so exactly one of the two
- * succeeds: either the fence comes first, and the upload is refused whenever it arrives, or the upload comes first, and its records
- * belong to the end that is fenced next. docs/REPLICATION.md lists the possible orders.
+ * The fence at the end of a history. The writer of a history stores records by creating the object `tail/<next seq>`. A
+ * copy that begins another history first creates the object of the same name, as a fence. A store creates an object
+ * once, so exactly one of the two succeeds: either the fence comes first, and the upload is refused whenever it
+ * arrives, or the upload comes first, and its records belong to the end that is fenced next. docs/REPLICATION.md lists
+ * the possible orders.
  */
 import { noteHistory, readCopy } from '../ship/copy.js'
 import { fencedError } from '../ship/fenced.js'
@@ -64,9 +65,9 @@ export interface Beginning {
 }
 
 /**
- * Begins a history: fences the end of its parent, then adds the history. The copy in `dir` owns it from then on, also if this call is
- * interrupted and repeated. Throws ERR_DURLOG_FENCED if another copy has fenced the end for the same or a newer generation. Throws
- * ConditionFailed or StoreFailure if the archive has changed: it must be listed again.
+ * Begins a history: fences the end of its parent, then adds the history. The copy in `dir` owns it from then on, also
+ * if this call is interrupted and repeated. Throws ERR_DURLOG_FENCED if another copy has fenced the end for the same or
+ * a newer generation. Throws ConditionFailed or StoreFailure if the archive has changed: it must be listed again.
  */
 export async function beginHistory(bucket: Bucket, { uuid, dir, history, parent, end }: Beginning): Promise<void> {
   const root = archiveRoot(bucket.prefix, uuid)

@@ -1,4 +1,7 @@
-/** durlog/archive: copies a log to an S3-compatible bucket while the log is written, and restores it up to any record or time. */
+/**
+ * durlog/archive: copies a log to an S3-compatible bucket while the log is written, and restores it up to any record or
+ * time.
+ */
 import type { ReadableLog, ReplicateTo } from '../index.js'
 import { bag } from '../options/checks.js'
 import type { ReplicationDestination } from '../options/replication-link.js'
@@ -48,8 +51,9 @@ export type {
 } from './types.js'
 
 /**
- * Archives every synced record of `log` until the archiver is closed. `log` may be open for writing, or read-only while another
- * process writes it. Throws ERR_DURLOG_INVALID_ARGUMENT. Reports other failures by the events `error` and `retry`.
+ * Archives every synced record of `log` until the archiver is closed. `log` may be open for writing, or read-only while
+ * another process writes it. Throws ERR_DURLOG_INVALID_ARGUMENT. Reports other failures by the events `error` and
+ * `retry`.
  */
 export function archive(log: ReadableLog, options: ArchiveOptions): Archiver {
   checkLog(log)
@@ -57,8 +61,8 @@ export function archive(log: ReadableLog, options: ArchiveOptions): Archiver {
 }
 
 /**
- * A destination for the option `replicate` of `open`: a bucket. Every synced record is archived, and an append at `replicated` is
- * archived at once. Throws ERR_DURLOG_INVALID_ARGUMENT.
+ * A destination for the option `replicate` of `open`: a bucket. Every synced record is archived, and an append at
+ * `replicated` is archived at once. Throws ERR_DURLOG_INVALID_ARGUMENT.
  */
 export function archiveTo(options: ReplicateArchiveOptions): ReplicateTo {
   const { keepsLocal, rest } = resolveReplicate('archiveTo', options)
@@ -81,8 +85,8 @@ export async function listArchive(options: ArchiveChoice): Promise<ArchiveSummar
 }
 
 /**
- * Tests whether a store has the properties that the archive depends on. Creates a few objects and removes them again. Stores the
- * result at the prefix, where archivers read it instead of testing the store.
+ * Tests whether a store has the properties that the archive depends on. Creates a few objects and removes them again.
+ * Stores the result at the prefix, where archivers read it instead of testing the store.
  */
 export async function probeBucket(options: BucketAccess): Promise<ProbeFinding[]> {
   const given = bag('probeBucket options', options, BUCKET_OPTION_NAMES) as unknown as BucketAccess

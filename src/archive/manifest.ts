@@ -7,8 +7,8 @@ import { StoreFailure } from './store-errors.js'
 
 export interface History {
   /**
-   * The generation of the log whose records the history holds. A log of another generation is never archived into this history, so
-   * an upload that arrives late, when the log has been truncated, changes no record of a newer history.
+   * The generation of the log whose records the history holds. A log of another generation is never archived into this
+   * history, so an upload that arrives late, when the log has been truncated, changes no record of a newer history.
    */
   generation: number
   /** The first seq whose record is not the parent's. */
@@ -28,8 +28,8 @@ export interface PieceEntry {
 }
 
 /**
- * Lists the histories of an archive, oldest first. Does not read those of `known` again. The history of generation 0 has no object,
- * and may have no pieces.
+ * Lists the histories of an archive, oldest first. Does not read those of `known` again. The history of generation 0
+ * has no object, and may have no pieces.
  */
 export async function listHistories(bucket: Bucket, root: string, known: readonly History[] = []): Promise<History[]> {
   const first = { generation: 0, from: 0, parent: undefined, names: new HistoryNames(root, 0) }
@@ -55,8 +55,8 @@ export async function listHistories(bucket: Bucket, root: string, known: readonl
 }
 
 /**
- * Adds a history to the archive, which decides its `from` for every archiver. Restores use the history when it has a piece.
- * Throws ConditionFailed if there is a history of that generation.
+ * Adds a history to the archive, which decides its `from` for every archiver. Restores use the history when it has a
+ * piece. Throws ConditionFailed if there is a history of that generation.
  */
 export async function addHistory(
   bucket: Bucket,
@@ -70,7 +70,9 @@ export async function addHistory(
   })
 }
 
-/** Returns the history of `generation`, by default the newest. Throws ERR_DURLOG_NOT_FOUND if there is no such history. */
+/**
+ * Returns the history of `generation`, by default the newest. Throws ERR_DURLOG_NOT_FOUND if there is no such history.
+ */
 export function chooseHistory(histories: readonly History[], generation: number | undefined): History {
   const found = generation === undefined ? histories.at(-1) : histories.find((one) => one.generation === generation)
   if (found !== undefined) return found
@@ -85,7 +87,10 @@ export function unknownHistory(histories: readonly History[], generation: number
   )
 }
 
-/** Returns the seq before which `history` has the records of the history `ancestor`; 0 if it does not continue that history. */
+/**
+ * Returns the seq before which `history` has the records of the history `ancestor`; 0 if it does not continue that
+ * history.
+ */
 export function sharedEnd(histories: readonly History[], history: History, ancestor: number): number {
   let end = Number.POSITIVE_INFINITY
   for (let at = history; at.generation !== ancestor; at = chooseHistory(histories, at.parent)) {
@@ -130,8 +135,8 @@ export class Manifest {
   }
 
   /**
-   * The seq after the last record of the piece at `index` that belongs to the history. A piece of the parent may have more records:
-   * a whole segment that was stored after the history had begun.
+   * The seq after the last record of the piece at `index` that belongs to the history. A piece of the parent may have
+   * more records: a whole segment that was stored after the history had begun.
    */
   endOf(index: number, { lastSeq }: PieceFacts): number {
     const following = this.entries[index + 1]?.firstSeq ?? (this.isBegun ? Number.POSITIVE_INFINITY : this.history.from)
@@ -143,7 +148,10 @@ export class Manifest {
     return readFacts(this.#bucket, this.entries[index] as PieceEntry)
   }
 
-  /** Reads the facts of the last piece; undefined if there is none. Throws StoreFailure if it was deleted after it was listed. */
+  /**
+   * Reads the facts of the last piece; undefined if there is none. Throws StoreFailure if it was deleted after it was
+   * listed.
+   */
   async last(): Promise<PieceFacts | undefined> {
     if (this.isEmpty) return undefined
     const facts = await this.facts(this.entries.length - 1)
@@ -158,8 +166,9 @@ async function readFacts(bucket: Bucket, entry: PieceEntry): Promise<PieceFacts 
 }
 
 /**
- * Lists the pieces of `history` that begin before seq `before`. The first of them are shared with the parent histories. If `known`
- * is an earlier result for the history or one of its parents, leaves out most of the pieces before the last piece of `known`.
+ * Lists the pieces of `history` that begin before seq `before`. The first of them are shared with the parent histories.
+ * If `known` is an earlier result for the history or one of its parents, leaves out most of the pieces before the last
+ * piece of `known`.
  */
 export async function listPieces(
   bucket: Bucket,
@@ -182,7 +191,8 @@ export async function listPieces(
   let own: PieceEntry[] = []
   for (const { folders, before, log, tail } of lists) {
     inherited.push(...own)
-    // Lists the parts first: an archiver stores a whole segment before it deletes its parts, so one of the two lists has its records.
+    // Lists the parts first: an archiver stores a whole segment before it deletes its parts, so one of the two lists
+    // has its records.
     const parts = await listParts(bucket, folders, before, tail)
     own = await merge(bucket, await listFolder(bucket, folders.log, before, log), parts)
   }
@@ -205,14 +215,18 @@ export async function listFolder(bucket: Bucket, folder: string, before: number,
   for (const { key, size } of await bucket.list(folder, from)) {
     const firstSeq = seqOfKey(folder, key)
     if (firstSeq === undefined || firstSeq >= before) continue
-    // Memory is allocated for an object before it is read. An object without a byte has no range whose checksum is checked.
+    // Memory is allocated for an object before it is read. An object without a byte has no range whose checksum is
+    // checked.
     if (size < 1 || size > MAX_OBJECT_BYTES) throw damaged(bucket.urlOf(key))
     entries.push({ key, firstSeq, bytes: size })
   }
   return entries
 }
 
-/** Merges whole segments (`log`) and parts (`tail`) in order, and leaves out the parts of segments that are archived whole. */
+/**
+ * Merges whole segments (`log`) and parts (`tail`) in order, and leaves out the parts of segments that are archived
+ * whole.
+ */
 async function merge(bucket: Bucket, log: readonly PieceEntry[], tail: readonly PieceEntry[]): Promise<PieceEntry[]> {
   const merged: PieceEntry[] = []
   let at = 0

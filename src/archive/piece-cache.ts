@@ -1,4 +1,6 @@
-/** A cache of archived pieces on the local disk, each in a folder that is a log. Removes the least recently used pieces. */
+/**
+ * A cache of archived pieces on the local disk, each in a folder that is a log. Removes the least recently used pieces.
+ */
 import { mkdtempSync } from 'node:fs'
 import { mkdir, mkdtemp, readdir, rename, rm, stat, utimes, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -26,8 +28,8 @@ export class PieceCache {
   }
 
   /**
-   * Returns the folder of the piece with this checksum. Calls `load` for its bytes if the cache does not hold the piece. Another
-   * reader may remove the piece at any time.
+   * Returns the folder of the piece with this checksum. Calls `load` for its bytes if the cache does not hold the
+   * piece. Another reader may remove the piece at any time.
    */
   async folderOf(piece: PieceFacts, load: () => Promise<Buffer>): Promise<string> {
     const folder = this.#folderOf(piece)
@@ -68,8 +70,8 @@ export class PieceCache {
       await rename(making, this.#folderOf(piece))
     } catch (error) {
       await rm(making, { recursive: true, force: true })
-      // Another reader has added it, and may have removed it again, or has taken this reader for killed, because it was stopped for
-      // a long time. In both cases the caller adds the piece once more if necessary.
+      // Another reader has added it, and may have removed it again, or has taken this reader for killed, because it was
+      // stopped for a long time. In both cases the caller adds the piece once more if necessary.
       if (!isExisting(error) && !isMissing(error) && !(await this.has(piece))) throw error
     }
   }
@@ -113,7 +115,9 @@ export class PieceCache {
   }
 }
 
-/** The size of a piece, the times of its last use and of its last change; undefined if another reader has removed it. */
+/**
+ * The size of a piece, the times of its last use and of its last change; undefined if another reader has removed it.
+ */
 async function sizeOf(folder: string): Promise<{ bytes: number; usedMs: number; changedMs: number } | undefined> {
   try {
     const { mtimeMs: usedMs } = await stat(folder)

@@ -41,7 +41,9 @@ export interface WireAnswer {
   body: Buffer
 }
 
-/** Reads a piece, and compresses it if `compresses` is true and it is not too long. Rejects as `reading` and `loadZstd`. */
+/**
+ * Reads a piece, and compresses it if `compresses` is true and it is not too long. Rejects as `reading` and `loadZstd`.
+ */
 export async function readBody(
   from: PieceBytes,
   compresses: boolean,
@@ -59,8 +61,8 @@ export async function readBody(
 }
 
 /**
- * Calls `read` with the file. Rejects with the code ESTALE if the file lost its name before or during the read: durlog may reuse the
- * file of a removed segment, so the bytes may belong to another segment.
+ * Calls `read` with the file. Rejects with the code ESTALE if the file lost its name before or during the read: durlog
+ * may reuse the file of a removed segment, so the bytes may belong to another segment.
  */
 async function reading<Result>(path: string, read: (file: FileHandle) => Promise<Result>): Promise<Result> {
   const file = await open(path, 'r')
@@ -106,7 +108,8 @@ async function readCompressed(file: FileHandle, from: PieceBytes, compressor: Tr
       }
     }
   }
-  // Memory that is not written takes no space. The result may be longer than the piece: by 3 bytes for each 128 KiB, and a header.
+  // Memory that is not written takes no space. The result may be longer than the piece: by 3 bytes for each 128 KiB,
+  // and a header.
   const memory = Buffer.allocUnsafeSlow(Math.ceil(lengthOf(from) * 1.001) + 1024)
   let length = 0
   await pipeline(parts, compressor, async (compressed: AsyncIterable<Buffer>) => {
@@ -137,9 +140,9 @@ export function hashNow(bytes: Uint8Array): string {
 }
 
 /**
- * Sends `request` and returns the response, whose body is in the memory `into` if that is given. Does not follow redirects,
- * because another location needs another signature. Uses `http.request`, because `fetch` copies the body several times,
- * which costs seven times as much processor time.
+ * Sends `request` and returns the response, whose body is in the memory `into` if that is given. Does not follow
+ * redirects, because another location needs another signature. Uses `http.request`, because `fetch` copies the body
+ * several times, which costs seven times as much processor time.
  */
 export function send(
   { method, url, headers }: WireRequest,

@@ -1,6 +1,6 @@
 /**
- * Reads, hashes, compresses and sends the pieces of one archiver in a worker thread, so that this work does not block the
- * caller's event loop. Holds the body of one object at a time. Only one call may run at a time.
+ * Reads, hashes, compresses and sends the pieces of one archiver in a worker thread, so that this work does not block
+ * the caller's event loop. Holds the body of one object at a time. Only one call may run at a time.
  */
 import { join } from 'node:path'
 import { WorkerThread } from '../streams/worker-thread.js'

@@ -1,6 +1,6 @@
 /**
- * A piece: a segment's header and a range of its frames, which together form a valid segment. Every object in the folders of a
- * history is a piece.
+ * A piece: a segment's header and a range of its frames, which together form a valid segment. Every object in the
+ * folders of a history is a piece.
  */
 import { webcrypto } from 'node:crypto'
 import { DurlogError, isCode } from '../errors.js'
@@ -66,8 +66,9 @@ export function toMetadata(facts: PieceFacts): Metadata {
 }
 
 /**
- * Reads the facts of the piece in an object of `bytes` bytes from the object's metadata. Throws ERR_DURLOG_DESTINATION_OTHER if durlog
- * did not store the object, ERR_DURLOG_VERSION if a newer durlog did, and ERR_DURLOG_CORRUPT if a value is not possible.
+ * Reads the facts of the piece in an object of `bytes` bytes from the object's metadata. Throws
+ * ERR_DURLOG_DESTINATION_OTHER if durlog did not store the object, ERR_DURLOG_VERSION if a newer durlog did, and
+ * ERR_DURLOG_CORRUPT if a value is not possible.
  */
 export function factsOf(
   url: string,
@@ -115,8 +116,8 @@ export async function pieceIn(url: string, facts: PieceFacts, body: Buffer): Pro
 }
 
 /**
- * The error for an object of the archive; with `piece`, for the records of that piece. None of them is delivered: an object with
- * another checksum may hold other records, which are whole.
+ * The error for an object of the archive; with `piece`, for the records of that piece. None of them is delivered: an
+ * object with another checksum may hold other records, which are whole.
  */
 export function damaged(url: string, piece?: Pick<PieceFacts, 'firstSeq' | 'lastSeq'>, cause?: unknown): DurlogError {
   const lost = piece && { lostFirst: piece.firstSeq, lostLast: piece.lastSeq }
@@ -133,8 +134,8 @@ export async function sha256Of(body: Uint8Array): Promise<string> {
 }
 
 /**
- * Returns the offset of the frame of `seq` in a piece that begins with seq `first`. If the frames end before `seq`, returns the
- * offset of their end. Undefined if `seq` is inside a void. Does not verify the frames.
+ * Returns the offset of the frame of `seq` in a piece that begins with seq `first`. If the frames end before `seq`,
+ * returns the offset of their end. Undefined if `seq` is inside a void. Does not verify the frames.
  */
 export function offsetOfSeq(piece: Buffer, first: number, seq: number): number | undefined {
   let offset = HEADER_BYTES

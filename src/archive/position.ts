@@ -56,7 +56,8 @@ export async function findPosition(
   const history = histories.at(-1) as History
   const manifest = await listPieces(bucket, histories, history)
   const last = await manifest.last()
-  // Refresh after reading `last`: another archiver of the same log may have just stored a record that `log` does not know yet.
+  // Refresh after reading `last`: another archiver of the same log may have just stored a record that `log` does not
+  // know yet.
   if (log.readOnly) await log.refresh()
   // Read before the log is compared with the archive: a truncation after that must be noticed.
   const { generation, firstSeq } = log
@@ -143,7 +144,10 @@ async function firstDifference(
   return manifest.entries[low]?.firstSeq ?? log.firstSeq
 }
 
-/** Whether the log holds the records of the piece at `index` that belong to the history, apart from records that were trimmed. */
+/**
+ * Whether the log holds the records of the piece at `index` that belong to the history, apart from records that were
+ * trimmed.
+ */
 async function isSame(
   bucket: Bucket,
   log: ReadableLog,
@@ -163,7 +167,8 @@ async function isSame(
   const found = await segments.read(local, range)
   if (found === undefined || found.facts.lastSeq + 1 !== end) return false
   if (seq === firstSeq && end > lastSeq) return found.facts.sha256 === sha256
-  // The log has trimmed records at the beginning of the piece, or the history does not have all of the piece: compare the rest.
+  // The log has trimmed records at the beginning of the piece, or the history does not have all of the piece: compare
+  // the rest.
   const entry = manifest.entries[index] as PieceEntry
   const object = await bucket.getWhole(entry)
   if (object === undefined) throw new SegmentRemoved('the archive has changed')

@@ -51,8 +51,8 @@ export class Probe {
   }
 
   /**
-   * Tests the store with a few objects, and removes them. A step whose requests fail is repeated. After a StoreFailure, another call
-   * continues with the step that failed.
+   * Tests the store with a few objects, and removes them. A step whose requests fail is repeated. After a StoreFailure,
+   * another call continues with the step that failed.
    */
   async run(signal?: AbortSignal): Promise<ProbeFinding[]> {
     for (let step = this.#steps[this.#done]; step !== undefined; step = this.#steps[this.#done]) {
@@ -122,8 +122,8 @@ export class Probe {
   }
 
   /**
-   * Makes several concurrent writes of one object. A write that failed without a decision of the store is left out, unless it may be
-   * the only one that has succeeded: then throws StoreFailure, so that the race is repeated.
+   * Makes several concurrent writes of one object. A write that failed without a decision of the store is left out,
+   * unless it may be the only one that has succeeded: then throws StoreFailure, so that the race is repeated.
    */
   async #race(key: string, condition: Condition): Promise<Race> {
     const texts = Array.from({ length: RACERS }, (_, at) => `${at} `)
@@ -205,8 +205,8 @@ function finding(check: string, ok: boolean, found: string): ProbeFinding {
 }
 
 /**
- * Tests the store, and stores the result at the prefix: archivers then agree with `probeBucket`, and the store is tested once for all
- * archives of the prefix.
+ * Tests the store, and stores the result at the prefix: archivers then agree with `probeBucket`, and the store is
+ * tested once for all archives of the prefix.
  */
 export async function probeStore(bucket: Bucket, probe: Probe, signal?: AbortSignal): Promise<ProbeFinding[]> {
   const findings = await probe.run(signal)
@@ -216,7 +216,9 @@ export async function probeStore(bucket: Bucket, probe: Probe, signal?: AbortSig
   return findings
 }
 
-/** Throws ERR_DURLOG_DESTINATION_REFUSED if the store has failed a check, now or at the last `probeStore` of the prefix. */
+/**
+ * Throws ERR_DURLOG_DESTINATION_REFUSED if the store has failed a check, now or at the last `probeStore` of the prefix.
+ */
 export async function checkStore(bucket: Bucket, probe: Probe, signal?: AbortSignal): Promise<void> {
   const known = await bucket.getJson(resultKey(bucket), (fields) => ({
     version: fields.whole('version'),

@@ -39,8 +39,8 @@ function memoryFor(entries: readonly PieceEntry[]): Buffer[] {
 }
 
 /**
- * Reads a range, up to ATTEMPTS times: a large object has many ranges, and would never be read if one failure of a request
- * repeated all of them.
+ * Reads a range, up to ATTEMPTS times: a large object has many ranges, and would never be read if one failure of a
+ * request repeated all of them.
  */
 async function readRange(
   bucket: Bucket,
@@ -101,10 +101,11 @@ async function* readRanges(
 }
 
 /**
- * Yields the pieces of `entries` in order, in ranges; compressed ones are decompressed. The body of a range is valid until the next
- * range is requested; it is page-aligned if the runtime can provide such memory and the piece is not compressed. Throws StoreFailure
- * if an object was deleted after it was listed, ERR_DURLOG_CORRUPT if a piece cannot be decompressed, and ERR_DURLOG_DESTINATION_UNREACHABLE if every request of a range has failed
- * for longer than `retryForMs`.
+ * Yields the pieces of `entries` in order, in ranges; compressed ones are decompressed. The body of a range is valid
+ * until the next range is requested; it is page-aligned if the runtime can provide such memory and the piece is not
+ * compressed. Throws StoreFailure if an object was deleted after it was listed, ERR_DURLOG_CORRUPT if a piece cannot be
+ * decompressed, and ERR_DURLOG_DESTINATION_UNREACHABLE if every request of a range has failed for longer than
+ * `retryForMs`.
  */
 export async function* readPieces(
   bucket: Bucket,

@@ -13,10 +13,10 @@ import { withoutRetry } from './store-errors.js'
 import type { ReadArchiveOptions } from './types.js'
 
 /**
- * Iterates over the records of an archive from seq `from` to before `to`. With `log`, the archived log, only records that the
- * log has trimmed are read from the archive. Fails with ERR_DURLOG_NOT_FOUND, ERR_DURLOG_OUT_OF_RANGE (the archive begins after
- * `from`), ERR_DURLOG_CORRUPT (a checksum differs), ERR_DURLOG_DESTINATION_GAP or another destination error, or as a reader of
- * the log does.
+ * Iterates over the records of an archive from seq `from` to before `to`. With `log`, the archived log, only records
+ * that the log has trimmed are read from the archive. Fails with ERR_DURLOG_NOT_FOUND, ERR_DURLOG_OUT_OF_RANGE (the
+ * archive begins after `from`), ERR_DURLOG_CORRUPT (a checksum differs), ERR_DURLOG_DESTINATION_GAP or another
+ * destination error, or as a reader of the log does.
  */
 export function readArchive(options: ReadArchiveOptions): RecordReader<LogRecord> {
   const resolved = resolveRead(options)
@@ -127,7 +127,10 @@ class ArchiveReader {
     return Math.max(firstSeq, Math.min(to, end) + from)
   }
 
-  /** Returns the piece that holds `seq`. If the archive ends before `seq`, throws if it `mustExist`; otherwise returns undefined. */
+  /**
+   * Returns the piece that holds `seq`. If the archive ends before `seq`, throws if it `mustExist`; otherwise returns
+   * undefined.
+   */
   async find(seq: number, mustExist: boolean): Promise<Piece | undefined> {
     const known = this.#manifest === undefined ? undefined : await this.#pieceWith(this.#manifest, seq)
     if (known !== undefined) return known

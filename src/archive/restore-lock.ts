@@ -1,4 +1,6 @@
-/** Prevents two restores from writing to one folder: each must open a small log in the folder, whose lock is exclusive. */
+/**
+ * Prevents two restores from writing to one folder: each must open a small log in the folder, whose lock is exclusive.
+ */
 import { randomUUID } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { readdir, rename, rm } from 'node:fs/promises'
@@ -44,8 +46,8 @@ export class RestoreLock {
     try {
       await new RestoreLock(path, await open(path, { create: false })).release()
     } catch (error) {
-      // If it is locked, the restore still runs. If it is no log, the restore was killed while it removed the folder; a folder with
-      // other files is not the lock of a restore.
+      // If it is locked, the restore still runs. If it is no log, the restore was killed while it removed the folder; a
+      // folder with other files is not the lock of a restore.
       const names = await readdir(path).catch(() => undefined)
       if (isCode(error, 'ERR_DURLOG_LOCKED') || names?.every((name) => NAMES.includes(name)) !== true) return
       await rm(path, { recursive: true, force: true }).catch(() => {})
@@ -59,7 +61,10 @@ export class RestoreLock {
     await this.#log.close().catch(() => {})
   }
 
-  /** Windows removes no folder that is open. After the release, the rename fails if another restore has opened the folder. */
+  /**
+   * Windows removes no folder that is open. After the release, the rename fails if another restore has opened the
+   * folder.
+   */
   async #releaseOnWindows(): Promise<void> {
     await this.#log.close().catch(() => {})
     const removed = `${this.#path}-${randomUUID()}`

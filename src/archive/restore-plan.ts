@@ -1,4 +1,7 @@
-/** Determines the pieces that a restore reads, checks that they follow each other, and finds the end of the restored log. */
+/**
+ * Determines the pieces that a restore reads, checks that they follow each other, and finds the end of the restored
+ * log.
+ */
 import { findExtent } from '../extent.js'
 import { segmentFile } from '../segment-name.js'
 import { readBoundary } from './boundary.js'
@@ -45,7 +48,10 @@ export async function provenEnd(bucket: Bucket, { names }: History): Promise<num
   return Math.max(seq + 1, (await readBoundary(bucket, names.boundary)) + 1)
 }
 
-/** Returns the first seq before `proven` that the pieces lack at their end and that is to be restored; undefined if there is none. */
+/**
+ * Returns the first seq before `proven` that the pieces lack at their end and that is to be restored; undefined if
+ * there is none.
+ */
 export async function missingFrom(
   manifest: Manifest,
   proven: number,
@@ -70,8 +76,8 @@ export async function factsBefore(manifest: Manifest, entry: PieceEntry): Promis
 }
 
 /**
- * Whether the piece `facts` follows the piece `before`: it must contain the checksum of that piece. True without this check if
- * `before` is unknown, if the two pieces overlap, or if the piece is the first one of its history.
+ * Whether the piece `facts` follows the piece `before`: it must contain the checksum of that piece. True without this
+ * check if `before` is unknown, if the two pieces overlap, or if the piece is the first one of its history.
  */
 export function follows(facts: PieceFacts, before: PieceFacts | undefined): boolean {
   return (

@@ -78,7 +78,9 @@ export class RestoreTarget {
     return this.files.next > this.#mark.first
   }
 
-  /** Raises the generation of the restored log to `generation`, which is too low if the archive has got a new history. */
+  /**
+   * Raises the generation of the restored log to `generation`, which is too low if the archive has got a new history.
+   */
   async raiseGeneration(uuid: string, generation: number): Promise<void> {
     if (generation <= this.#mark.cuts) return
     await writeGeneration(this.#folder, this.dir, { uuid, generation })

@@ -27,25 +27,25 @@ import { type ClaimTarget, claimNext } from './take-over.js'
 import type { RestoreArchiveOptions, RestoreArchiveReport, TakeOverOptions, TakeOverReport } from './types.js'
 
 /**
- * Damage or a gap is reported after this many consecutive attempts that find it: bytes may have been changed on the way, and an
- * archiver may be merging objects.
+ * Damage or a gap is reported after this many consecutive attempts that find it: bytes may have been changed on the
+ * way, and an archiver may be merging objects.
  */
 const DOUBTS = 3
 const DOUBTED: readonly string[] = ['ERR_DURLOG_CORRUPT', 'ERR_DURLOG_DESTINATION_GAP']
 
 /**
- * Restores an archived log into the folder `dir`, which must be new, be empty, or hold an unfinished restore of the same archive.
- * Resolves once every record is on the device. Rejects with ERR_DURLOG_NOT_EMPTY, ERR_DURLOG_NOT_FOUND, ERR_DURLOG_CORRUPT (a
- * checksum differs), ERR_DURLOG_DESTINATION_GAP or another destination error, or as `open` does.
+ * Restores an archived log into the folder `dir`, which must be new, be empty, or hold an unfinished restore of the
+ * same archive. Resolves once every record is on the device. Rejects with ERR_DURLOG_NOT_EMPTY, ERR_DURLOG_NOT_FOUND,
+ * ERR_DURLOG_CORRUPT (a checksum differs), ERR_DURLOG_DESTINATION_GAP or another destination error, or as `open` does.
  */
 export async function restoreArchive(dir: string | URL, options: RestoreArchiveOptions): Promise<RestoreArchiveReport> {
   return new ArchiveRestore(resolveDir(dir), resolveRestore(options)).run()
 }
 
 /**
- * Makes the folder `dir` the next writer of an archived log: restores the archive to its end, or continues the replica in `dir`, and
- * claims the next generation, so that the former writer is fenced. Then `open` may write the log. Rejects with ERR_DURLOG_FENCED if
- * another copy has claimed it, which leaves `dir` a replica; otherwise as `restoreArchive`.
+ * Makes the folder `dir` the next writer of an archived log: restores the archive to its end, or continues the replica
+ * in `dir`, and claims the next generation, so that the former writer is fenced. Then `open` may write the log. Rejects
+ * with ERR_DURLOG_FENCED if another copy has claimed it, which leaves `dir` a replica; otherwise as `restoreArchive`.
  */
 export async function takeOver(dir: string | URL, options: TakeOverOptions): Promise<TakeOverReport> {
   const { force, rest } = resolveTakeOver(options)
@@ -167,7 +167,8 @@ class ArchiveRestore {
     if (this.#options.follow) return chosen
     const proven = await provenEnd(this.#bucket, chosen.manifest.history)
     if ((await missingFrom(chosen.manifest, proven, this.#options)) === undefined) return chosen
-    // An archiver may have stored records after the list: only a list that is newer than the proof shows that they are missing.
+    // An archiver may have stored records after the list: only a list that is newer than the proof shows that they are
+    // missing.
     const newer = await chooseArchive(this.#bucket, this.#options)
     const first = await missingFrom(newer.manifest, proven, this.#options)
     if (first === undefined) return newer
@@ -192,8 +193,8 @@ class ArchiveRestore {
     if (first === undefined) return
     const total = this.#bytes + entries.reduce((sum, { bytes }) => sum + bytes, 0)
     const report = (): void => this.#options.onProgress(this.#bytes, total)
-    // Other processes may read a replica, so its pieces are checked before they are written. A piece whose beginning is already
-    // restored is checked first too.
+    // Other processes may read a replica, so its pieces are checked before they are written. A piece whose beginning is
+    // already restored is checked first too.
     const checked = this.#isReplica ? entries : first.firstSeq < files.next ? [first] : []
     this.#last = undefined
     for (const entry of checked) {
@@ -298,7 +299,9 @@ class ArchiveRestore {
     }
   }
 
-  /** Removes the records at or after `to` or `until`, which the last piece may hold, and a batch that this would divide. */
+  /**
+   * Removes the records at or after `to` or `until`, which the last piece may hold, and a batch that this would divide.
+   */
   async #cut(log: Log): Promise<void> {
     const { to, untilMs } = this.#options
     let next = Math.min(log.nextSeq, to)

@@ -1,4 +1,6 @@
-/** The segment files of a log that is being restored. Consecutive pieces with the same header are joined into one file. */
+/**
+ * The segment files of a log that is being restored. Consecutive pieces with the same header are joined into one file.
+ */
 import { constants, readdirSync } from 'node:fs'
 import { type FileHandle, open, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -19,8 +21,8 @@ export class RestoredFiles {
   /** The seq of the next record to restore. */
   next: number
   /**
-   * Whether the last piece in the last file may not have been checked: an earlier run may have been killed directly after it had
-   * written the piece.
+   * Whether the last piece in the last file may not have been checked: an earlier run may have been killed directly
+   * after it had written the piece.
    */
   isUnchecked = false
   #isRewound = false
@@ -41,8 +43,8 @@ export class RestoredFiles {
   }
 
   /**
-   * Opens a folder that may hold files of an earlier restore. Keeps their bytes up to the first frame that is not whole. Only the
-   * last two files may have such a frame.
+   * Opens a folder that may hold files of an earlier restore. Keeps their bytes up to the first frame that is not
+   * whole. Only the last two files may have such a frame.
    */
   static async open(dir: string, firstSeq: number): Promise<RestoredFiles> {
     const files = new RestoredFiles(dir, firstSeq)
@@ -78,8 +80,8 @@ export class RestoredFiles {
   }
 
   /**
-   * Returns to the frame of `seq`, or to the beginning of the last file: the next piece is written over the last one. Does not make
-   * the file shorter, because a reader of a replica may have mapped it into memory.
+   * Returns to the frame of `seq`, or to the beginning of the last file: the next piece is written over the last one.
+   * Does not make the file shorter, because a reader of a replica may have mapped it into memory.
    */
   async rewind(seq: number): Promise<void> {
     this.next = Math.max(seq, this.#firstSeq)
@@ -105,8 +107,8 @@ export class RestoredFiles {
   }
 
   /**
-   * Whole pages are written directly to the device if `bytes` is page-aligned: a copy in the page cache takes more processor
-   * time than all requests.
+   * Whole pages are written directly to the device if `bytes` is page-aligned: a copy in the page cache takes more
+   * processor time than all requests.
    */
   async write(bytes: Buffer): Promise<void> {
     const direct = this.#end % PAGE_BYTES === 0 ? bytes.length - (bytes.length % PAGE_BYTES) : 0
@@ -126,7 +128,9 @@ export class RestoredFiles {
     }
   }
 
-  /** Ends the piece; the next one begins with seq `next`. If the piece `isLonger`, removes its records from `next` on. */
+  /**
+   * Ends the piece; the next one begins with seq `next`. If the piece `isLonger`, removes its records from `next` on.
+   */
   async end(next: number, isLonger: boolean): Promise<void> {
     this.next = next
     if (isLonger) this.#end = await this.#offsetOf(next)

@@ -58,8 +58,8 @@ export class Segments {
   }
 
   /**
-   * Reads a piece of a segment, and checks every frame. Undefined if there is no whole frame at `seq`. Throws SegmentRemoved if
-   * the segment was removed.
+   * Reads a piece of a segment, and checks every frame. Undefined if there is no whole frame at `seq`. Throws
+   * SegmentRemoved if the segment was removed.
    */
   async read(
     { firstSeq }: LocalSegment,

@@ -66,8 +66,8 @@ export class Signer {
   }
 
   /**
-   * Adopts the store's clock if the store may have refused `request` because its signature has another time. Returns whether the
-   * request should be signed and sent again.
+   * Adopts the store's clock if the store may have refused `request` because its signature has another time. Returns
+   * whether the request should be signed and sent again.
    */
   adoptsClock(request: SignedRequest, { status, headers }: WireAnswer): boolean {
     const skewMs = Date.parse(headers.date ?? '') - Date.now()

@@ -1,7 +1,12 @@
-/** Converts the error responses of a store to errors. A DurlogError is final; after any other error the request may be repeated. */
+/**
+ * Converts the error responses of a store to errors. A DurlogError is final; after any other error the request may be
+ * repeated.
+ */
 import { DurlogError, type DurlogErrorCode } from '../errors.js'
 
-/** The condition of a write does not hold: `If-None-Match` for a name that exists, or `If-Match` for another version. */
+/**
+ * The condition of a write does not hold: `If-None-Match` for a name that exists, or `If-Match` for another version.
+ */
 export class ConditionFailed extends Error {}
 
 /** A failure that may not happen again if the request is repeated. */
@@ -64,8 +69,8 @@ function retryAfterOf({ retryAfter = '', timeMs }: ErrorResponse): number | unde
 
 function finalCode({ status, code }: ErrorResponse): DurlogErrorCode | undefined {
   if (code === 'NoSuchBucket') return 'ERR_DURLOG_DESTINATION_MISSING'
-  // 409: another write of the same name is in progress. 408, 425 and 429: the store asks the client to repeat the request later.
-  // 404 for a write or a list: the bucket exists, but the view of a proxy or of the store is outdated.
+  // 409: another write of the same name is in progress. 408, 425 and 429: the store asks the client to repeat the
+  // request later. 404 for a write or a list: the bucket exists, but the view of a proxy or of the store is outdated.
   if (status === 408 || status === 409 || status === 425 || status === 429 || status === 404) return undefined
   if (code === 'RequestTimeout' || code === 'SlowDown') return undefined
   if (status === 501 || (status >= 300 && status < 500)) return 'ERR_DURLOG_DESTINATION_REFUSED'

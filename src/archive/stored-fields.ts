@@ -32,7 +32,9 @@ export class StoredFields {
     return Object.hasOwn(this.#values, name)
   }
 
-  /** Returns a whole number, or one that is written in decimal digits. Throws ERR_DURLOG_CORRUPT for any other value. */
+  /**
+   * Returns a whole number, or one that is written in decimal digits. Throws ERR_DURLOG_CORRUPT for any other value.
+   */
   whole(name: string, { min = 0, max = MAX_WHOLE }: { min?: number; max?: number } = {}): number {
     const value = this.#get(name)
     const number = typeof value === 'string' ? parseWhole(value) : value

@@ -16,9 +16,10 @@ export interface ClaimTarget {
 }
 
 /**
- * Claims the next generation and returns it. An interrupted claim of the same copy is continued. Throws ERR_DURLOG_FENCED if another
- * copy has the claim: with `force`, only if that copy has replicated a record or the claim is made at this moment. Throws
- * ConditionFailed or StoreFailure if the archive has changed: it must be restored to its new end first.
+ * Claims the next generation and returns it. An interrupted claim of the same copy is continued. Throws
+ * ERR_DURLOG_FENCED if another copy has the claim: with `force`, only if that copy has replicated a record or the claim
+ * is made at this moment. Throws ConditionFailed or StoreFailure if the archive has changed: it must be restored to its
+ * new end first.
  */
 export async function claimNext(
   chosen: ChosenArchive,

@@ -19,7 +19,10 @@ export interface BucketAccess {
   endpoint?: string | undefined
   /** Default: AWS_REGION, AWS_DEFAULT_REGION, or `us-east-1`. */
   region?: string | undefined
-  /** If it is a function, it is called for each request. Default: AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN. */
+  /**
+   * If it is a function, it is called for each request. Default: AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and
+   * AWS_SESSION_TOKEN.
+   */
   credentials?: S3Credentials | (() => S3Credentials | Promise<S3Credentials>) | undefined
   /** The timeout of a request in milliseconds, plus one second for each 256 KiB that it transfers. Default 30 s. */
   timeoutMs?: Duration | undefined
@@ -33,13 +36,18 @@ export interface ArchiveOptions extends BucketAccess {
   /** Trims archived records from the log, which must be open for writing. Default: keep all records. */
   keepAfterAck?: KeepAfterAck | undefined
   /**
-   * `zstd` compresses each whole segment, but not the parts of the newest one. Needs Node 22.15 or newer, or the package
-   * `@bokuweb/zstd-wasm`; so does a restore. Default `none`.
+   * `zstd` compresses each whole segment, but not the parts of the newest one. Needs Node 22.15 or newer, or the
+   * package `@bokuweb/zstd-wasm`; so does a restore. Default `none`.
    */
   compress?: 'none' | 'zstd' | undefined
-  /** The name of the log's cursor that stores the archiver's position. Each archive needs a separate cursor. Default `archive`. */
+  /**
+   * The name of the log's cursor that stores the archiver's position. Each archive needs a separate cursor. Default
+   * `archive`.
+   */
   cursor?: string | undefined
-  /** Stop with ERR_DURLOG_DESTINATION_UNREACHABLE after this many milliseconds of consecutive failures. Default: never. */
+  /**
+   * Stop with ERR_DURLOG_DESTINATION_UNREACHABLE after this many milliseconds of consecutive failures. Default: never.
+   */
   retryForMs?: Duration | undefined
   /**
    * Emit `lagging` when the oldest record that is not archived has waited this many milliseconds. Default: three times
@@ -63,7 +71,10 @@ export interface ArchiveStats extends Omit<ShipStats, 'shippedSeq' | 'mode' | 'r
 export type ArchiveEvents = {
   /** Every record up to `seq` is archived. */
   archived: [seq: number]
-  /** The oldest record that is not archived has waited for `laggingMs`. Emitted again only after all records were archived. */
+  /**
+   * The oldest record that is not archived has waited for `laggingMs`. Emitted again only after all records were
+   * archived.
+   */
   lagging: [lag: ShipLag]
   /** A request failed and will be repeated. */
   retry: [retry: ShipRetry]
@@ -128,8 +139,8 @@ export interface RestoreArchiveOptions extends ArchiveChoice {
   /** The interval, in milliseconds, at which a replica checks for new records. Default 1000. */
   pollMs?: Duration | undefined
   /**
-   * Reject with ERR_DURLOG_DESTINATION_UNREACHABLE after this many milliseconds of consecutive failures. Default 5 min; with
-   * `follow`, no limit after the replica has caught up once.
+   * Reject with ERR_DURLOG_DESTINATION_UNREACHABLE after this many milliseconds of consecutive failures. Default 5 min;
+   * with `follow`, no limit after the replica has caught up once.
    */
   retryForMs?: Duration | undefined
   /** Called repeatedly with the bytes that were read and the bytes to read in total. */
@@ -142,7 +153,9 @@ export interface RestoreArchiveOptions extends ArchiveChoice {
 
 export interface TakeOverOptions
   extends Omit<RestoreArchiveOptions, 'generation' | 'to' | 'until' | 'follow' | 'pollMs'> {
-  /** Also replace a copy that has taken over and replicated nothing yet. Default false: reject with ERR_DURLOG_FENCED. */
+  /**
+   * Also replace a copy that has taken over and replicated nothing yet. Default false: reject with ERR_DURLOG_FENCED.
+   */
   force?: boolean | undefined
 }
 
@@ -164,7 +177,10 @@ export interface RestoreArchiveReport {
 export interface ReadArchiveOptions extends ArchiveChoice {
   /** The archived log: records that it still holds are read from it. Default: read only the archive. */
   log?: ReadableLog | undefined
-  /** The first seq to read. With −n: the last n seqs before `to`, or before the end. Default: the first seq of the archive. */
+  /**
+   * The first seq to read. With −n: the last n seqs before `to`, or before the end. Default: the first seq of the
+   * archive.
+   */
   from?: number | undefined
   /** End before this seq. Default: the end of `log`, or of the archive. */
   to?: number | undefined

@@ -1,6 +1,6 @@
 /**
- * Compression with zstd (RFC 8878): by node:zlib, which has it from Node 22.15 on, or by the package @bokuweb/zstd-wasm, an
- * optional peer dependency.
+ * Compression with zstd (RFC 8878): by node:zlib, which has it from Node 22.15 on, or by the package
+ * @bokuweb/zstd-wasm, an optional peer dependency.
  */
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
@@ -14,8 +14,8 @@ const PACKAGE = '@bokuweb/zstd-wasm'
 const FROM = typeof __filename === 'string' ? __filename : join(process.cwd(), 'index.js')
 
 /**
- * The longest piece that the package decompresses. Its memory is limited to 2 GiB: if an allocation fails, it overwrites its own
- * memory and stays unusable.
+ * The longest piece that the package decompresses. Its memory is limited to 2 GiB: if an allocation fails, it
+ * overwrites its own memory and stays unusable.
  */
 const PACKAGE_BYTES = 512 * 2 ** 20
 /** The longest piece that the package compresses: it needs four times as much memory. */
@@ -29,8 +29,8 @@ const MAGIC = 0xfd2fb528
 
 export interface Zstd {
   /**
-   * Rejects if the result would be longer than `length`, or if `bytes` are damaged; with ERR_DURLOG_UNSUPPORTED if the result is too
-   * long.
+   * Rejects if the result would be longer than `length`, or if `bytes` are damaged; with ERR_DURLOG_UNSUPPORTED if the
+   * result is too long.
    */
   decompress(bytes: Uint8Array, length: number): Promise<Uint8Array>
   /** Makes streams; undefined if only a whole piece can be compressed or decompressed. */
@@ -98,8 +98,9 @@ async function loadPackage(): Promise<Zstd> {
 }
 
 /**
- * Loads a package for durlog alone. zstd-wasm has one instance for the process: a second `init`, by the application or by another
- * copy of durlog, would mix the memory of two instances, and `compress` would return wrong bytes without an error.
+ * Loads a package for durlog alone. zstd-wasm has one instance for the process: a second `init`, by the application or
+ * by another copy of durlog, would mix the memory of two instances, and `compress` would return wrong bytes without an
+ * error.
  */
 function requireCopy<Package>(name: string): Package {
   const load = createRequire(FROM)
@@ -125,7 +126,10 @@ function tooLongError(): DurlogError {
   )
 }
 
-/** Throws unless `bytes` are a frame that has `length` bytes or does not state its length: the package allocates the stated length. */
+/**
+ * Throws unless `bytes` are a frame that has `length` bytes or does not state its length: the package allocates the
+ * stated length.
+ */
 function checkFrame(bytes: Uint8Array, length: number): void {
   const header = Buffer.alloc(18)
   header.set(bytes.subarray(0, header.length))

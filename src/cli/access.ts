@@ -37,7 +37,9 @@ export class Access {
     return this.#rightsOf !== undefined || this.options.tls !== undefined
   }
 
-  /** Reads all files again and uses them for new requests and connections. If it throws, the old contents stay in use. */
+  /**
+   * Reads all files again and uses them for new requests and connections. If it throws, the old contents stay in use.
+   */
   reload(server: StreamsServer): void {
     const { rightsOf, tls } = read(this.#flags)
     if (tls !== undefined) server.setTls(tls)

@@ -22,7 +22,9 @@ export interface AppendSummary {
   /** The number of stored records, and their bytes. */
   records: number
   bytes: number
-  /** The number of further records that may or may not be stored, because their append failed with an unknown outcome. */
+  /**
+   * The number of further records that may or may not be stored, because their append failed with an unknown outcome.
+   */
   uncertain: number
   blankLines: number
   /** The number of records at the beginning of the input that were not appended. */
@@ -54,7 +56,9 @@ export class Appender {
     this.#durability = durability
   }
 
-  /** Appends `records`. Waits while too many bytes are pending. Throws if the append of an earlier record has failed. */
+  /**
+   * Appends `records`. Waits while too many bytes are pending. Throws if the append of an earlier record has failed.
+   */
   async add(records: readonly Piece[]): Promise<void> {
     for (const record of records) {
       this.#gathered.push(record)
@@ -116,7 +120,8 @@ export interface Conversion {
 }
 
 /**
- * Appends every record of `input`. If the input contains an error, appends the records before it, then throws the error.
+ * Appends every record of `input`. If the input contains an error, appends the records before it, then throws the
+ * error.
  */
 export async function appendInput(
   appender: Appender,

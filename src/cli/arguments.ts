@@ -20,7 +20,10 @@ export function toWaitMs(text: string): number {
   throw new InvalidArgumentError(`It must be milliseconds, or a time such as 90s, 15m or 2h, up to ${MAX_WAIT_MS} ms.`)
 }
 
-/** Parses a time (ISO 8601, milliseconds since 1970, or a time ago such as 90s, 15m, 2h, 7d) and returns milliseconds since 1970. */
+/**
+ * Parses a time (ISO 8601, milliseconds since 1970, or a time ago such as 90s, 15m, 2h, 7d) and returns milliseconds
+ * since 1970.
+ */
 export function toTimeMs(text: string): number {
   const agoMs = parseMillis(text)
   const ms = agoMs !== undefined ? Date.now() - agoMs : /^\d{9,}$/.test(text) ? Number(text) : parseIsoTime(text)

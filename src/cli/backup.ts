@@ -27,8 +27,9 @@ export interface CopyReport {
 export type Salvage = Pick<ReadOptions, 'salvage' | 'onGap'>
 
 /**
- * Copies every synced record and the cursors of the log in `from` to the folder `to`, then verifies the copy. Another process may
- * have the log open for writing. Continues an earlier copy of the same log. Throws InputError if `to` holds anything else.
+ * Copies every synced record and the cursors of the log in `from` to the folder `to`, then verifies the copy. Another
+ * process may have the log open for writing. Continues an earlier copy of the same log. Throws InputError if `to` holds
+ * anything else.
  */
 export async function copyLog(
   from: string,
@@ -43,7 +44,8 @@ export async function copyLog(
   // After a truncation, other records may have the seqs before a position.
   do {
     summary = await inspect(from)
-    // Read the positions before the end: then only a cursor that has read records which are not synced is after the end.
+    // Read the positions before the end: then only a cursor that has read records which are not synced is after the
+    // end.
     cursors = await source.cursors()
     await source.refresh()
   } while (source.generation !== summary.generation)
@@ -147,7 +149,10 @@ async function copyRecords(
   return lastTimestamp
 }
 
-/** Copies the cursors of the source. Returns the names of the cursors that were skipped because they have no valid position. */
+/**
+ * Copies the cursors of the source. Returns the names of the cursors that were skipped because they have no valid
+ * position.
+ */
 async function copyCursors(cursors: readonly CursorSummary[], copy: RestoringLog): Promise<string[]> {
   const skipped: string[] = []
   for (const { name, position, state } of cursors) {

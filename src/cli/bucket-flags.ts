@@ -1,4 +1,7 @@
-/** The options of `archive`, `restore` and `doctor` for access to a bucket. Secrets are no options: other users can see the arguments of a process. */
+/**
+ * The options of `archive`, `restore` and `doctor` for access to a bucket. Secrets are no options: other users can see
+ * the arguments of a process.
+ */
 import type { Command } from 'commander'
 import type { BucketAccess } from '../archive/index.js'
 import { sharedCredentials } from './shared-credentials.js'

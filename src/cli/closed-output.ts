@@ -1,4 +1,7 @@
-/** Notices that the reader of stdout has closed it. Node notices only when it writes, which a follower may not do for a long time. */
+/**
+ * Notices that the reader of stdout has closed it. Node notices only when it writes, which a follower may not do for a
+ * long time.
+ */
 import { native } from '../native/native.js'
 
 const CHECK_MS = 250

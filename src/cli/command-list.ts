@@ -34,10 +34,15 @@ export const COMMANDS: readonly { name: string; summary: string }[] = [
   { name: 'man', summary: 'print the manual page' },
 ]
 
-/** The module of `bench`, which is built separately. This path is the only reference of the command line to the bench. */
+/**
+ * The module of `bench`, which is built separately. This path is the only reference of the command line to the bench.
+ */
 const BENCH = new URL('../../bench/dist/command.js', import.meta.url)
 
-/** Adds every command to `program` with its summary. Loads the options only of the commands for which `isWanted` returns true. */
+/**
+ * Adds every command to `program` with its summary. Loads the options only of the commands for which `isWanted` returns
+ * true.
+ */
 export async function addCommands(program: Command, isWanted: (name: string) => boolean): Promise<void> {
   for (const { name, summary } of COMMANDS) {
     const command = program.command(name).summary(summary).description(summary)

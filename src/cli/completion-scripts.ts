@@ -1,4 +1,7 @@
-/** Generates completion scripts for shells from the commands and their options. Other arguments are completed as file names. */
+/**
+ * Generates completion scripts for shells from the commands and their options. Other arguments are completed as file
+ * names.
+ */
 import type { Command, Option } from 'commander'
 
 /** Quotes a word for a shell, in single quotes. */

@@ -140,7 +140,10 @@ const LISTEN_ADVICE: Record<string, string> = {
   EACCES: 'a port below 1024 needs more rights: choose another one with --port',
 }
 
-/** Converts an error. `has` returns whether the command has an option, because the advice must mention only such options. */
+/**
+ * Converts an error. `has` returns whether the command has an option, because the advice must mention only such
+ * options.
+ */
 export function toFailure(error: unknown, has: Has): Failure {
   // `await using` wraps the first error if closing the log failed too.
   if (error instanceof Error && error.name === 'SuppressedError' && 'suppressed' in error)
@@ -167,8 +170,8 @@ export function toFailure(error: unknown, has: Has): Failure {
 }
 
 /**
- * Writes the failure of `command` to stderr (with `json`, as one JSON object) and returns the exit status. A closed stdout is not
- * a failure: the exit status stays that of the command.
+ * Writes the failure of `command` to stderr (with `json`, as one JSON object) and returns the exit status. A closed
+ * stdout is not a failure: the exit status stays that of the command.
  */
 export function reportFailure(error: unknown, json: boolean, command?: Command): number {
   if (isOutputClosed(error)) return Number(process.exitCode ?? ExitCode.ok)

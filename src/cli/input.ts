@@ -52,7 +52,10 @@ export function isBlank(line: Buffer): boolean {
 export interface Splitter {
   /** Whether the records are lines. Blank lines are not records. */
   readonly lines: boolean
-  /** Returns the records that end in `chunk`. If there is an error in it, sets `problem` and returns the records before it. */
+  /**
+   * Returns the records that end in `chunk`. If there is an error in it, sets `problem` and returns the records before
+   * it.
+   */
   push(chunk: Buffer): Buffer[]
   /** Ends the input. Returns the last record if no delimiter follows it. */
   end(): Buffer[]
@@ -91,8 +94,9 @@ export class LineSplitter implements Splitter {
   problem: InputError | undefined
 
   /**
-   * A line of more than `maxBytes` is an error, which `remedy` completes. With `isCut` it is returned without the bytes after
-   * the first `maxBytes` + 1. With `skipsMark`, a byte order mark at the beginning of the input is not part of the first line.
+   * A line of more than `maxBytes` is an error, which `remedy` completes. With `isCut` it is returned without the bytes
+   * after the first `maxBytes` + 1. With `skipsMark`, a byte order mark at the beginning of the input is not part of
+   * the first line.
    */
   constructor(
     maxBytes: number,

@@ -4,7 +4,8 @@ import { constants } from 'node:os'
 import { reportFailure } from './failure.js'
 import { run } from './run.js'
 
-// Errors are handled by the callback of each write. Without a listener, they would also end the process with a stack trace.
+// Errors are handled by the callback of each write. Without a listener, they would also end the process with a stack
+// trace.
 for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {})
 
 // The first process of a container has no default for signals: "docker stop" would wait and then kill it. Commands that

@@ -1,4 +1,6 @@
-/** The options of `ship` and `restore` for access to the servers. Secrets are read only from files or the environment. */
+/**
+ * The options of `ship` and `restore` for access to the servers. Secrets are read only from files or the environment.
+ */
 import { type Command, Option } from 'commander'
 import type { NatsAccess } from '../jetstream/index.js'
 import { toWaitMs } from './arguments.js'

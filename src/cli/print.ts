@@ -48,7 +48,10 @@ export async function printRecords(reader: LogReader, { format, follow, onWritte
   if (closed) throw new OutputClosedError()
 }
 
-/** As `printRecords`, for a reader that ends. If stdout is not a terminal, shows the progress, and at SIGINT the number of records. */
+/**
+ * As `printRecords`, for a reader that ends. If stdout is not a terminal, shows the progress, and at SIGINT the number
+ * of records.
+ */
 export async function printAll(reader: LogReader, format: PrintFormat, first: number, end: number): Promise<void> {
   const watched = process.stdout.isTTY !== true
   const progress = startProgress('cat', Math.max(0, end - first), !watched || format.json)

@@ -1,4 +1,7 @@
-/** Converts records to lines of JSON and back: {"seq", "timestamp", "data"}, and "encoding" if "data" is not plain UTF-8. */
+/**
+ * Converts records to lines of JSON and back: {"seq", "timestamp", "data"}, and "encoding" if "data" is not plain
+ * UTF-8.
+ */
 
 import { isUtf8 } from 'node:buffer'
 import { parseIsoTime, TIME_MAX_MS } from '../options/call-options.js'
@@ -23,8 +26,8 @@ export function toJsonLine(record: LogRecord, encoding: ExportEncoding): string 
 }
 
 /**
- * Returns the line of a record: as UTF-8 if the payload is valid UTF-8, otherwise as base64 with `"encoding":"base64"`. The time
- * is in milliseconds since 1970, or ISO 8601 with `iso`.
+ * Returns the line of a record: as UTF-8 if the payload is valid UTF-8, otherwise as base64 with `"encoding":"base64"`.
+ * The time is in milliseconds since 1970, or ISO 8601 with `iso`.
  */
 export function toReadableJsonLine(record: LogRecord, iso = false): string {
   const { seq, timestamp, data } = record

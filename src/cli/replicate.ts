@@ -1,4 +1,6 @@
-/** The common part of `ship` and `archive`, which copy a log to a destination until a signal and report their progress. */
+/**
+ * The common part of `ship` and `archive`, which copy a log to a destination until a signal and report their progress.
+ */
 import { once } from 'node:events'
 import type { CursorSummary, ReadOnlyLog } from '../index.js'
 import { type LastFailure, lastFailure } from '../ship/failure-file.js'
@@ -65,7 +67,10 @@ export function endingSignal(): AbortSignal {
   return ending.signal
 }
 
-/** Reports the work and returns when it is complete. Throws if the work failed, or if a signal ended it before it was complete. */
+/**
+ * Reports the work and returns when it is complete. Throws if the work failed, or if a signal ended it before it was
+ * complete.
+ */
 export async function watch(
   words: ReplicationWords,
   replication: Replication,
@@ -137,8 +142,9 @@ const HEALTHY_WAIT_MS = 300_000
 const HEALTHY_FLUSHES = 3
 
 /**
- * Prints the position of the cursor `name`, the oldest record that waits, and the last failure. The exit status is 1 if records wait
- * without a process that copies them, if the last attempt has failed, or if a record has waited for too long.
+ * Prints the position of the cursor `name`, the oldest record that waits, and the last failure. The exit status is 1 if
+ * records wait without a process that copies them, if the last attempt has failed, or if a record has waited for too
+ * long.
  */
 export async function showStatus(
   { done, agent }: ReplicationWords,

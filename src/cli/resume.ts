@@ -4,9 +4,10 @@ import type { Log } from '../index.js'
 import { type Input, isBlank, type Splitter } from './input.js'
 
 /**
- * Returns the number of lines at the beginning of `input` that are the last records of `log`, in order; the largest such number.
- * Blank lines are not counted. Holds 16 bytes for each line. The algorithm is that of Knuth, Morris and Pratt ("Fast pattern
- * matching in strings", 1977): the log is searched for the lines, and the match in progress at its end is the result.
+ * Returns the number of lines at the beginning of `input` that are the last records of `log`, in order; the largest
+ * such number. Blank lines are not counted. Holds 16 bytes for each line. The algorithm is that of Knuth, Morris and
+ * Pratt ("Fast pattern matching in strings", 1977): the log is searched for the lines, and the match in progress at its
+ * end is the result.
  */
 export async function countStored(log: Log, input: Input, splitter: Splitter): Promise<number> {
   const lines: number[] = []

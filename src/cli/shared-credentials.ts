@@ -1,7 +1,7 @@
 /**
- * The credentials that the AWS tools use if the environment has none: the files ~/.aws/credentials and ~/.aws/config, and the
- * command `credential_process` in them. The files are read for each request, and the command runs again before its result
- * expires, so a command that runs for months uses new credentials.
+ * The credentials that the AWS tools use if the environment has none: the files ~/.aws/credentials and ~/.aws/config,
+ * and the command `credential_process` in them. The files are read for each request, and the command runs again before
+ * its result expires, so a command that runs for months uses new credentials.
  */
 import { exec } from 'node:child_process'
 import { existsSync } from 'node:fs'
@@ -11,14 +11,18 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import type { S3Credentials } from '../archive/index.js'
 
-/** The result of a command is not used in this time before its expiration, or in the second half of a shorter lifetime. */
+/**
+ * The result of a command is not used in this time before its expiration, or in the second half of a shorter lifetime.
+ */
 const EXPIRY_MS = 5 * 60_000
 /** The lifetime of a result that names none. */
 const LIFETIME_MS = 15 * 60_000
 
 type Section = Map<string, string>
 
-/** Returns a function for the option `credentials`; undefined if the environment has credentials, or there are no files. */
+/**
+ * Returns a function for the option `credentials`; undefined if the environment has credentials, or there are no files.
+ */
 export function sharedCredentials(): (() => Promise<S3Credentials>) | undefined {
   const { env } = process
   const files = [

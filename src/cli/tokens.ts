@@ -8,8 +8,8 @@ const LETTERS: Record<string, keyof Rights> = { r: 'read', w: 'write', c: 'creat
 const LINE = /^(\S{16,512})\s+([rwcdl]+)(?:\s+([^\s/]{1,256}))?$/
 
 /**
- * Parses the content of the token file `path`. Each line has a token, its rights (letters of rwcdl) and, optionally, its tenant. `#`
- * begins a comment line.
+ * Parses the content of the token file `path`. Each line has a token, its rights (letters of rwcdl) and, optionally,
+ * its tenant. `#` begins a comment line.
  */
 export function readTokens(path: string, content: string): (request: HttpRequest) => Rights | undefined {
   const tokens = new Map<string, Rights>()

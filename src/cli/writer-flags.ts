@@ -66,7 +66,9 @@ export function toOpenOptions(flags: WriterFlags): OpenOptions {
   }
 }
 
-/** Returns the longest record that a log with these options accepts. Throws ERR_DURLOG_INVALID_ARGUMENT, like `open`. */
+/**
+ * Returns the longest record that a log with these options accepts. Throws ERR_DURLOG_INVALID_ARGUMENT, like `open`.
+ */
 export function longestRecord(flags: WriterFlags): number {
   return resolveOptions(toOpenOptions(flags)).native.maxRecordBytes
 }

@@ -1,4 +1,6 @@
-/** Iterates over the records from a cursor's position on. The cursor is notified of each record before it is delivered. */
+/**
+ * Iterates over the records from a cursor's position on. The cursor is notified of each record before it is delivered.
+ */
 import type { Readable } from 'node:stream'
 import { DurlogError } from '../errors.js'
 import { ReaderBatches } from '../reader/batches.js'
@@ -14,7 +16,10 @@ export interface PassedRecords {
   check(): void
   /** Calls `end` when the cursor is closed. Returns a function that cancels the call. */
   onClose(end: () => void): () => void
-  /** Notes that the records before `end` are being delivered. Throws ERR_DURLOG_CURSOR_CUT if a cut removed delivered records. */
+  /**
+   * Notes that the records before `end` are being delivered. Throws ERR_DURLOG_CURSOR_CUT if a cut removed delivered
+   * records.
+   */
   pass(end: number): void
   /** Returns the error to report for a read that failed with `error` at record `seq`. */
   explain(error: DurlogError, seq: number): Promise<DurlogError>

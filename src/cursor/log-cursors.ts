@@ -53,7 +53,8 @@ export class LogCursors {
   async ensureCursor(name: string, options?: EnsureCursorOptions): Promise<void> {
     checkCursorName(name)
     const { from } = resolveEnsureOptions(options)
-    // While another process creates the cursor, the cursor is locked and not confirmed. The creation may still be refused.
+    // While another process creates the cursor, the cursor is locked and not confirmed. The creation may still be
+    // refused.
     const created = waitForLock(CREATION_WAIT_MS, async () => {
       this.#check()
       const list = await native.listCursors(this.#host.source.dir)

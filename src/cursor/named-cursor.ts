@@ -1,4 +1,7 @@
-/** A cursor that this process owns. It compares its position, and the records that its readers delivered, with the log's cuts. */
+/**
+ * A cursor that this process owns. It compares its position, and the records that its readers delivered, with the log's
+ * cuts.
+ */
 import { atCaller } from '../caller-stack.js'
 import { DurlogError, outOfRange } from '../errors.js'
 import type { NativeDurableCursor } from '../native/cursors.js'
@@ -24,7 +27,10 @@ import { CursorReader, type PassedRecords } from './cursor-reader.js'
 export interface CursorHost {
   readonly source: ReadSource
   read(options?: ReadOptions): LogReader
-  /** The checksum of record `seq`; undefined if there is no such record, or it cannot be read. Works until the log is closed. */
+  /**
+   * The checksum of record `seq`; undefined if there is no such record, or it cannot be read. Works until the log is
+   * closed.
+   */
   checksum(seq: number): Promise<number | undefined>
   /** Brings every record appended so far to `level`. Undefined if another process writes the log. */
   readonly sync: ((level: 'sync' | 'full') => Promise<number>) | undefined
@@ -86,8 +92,9 @@ export class NamedCursor implements DurableCursor {
   }
 
   /**
-   * Compares the record before the position with its checksum in the cursor's file. If they differ, the records of the log were
-   * replaced by an older copy, which the list of cuts does not show. A record that was trimmed cannot be compared.
+   * Compares the record before the position with its checksum in the cursor's file. If they differ, the records of the
+   * log were replaced by an older copy, which the list of cuts does not show. A record that was trimmed cannot be
+   * compared.
    */
   async #checkProof(): Promise<void> {
     const checksum = this.#native.checksum()
@@ -209,8 +216,8 @@ export class NamedCursor implements DurableCursor {
   }
 
   /**
-   * Resolves when record `seq` of the log has reached `level` (in a log that another process writes: `sync`). Rejects if `check`
-   * throws meanwhile.
+   * Resolves when record `seq` of the log has reached `level` (in a log that another process writes: `sync`). Rejects
+   * if `check` throws meanwhile.
    */
   async #recordSynced(seq: number, level: 'sync' | 'full', check: () => void): Promise<void> {
     if (this.#host.sync !== undefined) {
@@ -246,9 +253,9 @@ export class NamedCursor implements DurableCursor {
   }
 
   /**
-   * Sets the position to `to`, if necessary after pending appends. The records before the position are synced first: after
-   * another boot, the cursor would be before those that were not. Starts again if the log is cut, or trimmed beyond the position,
-   * meanwhile.
+   * Sets the position to `to`, if necessary after pending appends. The records before the position are synced first:
+   * after another boot, the cursor would be before those that were not. Starts again if the log is cut, or trimmed
+   * beyond the position, meanwhile.
    */
   async #place(to: 'first' | 'next' | number): Promise<void> {
     if (typeof to === 'number' && to > this.#source.seqs().next) await this.#host.sync?.('sync').catch(() => {})
@@ -308,7 +315,9 @@ export class NamedCursor implements DurableCursor {
     if (this.#failure !== undefined) throw this.#failure
   }
 
-  /** Compares the cursor with the cuts since the last comparison. Must run before a record is delivered or committed. */
+  /**
+   * Compares the cursor with the cuts since the last comparison. Must run before a record is delivered or committed.
+   */
   #compare(): void {
     if (this.#source.lastTruncation === this.#seen || this.#failure !== undefined) return
     this.#findCut()

@@ -82,8 +82,8 @@ export class Buffered {
   }
 
   /**
-   * Drops the clients that have waited for the longest time, of the tenants that hold most. Returns false if more of them
-   * would have to be dropped than there are, or `kept`.
+   * Drops the clients that have waited for the longest time, of the tenants that hold most. Returns false if more of
+   * them would have to be dropped than there are, or `kept`.
    */
   #makeRoom(kept?: Held): boolean {
     while (this.bytes > this.#maxBytes) {

@@ -15,10 +15,15 @@ export interface DataEvent {
   next: number
 }
 
-/** The number of records that can complete the character in which a record ends: each adds at least one of its 4 bytes. */
+/**
+ * The number of records that can complete the character in which a record ends: each adds at least one of its 4 bytes.
+ */
 const COMPLETING_RECORDS = 3
 
-/** Reads visible records from seq `from` on as an event. A text does not end inside a character that later records complete. */
+/**
+ * Reads visible records from seq `from` on as an event. A text does not end inside a character that later records
+ * complete.
+ */
 export async function readEvent(service: Service, state: StreamView, from: number): Promise<DataEvent> {
   let { body, next } = await readChunk(service, state, from, EVENT_BYTES)
   if (next === from) return { data: EMPTY, next }

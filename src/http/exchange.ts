@@ -55,8 +55,8 @@ export interface Exchange extends Held {
   /** Returns a header of the request. `name` must be in lower case. */
   header(name: string): string | undefined
   /**
-   * Calls `take` with the whole body, or `fail` with an HttpError if the body has more than `maxBytes` or too many bytes
-   * are buffered. Calls neither if the client disconnects. `take` must not throw.
+   * Calls `take` with the whole body, or `fail` with an HttpError if the body has more than `maxBytes` or too many
+   * bytes are buffered. Calls neither if the client disconnects. `take` must not throw.
    */
   body(maxBytes: number, take: (body: Buffer) => void, fail: (error: unknown) => void): void
   /** Leaves the request to the other routes of the application. Returns false if there are none, or it was answered. */

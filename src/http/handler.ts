@@ -271,8 +271,9 @@ class Server {
 }
 
 /**
- * Throws an HttpError with status 403 if a page of another origin sent the request, and `cors` does not have its origin.
- * A browser sends some such requests, with its cookies, without asking the server first. Over HTTP it sends only `Origin`.
+ * Throws an HttpError with status 403 if a page of another origin sent the request, and `cors` does not have its
+ * origin. A browser sends some such requests, with its cookies, without asking the server first. Over HTTP it sends
+ * only `Origin`.
  */
 function checkSite(exchange: Exchange, cors: readonly string[]): void {
   const site = exchange.header('sec-fetch-site')

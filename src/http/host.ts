@@ -18,8 +18,8 @@ export function hostOf({ rawHeaders, headers }: IncomingMessage): string {
 }
 
 /**
- * Whether `origin` is that of a page of the server that clients reach as `host`. The scheme is not compared: a proxy may
- * use another one.
+ * Whether `origin` is that of a page of the server that clients reach as `host`. The scheme is not compared: a proxy
+ * may use another one.
  */
 export function isOriginOf(host: string, origin: string): boolean {
   return (

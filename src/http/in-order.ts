@@ -3,7 +3,9 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { nextTick } from '../timers.js'
 
-/** A connection with more waiting requests is closed, because each takes memory before its client is limited in any way. */
+/**
+ * A connection with more waiting requests is closed, because each takes memory before its client is limited in any way.
+ */
 const MAX_WAITING = 100
 
 /** For each connection, the number of requests that wait. */

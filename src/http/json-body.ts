@@ -15,8 +15,8 @@ import { badRequest, HttpError } from './http-error.js'
 const MAX_MESSAGES = 100_000
 
 /**
- * Returns the messages of a body: the elements of an array, or its single value. Each is one line: line breaks in `body`
- * become spaces. Throws an HttpError with status 400 or 413.
+ * Returns the messages of a body: the elements of an array, or its single value. Each is one line: line breaks in
+ * `body` become spaces. Throws an HttpError with status 400 or 413.
  */
 export function messagesOf(body: Buffer): SentValues {
   return messagesAt(body, splitMessages(body, MAX_MESSAGES))

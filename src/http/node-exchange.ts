@@ -241,8 +241,8 @@ export class NodeExchange implements Exchange, Sink {
 }
 
 /**
- * The part of the path that a framework has removed from `url`: Express gives it as `baseUrl`, others only keep the whole
- * URL.
+ * The part of the path that a framework has removed from `url`: Express gives it as `baseUrl`, others only keep the
+ * whole URL.
  */
 function baseOf({
   url = '/',

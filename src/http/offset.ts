@@ -1,7 +1,7 @@
 /**
- * Offsets and cursors of the protocol. An offset is the identity of its stream in 16 digits, `_`, and the seq of the next
- * record in 16 digits, so the offsets of a stream sort as text in the order of their seqs. Zeros are the first offset of
- * any stream: the conformance suite writes it in this form.
+ * Offsets and cursors of the protocol. An offset is the identity of its stream in 16 digits, `_`, and the seq of the
+ * next record in 16 digits, so the offsets of a stream sort as text in the order of their seqs. Zeros are the first
+ * offset of any stream: the conformance suite writes it in this form.
  */
 import type { ServedPort, StreamView } from '../streams/port/port.js'
 import { badRequest } from './http-error.js'
@@ -37,8 +37,8 @@ export function currentCursor(): number {
 }
 
 /**
- * Returns the cursor of a request; undefined if it is no number. Throws an HttpError with status 400 if no cursor can be
- * greater.
+ * Returns the cursor of a request; undefined if it is no number. Throws an HttpError with status 400 if no cursor can
+ * be greater.
  */
 export function cursorOf(text: string | undefined): number | undefined {
   if (text === undefined || !/^[0-9]+$/.test(text)) return undefined

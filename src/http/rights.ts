@@ -11,8 +11,8 @@ const TENANT = /^[^\s/]{1,256}$/u
 const NAME_MAX_BYTES = 1024
 
 /**
- * Sets the rights and the tenant of `call` as `authorize` returns them. Throws an HttpError with status 401 if it returns
- * none.
+ * Sets the rights and the tenant of `call` as `authorize` returns them. Throws an HttpError with status 401 if it
+ * returns none.
  */
 export async function authorize(options: ResolvedHandlerOptions, call: Call): Promise<void> {
   const { exchange, name: stream } = call
@@ -61,8 +61,8 @@ function nameIn(scope: string, stream: string): string {
 }
 
 /**
- * Returns the name of the stream at the path `from`. Throws an HttpError unless the request may read it and it belongs to
- * the same tenant.
+ * Returns the name of the stream at the path `from`. Throws an HttpError unless the request may read it and it belongs
+ * to the same tenant.
  */
 export async function sourceOf(service: Service, call: Call, from: string): Promise<string> {
   checkEncoded(from)

@@ -16,8 +16,8 @@ import { type Call, reply, type Service } from './service.js'
 /** While a subscriber that catches up has this many unread bytes, it gets no more data. */
 const CATCH_UP_UNREAD = 1 << 16
 /**
- * A subscriber with this many unread bytes leaves its Broadcast. More than CATCH_UP_UNREAD, because the subscribers of a
- * Broadcast share the memory of these bytes.
+ * A subscriber with this many unread bytes leaves its Broadcast. More than CATCH_UP_UNREAD, because the subscribers of
+ * a Broadcast share the memory of these bytes.
  */
 const MAX_UNREAD = 1 << 20
 

@@ -7,7 +7,9 @@ export interface Target {
   query: string
 }
 
-/** All other characters must be percent-encoded (RFC 9112, 3.2). A client does not send `#` and the fragment after it. */
+/**
+ * All other characters must be percent-encoded (RFC 9112, 3.2). A client does not send `#` and the fragment after it.
+ */
 const ENCODED = /^[!"$-~]*$/
 
 /** Throws an HttpError with status 400 unless `target` is percent-encoded. */

@@ -56,7 +56,10 @@ export type DropReason = 'slow-reader' | 'slow-writer'
 export interface HandlerOptions {
   /** The path before the names of streams, which begins and ends with a slash. Default `/`. */
   prefix?: string | undefined
-  /** Returns the rights of a request; undefined, null or false refuses it with 401. Default: every request has all rights. */
+  /**
+   * Returns the rights of a request; undefined, null or false refuses it with 401. Default: every request has all
+   * rights.
+   */
   authorize?: ((request: HttpRequest) => MaybeRights | Promise<MaybeRights>) | undefined
   /**
    * The names by which clients may address the server, apart from IP addresses, `localhost`, names that end with
@@ -92,9 +95,9 @@ export interface HandlerOptions {
    */
   slowReaderMs?: Duration | undefined
   /**
-   * The approximate maximum memory, in bytes, for bodies that are arriving and for answers and events that are not read.
-   * Beyond it, the server drops, of the tenant that holds most, the clients that have been slow for the longest time.
-   * Default 256 MiB.
+   * The approximate maximum memory, in bytes, for bodies that are arriving and for answers and events that are not
+   * read. Beyond it, the server drops, of the tenant that holds most, the clients that have been slow for the longest
+   * time. Default 256 MiB.
    */
   maxBufferedBytes?: ByteSize | undefined
   /**

@@ -1,6 +1,6 @@
 /**
- * The timeout for an acknowledgement. A stream whose leader died never sends one, so the first timeout is short. But a slow stream
- * must get enough time at some point, so each timeout that expires doubles the next one, up to a limit.
+ * The timeout for an acknowledgement. A stream whose leader died never sends one, so the first timeout is short. But a
+ * slow stream must get enough time at some point, so each timeout that expires doubles the next one, up to a limit.
  */
 const SHORTEST_MS = 2000
 /** The timeout is at least this many times the longest recent wait for an acknowledgement. */

@@ -28,7 +28,10 @@ export class Assembler {
     return this.#next
   }
 
-  /** Returns the record that this message completes; undefined if more parts follow. `sequence` is its sequence in the stream. */
+  /**
+   * Returns the record that this message completes; undefined if more parts follow. `sequence` is its sequence in the
+   * stream.
+   */
   add(headers: MsgHdrs | undefined, data: Uint8Array, sequence: number): RestoredRecord | undefined {
     if (isDeletionMarker(headers)) return undefined
     const part = parseMessage(headers, data.length)

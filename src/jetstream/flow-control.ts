@@ -1,4 +1,7 @@
-/** Decides how many messages may wait for their acknowledgements, from the properties of the stream and its past responses. */
+/**
+ * Decides how many messages may wait for their acknowledgements, from the properties of the stream and its past
+ * responses.
+ */
 import { ShipConflict } from '../ship/conflict.js'
 import { DuplicateMessage, Unanswered } from './refusals.js'
 import type { StreamFacts } from './stream.js'
@@ -16,7 +19,10 @@ export class FlowControl {
   #batchLimit = MAX_BATCH_MESSAGES
   /** The largest number of messages in the next batch. It is below the limit if the server or the network is slow. */
   #batch = MAX_BATCH_MESSAGES
-  /** Whether the next message is sent alone after a refused batch, because the error of a batch may not contain the reason. */
+  /**
+   * Whether the next message is sent alone after a refused batch, because the error of a batch may not contain the
+   * reason.
+   */
   #alone = false
 
   /** Must be set at the beginning of each session. */
@@ -40,8 +46,8 @@ export class FlowControl {
   }
 
   /**
-   * The number of further records that may be published while `pending` messages wait for an acknowledgement and `queued`
-   * messages wait for their batch.
+   * The number of further records that may be published while `pending` messages wait for an acknowledgement and
+   * `queued` messages wait for their batch.
    */
   room(pending: number, queued: number): number {
     if (this.#alone || (this.#facts.replicated && !this.inBatches)) return pending + queued === 0 ? 1 : 0

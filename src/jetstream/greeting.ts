@@ -1,6 +1,7 @@
 /**
- * Finds a server that responds, before the client connects to it. The kernel accepts connections for a stopped server, which then
- * sends nothing, and the NATS client never closes such a connection. The sockets that this module opens are always closed.
+ * Finds a server that responds, before the client connects to it. The kernel accepts connections for a stopped server,
+ * which then sends nothing, and the NATS client never closes such a connection. The sockets that this module opens are
+ * always closed.
  */
 import { lookup } from 'node:dns/promises'
 import { connect as connectTcp, isIP, type Socket } from 'node:net'
@@ -34,7 +35,10 @@ export interface GreetingOptions {
   signal: AbortSignal
 }
 
-/** Finds the first of `servers`, tried in this order, that sends a greeting. Rejects with a DurlogError if a refusal is final. */
+/**
+ * Finds the first of `servers`, tried in this order, that sends a greeting. Rejects with a DurlogError if a refusal is
+ * final.
+ */
 export async function findServer(servers: readonly ServerAddress[], options: GreetingOptions): Promise<Greeting> {
   const tries = servers.map((server) => (signal: AbortSignal) => greetByName(server, { ...options, signal }))
   try {

@@ -31,9 +31,9 @@ export type {
 } from './types.js'
 
 /**
- * Ships every synced record of `log` to a subject of a stream until the shipper is closed. `log` may be open for writing, or
- * read-only while another process writes it. Throws ERR_DURLOG_INVALID_ARGUMENT. Reports other failures by the events `error` and
- * `retry`.
+ * Ships every synced record of `log` to a subject of a stream until the shipper is closed. `log` may be open for
+ * writing, or read-only while another process writes it. Throws ERR_DURLOG_INVALID_ARGUMENT. Reports other failures by
+ * the events `error` and `retry`.
  */
 export function ship(log: ReadableLog, options: ShipOptions): Shipper {
   checkLog(log)

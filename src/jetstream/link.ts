@@ -1,4 +1,7 @@
-/** The connection to one of the servers. It does not reconnect by itself: the next `open` connects, preferably to another server. */
+/**
+ * The connection to one of the servers. It does not reconnect by itself: the next `open` connects, preferably to
+ * another server.
+ */
 import { isIP } from 'node:net'
 import type { JetStreamManager } from '@nats-io/jetstream'
 import type { ConnectionOptions, NatsConnection, Status } from '@nats-io/transport-node'
@@ -55,13 +58,19 @@ export class Link {
     return live
   }
 
-  /** Calls `listener` once when the connection is lost or the server reports an error. Returns a function that cancels this. */
+  /**
+   * Calls `listener` once when the connection is lost or the server reports an error. Returns a function that cancels
+   * this.
+   */
   onLost(listener: (error: Error) => void): () => void {
     this.#listeners.add(listener)
     return () => this.#listeners.delete(listener)
   }
 
-  /** Closes the connection if `error` shows that its server did not respond, so that the next `open` tries another server. */
+  /**
+   * Closes the connection if `error` shows that its server did not respond, so that the next `open` tries another
+   * server.
+   */
   async leaveAfter(error: unknown): Promise<void> {
     const nc = this.#live?.nc
     if (error instanceof Unanswered && nc !== undefined && this.#isOwn(nc)) await this.#drop(nc, error)
@@ -125,7 +134,10 @@ export class Link {
     return untilAborted(connecting, signal)
   }
 
-  /** Returns the known servers in random order, so that many shippers are spread over them. The last used server comes last. */
+  /**
+   * Returns the known servers in random order, so that many shippers are spread over them. The last used server comes
+   * last.
+   */
   #serversInTurn(): ServerAddress[] {
     const known = new Map([...this.#place.servers, ...this.#named].map((server) => [keyOf(server), server]))
     const newest = this.#newest === undefined ? undefined : keyOf(this.#newest)
@@ -157,7 +169,8 @@ export class Link {
       throw refused(
         `${address} offers no TLS, but TLS is required: give the server a certificate, or omit the option tls`,
       )
-    // A cluster reports the IP addresses of its servers, but their certificates contain the host name that the caller passed.
+    // A cluster reports the IP addresses of its servers, but their certificates contain the host name that the caller
+    // passed.
     const servername = tlsName ?? this.#place.servers.find(({ host: name }) => isIP(name) === 0)?.host
     const encrypted = offersTls || tls !== undefined
     return {
@@ -192,8 +205,8 @@ export class Link {
   }
 
   /**
-   * Reports the loss, then closes the connection. Does not wait for the client to report a disconnect: for a stopped server, it
-   * does so only after that server has read everything that was sent to it.
+   * Reports the loss, then closes the connection. Does not wait for the client to report a disconnect: for a stopped
+   * server, it does so only after that server has read everything that was sent to it.
    */
   async #drop(nc: NatsConnection, error: Error): Promise<void> {
     this.#lose(error)
@@ -213,9 +226,9 @@ export class Link {
 }
 
 /**
- * Closes the connection in the next turn of the event loop. The listeners of a lost connection end their subscriptions, which writes
- * to the socket. If the server has ended the connection, this write fails, and the client handles the error only before `close`.
- * After `close`, the error would end the process.
+ * Closes the connection in the next turn of the event loop. The listeners of a lost connection end their subscriptions,
+ * which writes to the socket. If the server has ended the connection, this write fails, and the client handles the
+ * error only before `close`. After `close`, the error would end the process.
  */
 async function closeConnection(nc: NatsConnection): Promise<void> {
   await nextTurn()

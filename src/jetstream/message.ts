@@ -1,4 +1,7 @@
-/** Converts a record to messages of a stream: to one message, or to several if the record is longer than a message may be. */
+/**
+ * Converts a record to messages of a stream: to one message, or to several if the record is longer than a message may
+ * be.
+ */
 import type { MsgHdrs } from '@nats-io/transport-node'
 import { DurlogError } from '../errors.js'
 import { parseWhole } from '../options/amounts.js'
@@ -14,13 +17,19 @@ export const Header = {
   generation: 'Durlog-Generation',
   timestamp: 'Durlog-Timestamp',
   crc: 'Durlog-Crc',
-  /** `<offset>/<length>`: the part's offset in the record, and the record's length. Absent in a message that holds a whole record. */
+  /**
+   * `<offset>/<length>`: the part's offset in the record, and the record's length. Absent in a message that holds a
+   * whole record.
+   */
   part: 'Durlog-Part',
   /** The first seq of a range of lost records, which ends directly before `void`, or before this record. */
   gap: 'Durlog-Gap',
   /** The first seq of a range that never held a record. The range ends directly before this record. */
   void: 'Durlog-Void',
-  /** The id of the copy of the log that has claimed the generation of this message, which repeats the facts of the last record. */
+  /**
+   * The id of the copy of the log that has claimed the generation of this message, which repeats the facts of the last
+   * record.
+   */
   claim: 'Durlog-Claim',
   messageId: 'Nats-Msg-Id',
   expectedStream: 'Nats-Expected-Stream',
@@ -53,7 +62,10 @@ export interface MessageShape {
   idSuffix: string
 }
 
-/** Returns the messages for the bytes of `record` from `offset` on. Throws ERR_DURLOG_RECORD_TOO_LARGE if it must not be split. */
+/**
+ * Returns the messages for the bytes of `record` from `offset` on. Throws ERR_DURLOG_RECORD_TOO_LARGE if it must not be
+ * split.
+ */
 export function toMessages(record: ShipRecord, origin: ShipOrigin, shape: MessageShape, offset = 0): RecordMessage[] {
   const { seq, data, timestamp, gapFrom, voidFrom } = record
   const { maxBytes, split, idSuffix } = shape
@@ -90,7 +102,9 @@ export interface StoredPart extends ShippedRecord {
   /** The length of the whole record. */
   readonly length: number
   readonly generation: number
-  /** The first seq of a range without records that ends directly before this record; `seq` if there is no such range. */
+  /**
+   * The first seq of a range without records that ends directly before this record; `seq` if there is no such range.
+   */
   readonly voidFrom: number
 }
 
@@ -130,7 +144,10 @@ export function parseMessage(headers: MsgHdrs | undefined, dataLength: number): 
   }
 }
 
-/** The headers of a claim: those of the last record, the generation that is claimed, and the id of the copy that claims it. */
+/**
+ * The headers of a claim: those of the last record, the generation that is claimed, and the id of the copy that claims
+ * it.
+ */
 export function claimHeaders(
   { uuid, seq, timestamp, crc }: Pick<ShippedRecord, 'uuid' | 'seq' | 'timestamp' | 'crc'>,
   { generation, owner }: { generation: number; owner: string },

@@ -129,7 +129,10 @@ export class Publications {
       : undefined
   }
 
-  /** Removes the oldest pending message. Shortens the array only occasionally, because the cost of that grows with its length. */
+  /**
+   * Removes the oldest pending message. Shortens the array only occasionally, because the cost of that grows with its
+   * length.
+   */
   #take(): Pending {
     const head = this.#pending[this.#taken++] as Pending
     if (this.#taken > 1024 || this.#taken === this.#pending.length) {

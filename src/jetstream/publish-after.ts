@@ -5,8 +5,8 @@ import { headerLines, rawHeaders } from './raw-headers.js'
 import { type ApiError, fromApiError, fromClientError } from './refusals.js'
 
 /**
- * Publishes a message without data, which is stored only if the last message of the subject has the sequence `after`. Throws a
- * ShipConflict if it has another one, and like the methods of a ShipTarget.
+ * Publishes a message without data, which is stored only if the last message of the subject has the sequence `after`.
+ * Throws a ShipConflict if it has another one, and like the methods of a ShipTarget.
  */
 export async function publishAfter(
   { nc }: LiveLink,

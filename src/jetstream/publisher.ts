@@ -1,16 +1,16 @@
 /**
- * Publishes records, each directly after the previous one: each message carries the condition under which the server stores it,
- * such as the expected sequence of the subject's last message. There are two ways:
+ * Publishes records, each directly after the previous one: each message carries the condition under which the server
+ * stores it, such as the expected sequence of the subject's last message. There are two ways:
  *
- * - Atomic batches, one at a time, each stored whole or not at all. The first message of a batch carries the sequence of the last
- *   stored message, which is known only after the previous batch was acknowledged. Records that arrive meanwhile form the next
- *   batch, whose messages are prepared in advance.
- * - Single messages, several in flight. The first message carries the sequence of the last stored message. Each later one carries
- *   the message id of the previous message, which must then be the last message of the whole stream. It cannot carry a
- *   sequence: if a message of another publisher came in between, the predicted sequence would be wrong by one, and a later
- *   message could be stored at the wrong place. If another message does come in between, the server refuses all messages in
- *   flight, and fewer are sent in advance afterwards. A stream with several replicas cannot compare with a message that is
- *   still being replicated, so only one message is in flight.
+ * - Atomic batches, one at a time, each stored whole or not at all. The first message of a batch carries the sequence
+ *   of the last stored message, which is known only after the previous batch was acknowledged. Records that arrive
+ *   meanwhile form the next batch, whose messages are prepared in advance.
+ * - Single messages, several in flight. The first message carries the sequence of the last stored message. Each later
+ *   one carries the message id of the previous message, which must then be the last message of the whole stream. It
+ *   cannot carry a sequence: if a message of another publisher came in between, the predicted sequence would be wrong
+ *   by one, and a later message could be stored at the wrong place. If another message does come in between, the server
+ *   refuses all messages in flight, and fewer are sent in advance afterwards. A stream with several replicas cannot
+ *   compare with a message that is still being replicated, so only one message is in flight.
  */
 import type { ShipOrigin, ShipRecord } from '../ship/types.js'
 import type { AckTimeout } from './ack-timeout.js'
@@ -111,12 +111,15 @@ export class Publisher {
     if (this.#publications.pending === 0) this.#sendBatch()
   }
 
-  /** Sends a batch of queued messages. A record with more parts than a batch may have messages takes several batches. */
+  /**
+   * Sends a batch of queued messages. A record with more parts than a batch may have messages takes several batches.
+   */
   #sendBatch(): void {
     const { flow, subject } = this.#place
     const batch = this.#queue.splice(0, flow.batchMessages)
     const id = `${this.#place.inbox.slice(-22)}-${this.#batches++}`
-    // nats-server with `sync_interval: always` stores a batch of one message in four times the time of the message alone.
+    // nats-server with `sync_interval: always` stores a batch of one message in four times the time of the message
+    // alone.
     const isAlone = batch.length === 1
     for (const [i, { headers, data }] of batch.entries()) {
       let own = isAlone ? '' : `${Header.batchId}: ${id}\r\n${Header.batchSequence}: ${i + 1}\r\n`

@@ -2,8 +2,9 @@
 import { clearInterval, clearTimeout, setInterval, setTimeout } from '../timers.js'
 
 /**
- * Starts the first of `tries` at once, and the next one after each failure, or if `delayMs` have passed without a result.
- * Resolves to the first success and aborts the other attempts. Rejects with an array of all errors once every attempt has failed.
+ * Starts the first of `tries` at once, and the next one after each failure, or if `delayMs` have passed without a
+ * result. Resolves to the first success and aborts the other attempts. Rejects with an array of all errors once every
+ * attempt has failed.
  */
 export function firstSuccess<T>(
   tries: readonly ((signal: AbortSignal) => Promise<T>)[],
@@ -42,8 +43,8 @@ export function firstSuccess<T>(
 const ASK_AGAIN_MS = 1000
 
 /**
- * Calls `ask`, and calls it again every second until there is a response, because the server that received the request may have
- * stopped. Settles with the first result, success or failure. Each call of `ask` must have its own timeout.
+ * Calls `ask`, and calls it again every second until there is a response, because the server that received the request
+ * may have stopped. Settles with the first result, success or failure. Each call of `ask` must have its own timeout.
  */
 export function askUntilAnswered<T>(ask: () => Promise<T>): Promise<T> {
   return new Promise((resolve, reject) => {

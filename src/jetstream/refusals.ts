@@ -3,8 +3,8 @@ import { types } from 'node:util'
 import { DurlogError } from '../errors.js'
 import { ShipConflict } from '../ship/conflict.js'
 
-// The error codes of JetStream (`err_code`) that need a specific reaction. After any other code the request is repeated, because
-// the cause may be temporary, such as an election, a full stream or a starting server.
+// The error codes of JetStream (`err_code`) that need a specific reaction. After any other code the request is
+// repeated, because the cause may be temporary, such as an election, a full stream or a starting server.
 const STREAM_NOT_FOUND = 10059
 /** The codes for an expected last sequence or message id that is not the actual one. */
 const WRONG_LAST: readonly number[] = [10071, 10164, 10070]
@@ -53,7 +53,10 @@ export function refused(message: string, cause?: unknown): DurlogError {
   return new DurlogError('ERR_DURLOG_DESTINATION_REFUSED', message, { cause })
 }
 
-/** Names of the client's errors. The classes are not compared, because an application may have loaded a second copy of the client. */
+/**
+ * Names of the client's errors. The classes are not compared, because an application may have loaded a second copy of
+ * the client.
+ */
 const NO_PERMISSION: readonly string[] = ['PermissionViolationError', 'AuthorizationError']
 const TIMEOUT = 'TimeoutError'
 

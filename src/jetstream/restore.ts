@@ -42,18 +42,19 @@ const PROGRESS_EVERY = 1000
 const MAX_VOID_SEQS = 2 ** 25
 
 /**
- * Restores a log that was shipped to a subject into the folder `dir`, which must be new, be empty, or hold an unfinished restore
- * of the same records. Resolves once every record is on the device. Rejects with ERR_DURLOG_NOT_EMPTY, ERR_DURLOG_NOT_FOUND,
- * ERR_DURLOG_CORRUPT, ERR_DURLOG_DESTINATION_GAP or another destination error, or as `open` does.
+ * Restores a log that was shipped to a subject into the folder `dir`, which must be new, be empty, or hold an
+ * unfinished restore of the same records. Resolves once every record is on the device. Rejects with
+ * ERR_DURLOG_NOT_EMPTY, ERR_DURLOG_NOT_FOUND, ERR_DURLOG_CORRUPT, ERR_DURLOG_DESTINATION_GAP or another destination
+ * error, or as `open` does.
  */
 export async function restore(dir: string | URL, options: RestoreOptions): Promise<RestoreReport> {
   return new Restore(resolveDir(dir), resolveRestoreOptions(options)).run()
 }
 
 /**
- * Makes the folder `dir` the next writer of a log: restores its records to the end of the stream, or continues the replica in `dir`,
- * and claims the next generation, so that the former writer is fenced. Then `open` may write the log. Rejects with
- * ERR_DURLOG_FENCED if another copy has claimed it, which leaves `dir` a replica; otherwise as `restore`.
+ * Makes the folder `dir` the next writer of a log: restores its records to the end of the stream, or continues the
+ * replica in `dir`, and claims the next generation, so that the former writer is fenced. Then `open` may write the log.
+ * Rejects with ERR_DURLOG_FENCED if another copy has claimed it, which leaves `dir` a replica; otherwise as `restore`.
  */
 export async function takeOver(dir: string | URL, options: TakeOverOptions): Promise<TakeOverReport> {
   const { force, rest } = resolveTakeOver(options)
@@ -212,7 +213,10 @@ class Restore {
     }
   }
 
-  /** Claims the next generation. Throws a ShipConflict if the stream has more records or another claim: they are read first. */
+  /**
+   * Claims the next generation. Throws a ShipConflict if the stream has more records or another claim: they are read
+   * first.
+   */
   async #claim(live: LiveLink, seqs: StreamSeqs, force: boolean): Promise<void> {
     this.#done = false
     const log = this.#log as RestoringLog
@@ -263,7 +267,10 @@ class Restore {
     }
   }
 
-  /** Stores a record. Returns false if the restore is complete: after the last record, or if this record is after the end. */
+  /**
+   * Stores a record. Returns false if the restore is complete: after the last record, or if this record is after the
+   * end.
+   */
   async #store(log: RestoringLog, { seq, data, timestamp }: RestoredRecord): Promise<boolean> {
     if (timestamp >= this.#options.untilMs || seq >= this.#end) {
       this.#done = true

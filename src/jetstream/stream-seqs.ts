@@ -30,8 +30,8 @@ export class StreamSeqs {
   }
 
   /**
-   * Finds the first message of record `seq`, or of the first record after it, up to `last`, the result of an earlier call of `last`;
-   * undefined if there is none.
+   * Finds the first message of record `seq`, or of the first record after it, up to `last`, the result of an earlier
+   * call of `last`; undefined if there is none.
    */
   async find(seq: number, last: Located | undefined): Promise<Located | undefined> {
     if (last === undefined || last.part.seq < seq) return undefined

@@ -94,8 +94,8 @@ function dropsOverLimit({ max_msgs, max_bytes, discard }: StreamConfig): boolean
 }
 
 /**
- * Returns the reason why records must not be shipped to a stream with this configuration, and the remedy: the stream would not hold
- * what it has acknowledged. Undefined if there is none. docs/SHIPPING.md lists every option of a stream.
+ * Returns the reason why records must not be shipped to a stream with this configuration, and the remedy: the stream
+ * would not hold what it has acknowledged. Undefined if there is none. docs/SHIPPING.md lists every option of a stream.
  */
 function refusalOf(
   config: StreamConfig,

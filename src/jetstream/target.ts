@@ -13,7 +13,9 @@ import { askUntilAnswered } from './race.js'
 import { DuplicateMessage, fromClientError, StreamMissing } from './refusals.js'
 import { findStream, missingError, type StreamFacts } from './stream.js'
 
-/** A stream counts as missing after this many requests, because a server that is starting may not know its streams yet. */
+/**
+ * A stream counts as missing after this many requests, because a server that is starting may not know its streams yet.
+ */
 const QUESTIONS_UNTIL_MISSING = 4
 
 export class JetStreamTarget implements ShipTarget {
@@ -103,8 +105,8 @@ export class JetStreamTarget implements ShipTarget {
   }
 
   /**
-   * Gives messages new ids if the server refused one as a duplicate although the subject's last message has not changed: the
-   * server remembers an id for the stream's duplicate window, even after the message was removed.
+   * Gives messages new ids if the server refused one as a duplicate although the subject's last message has not
+   * changed: the server remembers an id for the stream's duplicate window, even after the message was removed.
    */
   #renewIds(lastSequence: number): void {
     if (this.#wasDuplicate && lastSequence === this.#lastSequence) this.#renewals++

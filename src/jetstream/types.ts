@@ -14,7 +14,10 @@ export interface NatsTls {
 
 /** The access to the servers: either `connection`, or `servers` with the options for connecting to them. */
 export interface NatsAccess {
-  /** A connection of the caller, which durlog does not close. It should reconnect without a limit (`maxReconnectAttempts: -1`). */
+  /**
+   * A connection of the caller, which durlog does not close. It should reconnect without a limit
+   * (`maxReconnectAttempts: -1`).
+   */
   connection?: NatsConnection | undefined
   /** One or more of `nats://host:port` or `tls://host:port`, which requires TLS. Default `nats://127.0.0.1:4222`. */
   servers?: string | readonly string[] | undefined
@@ -37,8 +40,8 @@ export interface NatsAccess {
 export interface JetStreamPlace {
   stream: string
   /**
-   * The subject, without wildcards. Each log needs a separate subject. Default: the stream's only subject; for a new stream, its
-   * name in lower case.
+   * The subject, without wildcards. Each log needs a separate subject. Default: the stream's only subject; for a new
+   * stream, its name in lower case.
    */
   subject?: string | undefined
 }
@@ -49,8 +52,8 @@ export interface ShipOptions extends ShipperOptions, NatsAccess, JetStreamPlace 
   /** Create the stream if it is missing and nothing was shipped yet. Default true. */
   create?: boolean | undefined
   /**
-   * A record that is longer than a message may be: `split` (default) publishes it as several messages, `refuse` stops the shipper
-   * with ERR_DURLOG_RECORD_TOO_LARGE.
+   * A record that is longer than a message may be: `split` (default) publishes it as several messages, `refuse` stops
+   * the shipper with ERR_DURLOG_RECORD_TOO_LARGE.
    */
   oversized?: 'split' | 'refuse' | undefined
 }
@@ -69,8 +72,8 @@ export interface RestoreOptions extends NatsAccess, JetStreamPlace {
   /** The log's `segmentBytes`. Default 64 MiB. Every record must fit into a segment. */
   segmentBytes?: ByteSize | undefined
   /**
-   * Reject with ERR_DURLOG_DESTINATION_UNREACHABLE after this many milliseconds of consecutive failures. Default 5 min; with
-   * `follow`, no limit after the server has responded once.
+   * Reject with ERR_DURLOG_DESTINATION_UNREACHABLE after this many milliseconds of consecutive failures. Default 5 min;
+   * with `follow`, no limit after the server has responded once.
    */
   retryForMs?: Duration | undefined
   /** Called every 1000 records with the number of restored records and the total. */

@@ -12,7 +12,9 @@ export interface CommitMessage {
 }
 
 interface Messages {
-  /** The number of commits that have ended since the last message, their records and bytes, and the log's current ends. */
+  /**
+   * The number of commits that have ended since the last message, their records and bytes, and the log's current ends.
+   */
   commit: CommitMessage
   /** A new segment became the active one; `firstSeq` is its first seq. */
   rotate: { firstSeq: number }
@@ -32,8 +34,8 @@ const channels: { [Name in keyof Messages]: Channel } = {
 }
 
 /**
- * If `durlog:${name}` has a subscriber, publishes the result of `message` together with the log's folder and UUID. Publishes
- * nothing if the result is undefined.
+ * If `durlog:${name}` has a subscriber, publishes the result of `message` together with the log's folder and UUID.
+ * Publishes nothing if the result is undefined.
  */
 export function publish<Name extends keyof Messages>(
   name: Name,

@@ -36,8 +36,8 @@ export class DiskUse {
   }
 
   /**
-   * Discards the cached lengths. Must be called after a cut of the log's end: a sealed segment may have become the active one,
-   * or another file may have taken its name.
+   * Discards the cached lengths. Must be called after a cut of the log's end: a sealed segment may have become the
+   * active one, or another file may have taken its name.
    */
   forget(): void {
     this.#sealed = new Map()

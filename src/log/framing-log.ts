@@ -1,4 +1,7 @@
-/** The log of a folder of streams. Its appends call a function when they are acknowledged, instead of settling a promise. */
+/**
+ * The log of a folder of streams. Its appends call a function when they are acknowledged, instead of settling a
+ * promise.
+ */
 import { levelCode } from '../options/call-options.js'
 import type { Durability, Payload } from '../types.js'
 import type { EntryGroup } from './append/core-calls.js'
@@ -15,15 +18,18 @@ export class FramingLog extends WriterLog {
   }
 
   /**
-   * Frames `bytes` from `start` to `end` as the next record. Calls `resolve`, in the order of the seqs, once the record has
-   * reached the level `durability` or its commit has failed. Returns false if there is no room: `drain` resolves when the caller
-   * may try again. Throws if the record can never be framed.
+   * Frames `bytes` from `start` to `end` as the next record. Calls `resolve`, in the order of the seqs, once the record
+   * has reached the level `durability` or its commit has failed. Returns false if there is no room: `drain` resolves
+   * when the caller may try again. Throws if the record can never be framed.
    */
   frame(bytes: Uint8Array, start: number, end: number, durability: Durability, resolve: Resolve): boolean {
     return this.#pipeline.frameRange(bytes, start, end, levelCode(durability), resolve)
   }
 
-  /** Removes the segments in which every cursor, including one that is created during this call, has committed all records. */
+  /**
+   * Removes the segments in which every cursor, including one that is created during this call, has committed all
+   * records.
+   */
   trimCommitted(): Promise<number> {
     return WriterLog.trimFound(this, async () => ({ before: this.nextSeq, regardless: 0 }))
   }

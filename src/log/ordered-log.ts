@@ -1,4 +1,6 @@
-/** Logs with appends that only the command line and restores need: several records in order, and seqs without a record. */
+/**
+ * Logs with appends that only the command line and restores need: several records in order, and seqs without a record.
+ */
 import { isCode } from '../errors.js'
 import { levelCode } from '../options/call-options.js'
 import type { Durability, Payload } from '../types.js'
@@ -34,7 +36,10 @@ export class RestoringLog extends OrderedLog {
     return this.#whenRoom(() => this.appendSync(data, { durability: 'memory', timestamp }))
   }
 
-  /** Writes voids for the seqs before `end`, which hold no record. `timestamp` is that of the next record. Waits for room. */
+  /**
+   * Writes voids for the seqs before `end`, which hold no record. `timestamp` is that of the next record. Waits for
+   * room.
+   */
   async skipTo(end: number, timestamp: number): Promise<void> {
     while (this.nextSeq < end) {
       const seqs = Math.min(end - this.nextSeq, MAX_VOID_SEQS)

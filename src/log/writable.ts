@@ -82,7 +82,10 @@ class Group {
   }
 }
 
-/** Node gives all chunks of a `_writev` call the same result. This class gives the callback of each chunk a separate result. */
+/**
+ * Node gives all chunks of a `_writev` call the same result. This class gives the callback of each chunk a separate
+ * result.
+ */
 class RecordWritable extends Writable implements LogWritable {
   appended = 0
   lastSeq = -1
@@ -127,7 +130,9 @@ class RecordWritable extends Writable implements LogWritable {
     this.#store([{ chunk, encoding }], callback)
   }
 
-  /** Node calls this with the chunks that were written while earlier chunks were pending. They are appended together. */
+  /**
+   * Node calls this with the chunks that were written while earlier chunks were pending. They are appended together.
+   */
   override _writev(chunks: Chunk[], callback: WriteCallback): void {
     this.#store(chunks, callback)
   }
@@ -151,8 +156,8 @@ class RecordWritable extends Writable implements LogWritable {
   }
 
   /**
-   * Appends the chunks in groups, with a turn of the event loop between two groups. Returns the first failure. Appends no further
-   * group once the stream is destroyed.
+   * Appends the chunks in groups, with a turn of the event loop between two groups. Returns the first failure. Appends
+   * no further group once the stream is destroyed.
    */
   async #appendChunks(chunks: readonly Chunk[]): Promise<Failure | undefined> {
     let group = new Group()
@@ -176,7 +181,9 @@ class RecordWritable extends Writable implements LogWritable {
     return this.#appendGroup(group)
   }
 
-  /** Yields records one at a time, because a chunk may hold more lines than one turn of the event loop should process. */
+  /**
+   * Yields records one at a time, because a chunk may hold more lines than one turn of the event loop should process.
+   */
   #recordsOf({ chunk, encoding }: Chunk): Iterable<Payload> {
     if (this.#options.codec !== undefined) {
       const encoded = chunk as EncodedChunk

@@ -9,9 +9,10 @@ import { DurlogError } from '../errors.js'
 const hasFolder: boolean = typeof __dirname === 'string'
 
 /**
- * The paths where the binary for `target` may be, the build of a clone first. The package's root is two folders above this file,
- * in src/ and in dist/. The path of the package's binary is one expression that begins with __dirname: programs that collect the
- * files of an application (@vercel/nft, in Next.js with `output: 'standalone'`) include the files that match it.
+ * The paths where the binary for `target` may be, the build of a clone first. The package's root is two folders above
+ * this file, in src/ and in dist/. The path of the package's binary is one expression that begins with __dirname:
+ * programs that collect the files of an application (@vercel/nft, in Next.js with `output: 'standalone'`) include the
+ * files that match it.
  */
 function places(target: string): string[] {
   if (!hasFolder) return []
@@ -20,7 +21,9 @@ function places(target: string): string[] {
 
 let provided: { target: string; load: () => unknown } | undefined
 
-/** Sets how `loadAddon` loads the addon: from the literal path in the subpath for `target`, which bundlers can resolve. */
+/**
+ * Sets how `loadAddon` loads the addon: from the literal path in the subpath for `target`, which bundlers can resolve.
+ */
 export function provideAddon(target: string, load: () => unknown): void {
   provided ??= { target, load }
 }
@@ -31,7 +34,10 @@ export function targetName(): string {
   return `${platform}-${arch}${platform === 'linux' && usesMusl() ? '-musl' : ''}`
 }
 
-/** Whether this process has mapped musl's C library. The file system may hold both libraries; glibc's is named libc.so.6. */
+/**
+ * Whether this process has mapped musl's C library. The file system may hold both libraries; glibc's is named
+ * libc.so.6.
+ */
 function usesMusl(): boolean {
   try {
     return /\/(?:ld-musl-.*|libc\.musl-.*|libc\.so)$/m.test(readFileSync('/proc/self/maps', 'latin1'))
@@ -42,8 +48,9 @@ function usesMusl(): boolean {
 }
 
 /**
- * Returns the addon, from the first of these that exists: the file in the environment variable DURLOG_BINARY, the addon given
- * to `provideAddon`, the build of a clone of the repository, the package's binary for this system. Throws ERR_DURLOG_NO_BINARY.
+ * Returns the addon, from the first of these that exists: the file in the environment variable DURLOG_BINARY, the addon
+ * given to `provideAddon`, the build of a clone of the repository, the package's binary for this system. Throws
+ * ERR_DURLOG_NO_BINARY.
  */
 export function loadAddon(): unknown {
   const chosen = process.env['DURLOG_BINARY']

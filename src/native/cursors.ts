@@ -5,8 +5,8 @@ export interface NativeDurableCursor {
   /** The seq of the next record to read; -1 before the first `place` of a new one. Throws if the file is damaged. */
   position(): number
   /**
-   * Finds the cuts since the cursor's generation that removed records before the position or before `reached`. Returns the
-   * log's next seq right after the deepest of them; Infinity if there is none. Reads one small file.
+   * Finds the cuts since the cursor's generation that removed records before the position or before `reached`. Returns
+   * the log's next seq right after the deepest of them; Infinity if there is none. Reads one small file.
    */
   findCut(reached: number): number
   /** The generation of the newest cut, which may be in progress. Reads the same file as `findCut`. */
@@ -23,7 +23,10 @@ export interface NativeDurableCursor {
   checksum(): number
   /** Stores that checksum, at level `memory` and with the next `sync`, unless the cursor has another position. */
   prove(position: number, checksum: number): void
-  /** The cursor exists from now on: `ensureCursor` of other owners may rely on it. Stores the position if no owner has done so. */
+  /**
+   * The cursor exists from now on: `ensureCursor` of other owners may rely on it. Stores the position if no owner has
+   * done so.
+   */
   confirm(): void
   /** The creation of this new cursor has failed: `close` removes its file. */
   discard(): void

@@ -12,7 +12,10 @@ export interface NativeFrame {
   seq: number
   /** The record's length in bytes. */
   length: number
-  /** The number of earlier records that were not known to be synced when the frame was made. For a void, the number of its seqs. */
+  /**
+   * The number of earlier records that were not known to be synced when the frame was made. For a void, the number of
+   * its seqs.
+   */
   unsynced: number
   /** The record's timestamp in milliseconds since 1970. */
   timestamp: number

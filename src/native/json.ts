@@ -8,9 +8,9 @@ export type NativeJsonSplit = Uint32Array | NativeJsonRefusal
 
 export interface NativeJson {
   /**
-   * Splits `text` into messages: the elements of an array, or its single value; with `elements` false, always its single
-   * value. Replaces the line breaks in `text` by spaces. With `onWorker`, works on another thread: the caller must not
-   * use `text` meanwhile.
+   * Splits `text` into messages: the elements of an array, or its single value; with `elements` false, always its
+   * single value. Replaces the line breaks in `text` by spaces. With `onWorker`, works on another thread: the caller
+   * must not use `text` meanwhile.
    */
   splitJson(text: Uint8Array, elements: boolean, maxMessages: number, onWorker: false): NativeJsonSplit
   splitJson(text: Uint8Array, elements: boolean, maxMessages: number, onWorker: true): Promise<NativeJsonSplit>

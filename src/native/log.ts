@@ -36,7 +36,10 @@ export interface NativeStall {
 /** An event: a commit failed. */
 export interface NativeFailure {
   error: DurlogError
-  /** Every waiting append with this seq or a later one has failed. Unless `latched` or `stored`, later records get these seqs. */
+  /**
+   * Every waiting append with this seq or a later one has failed. Unless `latched` or `stored`, later records get these
+   * seqs.
+   */
   firstSeq: number
   /** Failed appends below this seq may or may not be on the device. No append from this seq on was written. */
   unknownBefore: number
@@ -50,8 +53,8 @@ export interface NativeOptions {
   preallocate: Preallocation
   segmentBytes: number
   /**
-   * The size of a new log's first segment; each later segment is twice as long, up to `segmentBytes`. 0: every segment has
-   * `segmentBytes`.
+   * The size of a new log's first segment; each later segment is twice as long, up to `segmentBytes`. 0: every segment
+   * has `segmentBytes`.
    */
   firstSegmentBytes: number
   maxPendingBytes: number
@@ -61,8 +64,8 @@ export interface NativeOptions {
   shared: boolean
   salvage: boolean
   /**
-   * The UUID of a restored log that this call of `open` creates. '' for any other log, for which `firstSeq` and `generation`
-   * are ignored.
+   * The UUID of a restored log that this call of `open` creates. '' for any other log, for which `firstSeq` and
+   * `generation` are ignored.
    */
   uuid: string
   firstSeq: number
@@ -134,8 +137,8 @@ type NativeStats = Omit<
 >
 
 /**
- * The result of an append. A string is the reason why there was no room: try again after progress. If it is undefined, the
- * records were framed, and the last of them has the seq `nextSeq` - 1.
+ * The result of an append. A string is the reason why there was no room: try again after progress. If it is undefined,
+ * the records were framed, and the last of them has the seq `nextSeq` - 1.
  */
 type Refused = string | undefined
 
@@ -147,17 +150,17 @@ export interface NativeWriter {
   /** The log's generation when it was opened: see `NativeCuts`. */
   readonly generation: number
   /**
-   * Without a `timestamp`, or with -1, the clock's time is used. Throws ERR_DURLOG_SEQ_CONFLICT if the log's next seq is not
-   * `expectedSeq`; the counter `nextSeq` then holds the next seq.
+   * Without a `timestamp`, or with -1, the clock's time is used. Throws ERR_DURLOG_SEQ_CONFLICT if the log's next seq
+   * is not `expectedSeq`; the counter `nextSeq` then holds the next seq.
    */
   append(data: Payload, level: number, timestamp?: number, expectedSeq?: number): Refused
   appendBatch(list: readonly Payload[], level: number, timestamp?: number, expectedSeq?: number): Refused
   /** As `append`, for the bytes from `start` to `end`. */
   appendRange(bytes: Uint8Array, start: number, end: number, level: number): Refused
   /**
-   * Appends entries of one stream as a batch. The first one is `first` and the first value, the second one `following` and
-   * its value; each later one has the next seq. `end`, which may be empty, is the last entry. Value i is `values` from
-   * `places[2 * i]` to `places[2 * i + 1]`. Marks all entries but the last as continued.
+   * Appends entries of one stream as a batch. The first one is `first` and the first value, the second one `following`
+   * and its value; each later one has the next seq. `end`, which may be empty, is the last entry. Value i is `values`
+   * from `places[2 * i]` to `places[2 * i + 1]`. Marks all entries but the last as continued.
    */
   appendEntries(
     first: Uint8Array,
@@ -169,7 +172,10 @@ export interface NativeWriter {
   ): Refused
   /** Appends a record, which has reached `memory` when this returns. */
   write(data: Payload): Refused
-  /** As `write`, for all of the records or none. Returns the seq of the first record, or the reason why there is no room. */
+  /**
+   * As `write`, for all of the records or none. Returns the seq of the first record, or the reason why there is no
+   * room.
+   */
   writeBatch(list: readonly Payload[]): number | string
   /** Appends a record, which has reached `level` when this returns. Blocks the thread. */
   appendSync(data: Payload, level: number, timestamp?: number): Refused
@@ -183,10 +189,15 @@ export interface NativeWriter {
   pump(): void
   /** Starts a check of the log's files on a worker, unless one began in the last second. To be called once a second. */
   checkFiles(): void
-  /** Returns the events since the last call, oldest first. The core queues events, and never calls JavaScript during a call. */
+  /**
+   * Returns the events since the last call, oldest first. The core queues events, and never calls JavaScript during a
+   * call.
+   */
   takeEvents(): (NativeFailure | NativeStall | NativeRotation)[]
   stats(): NativeStats
-  /** Removes the segments whose records are all below `seq`. Resolves to the new first seq once the removal is durable. */
+  /**
+   * Removes the segments whose records are all below `seq`. Resolves to the new first seq once the removal is durable.
+   */
   trimBefore(seq: number): Promise<number>
   /** Syncs every record, states in the log that they are synced and releases the lock. */
   close(): Promise<void>
@@ -195,13 +206,19 @@ export interface NativeWriter {
 /** A log that no other process or thread writes. */
 export interface NativeLog extends NativeWriter {
   readonly shared: false
-  /** Writes a void, 1 to 1024 seqs without a record, at `memory` to a restored log. `timestamp` is that of the next record. */
+  /**
+   * Writes a void, 1 to 1024 seqs without a record, at `memory` to a restored log. `timestamp` is that of the next
+   * record.
+   */
   writeVoid(seqs: number, timestamp: number): Refused
   /** Plans what `policy` would trim now. One call at a time, and only while no trim and no truncation is running. */
   planRetention(policy: NativeRetentionPolicy): Promise<NativeRetentionPlan>
   /** Removes every record after `seq` (-1: all). Resolves to the new next seq once the cut is durable. */
   truncateAfter(seq: number): Promise<number>
-  /** Seals the active segment if it holds a record. Resolves to the first seq of the new active segment once that is durable. */
+  /**
+   * Seals the active segment if it holds a record. Resolves to the first seq of the new active segment once that is
+   * durable.
+   */
   rotate(): Promise<number>
 }
 

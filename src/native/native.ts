@@ -12,8 +12,8 @@ export interface Native extends NativeJson {
   openStreamFiles(records: string, index: string): Promise<NativeStreamFiles>
   setErrorClass(errorClass: typeof DurlogError): void
   /**
-   * Opens a log for writing. `onProgress` is called on the calling thread, between two turns of the event loop, after counters
-   * have changed, events were queued, or room became available.
+   * Opens a log for writing. `onProgress` is called on the calling thread, between two turns of the event loop, after
+   * counters have changed, events were queued, or room became available.
    */
   open(dir: string, options: NativeOptions, onProgress: () => void): Promise<NativeLog | NativeSharedLog>
   /** Rejects with ERR_DURLOG_NOT_A_LOG if `dir` holds another log than `uuid`. */
@@ -24,31 +24,39 @@ export interface Native extends NativeJson {
   removeCursor(dir: string, name: string): Promise<void>
   /** Plans what `policy` would trim from a log that another process may have open. */
   planRetention(dir: string, policy: NativeRetentionPolicy): Promise<NativeFolderPlan>
-  /** Takes the lock of trims that honour cursors. Rejects with ERR_DURLOG_LOCKED if another process or thread holds it. */
+  /**
+   * Takes the lock of trims that honour cursors. Rejects with ERR_DURLOG_LOCKED if another process or thread holds it.
+   */
   lockTrims(dir: string): Promise<NativeTrimLock>
   /** Rejects with ERR_DURLOG_LOCKED while that lock is held. */
   checkTrims(dir: string): Promise<void>
-  /** The size of the frames of the records `first` to `last`, and the time between these two records. Reads both of them. */
+  /**
+   * The size of the frames of the records `first` to `last`, and the time between these two records. Reads both of
+   * them.
+   */
   measure(dir: string, first: number, last: number): { bytes: number; ms: number }
   /**
-   * Makes a reader of single records; opens no file. With `own`, only this process writes the log. Then, before each change
-   * other than an append, the caller must wait until every read has ended and call `forget`, and must not read again until the
-   * change has ended.
+   * Makes a reader of single records; opens no file. With `own`, only this process writes the log. Then, before each
+   * change other than an append, the caller must wait until every read has ended and call `forget`, and must not read
+   * again until the change has ended.
    */
   pointReader(dir: string, own: boolean, uuid: string): NativePointReader
   /** Reads the log's bounds from its files, without the writer's lock. */
   bounds(dir: string): Promise<NativeBounds>
   /** The cuts of the log since `generation`. */
   cuts(dir: string, generation: number): Promise<NativeCuts>
-  /** Opens the live page, in which the log's writer publishes the ends up to which readers may read. Works without a writer. */
+  /**
+   * Opens the live page, in which the log's writer publishes the ends up to which readers may read. Works without a
+   * writer.
+   */
   openLivePage(dir: string, onChange: () => void): NativeLivePage
   verify(dir: string): Promise<NativeVerifyReport>
   /** At most `max` frames of one segment, from the frame at `offset` on (0: the first frame). */
   frames(dir: string, segment: string, offset: number, max: number): Promise<NativeFrame[]>
   /**
-   * Finds the frames of `segment` from `seq` to below `endSeq`, and checks each of them. `offset` is the offset of the frame of
-   * `seq` (0: search for it). The extent ends before the first frame that is not whole, contains only whole batches, and has at
-   * most `maxBytes` unless its first batch is longer.
+   * Finds the frames of `segment` from `seq` to below `endSeq`, and checks each of them. `offset` is the offset of the
+   * frame of `seq` (0: search for it). The extent ends before the first frame that is not whole, contains only whole
+   * batches, and has at most `maxBytes` unless its first batch is longer.
    */
   extent(
     dir: string,
@@ -60,11 +68,14 @@ export interface Native extends NativeJson {
   ): Promise<NativeExtent>
   /** Copies the bytes of torn tails and holes into `backup`, then cuts them. Only reports unless `apply` is true. */
   repair(dir: string, apply: boolean, backup: string): Promise<NativeRepairReport>
-  /** Creates the file `name` with the content `text`. Resolves once both are on the device. Rejects if the file exists. */
+  /**
+   * Creates the file `name` with the content `text`. Resolves once both are on the device. Rejects if the file exists.
+   */
   addFile(dir: string, name: string, text: string): Promise<void>
   /**
-   * Syncs the file `name` and drops it from the page cache. Resolves to true if both were successful: all bytes that are read from
-   * now on are on the device. An O_DIRECT read is no such proof, because Btrfs may answer it from the page cache.
+   * Syncs the file `name` and drops it from the page cache. Resolves to true if both were successful: all bytes that
+   * are read from now on are on the device. An O_DIRECT read is no such proof, because Btrfs may answer it from the
+   * page cache.
    */
   dropCache(dir: string, name: string): Promise<boolean>
   /** The names in the folder `dir` that begin with `prefix`. */

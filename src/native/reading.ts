@@ -2,8 +2,8 @@
 import type { LogRecord } from '../types.js'
 
 /**
- * A decoded batch. `entries` holds three numbers for each record: the offset in the buffer, the length, and the milliseconds
- * from `baseTimeMs` to its timestamp.
+ * A decoded batch. `entries` holds three numbers for each record: the offset in the buffer, the length, and the
+ * milliseconds from `baseTimeMs` to its timestamp.
  */
 export interface NativeBatch {
   count: number
@@ -11,7 +11,9 @@ export interface NativeBatch {
   /** The reader's position after the batch. It may be higher than `firstSeq + count`, because a void has no record. */
   nextSeq: number
   baseTimeMs: number
-  /** If `count` is 0: the bytes that the next record needs if the buffer is too small for it; 0 at the end of the log. */
+  /**
+   * If `count` is 0: the bytes that the next record needs if the buffer is too small for it; 0 at the end of the log.
+   */
   needBytes: number
 }
 
@@ -20,7 +22,10 @@ export interface NativeLogReader {
   next(buffer: Uint8Array, entries: Uint32Array, limit: number): Promise<NativeBatch>
   /** As `next`, but reads on this thread. Returns undefined unless records below `limit` are in the page cache. */
   nextCached(buffer: Uint8Array, entries: Uint32Array, limit: number): NativeBatch | undefined
-  /** Whether there may be a new record at the reader's position. Makes one small read, which does not wait for the device. */
+  /**
+   * Whether there may be a new record at the reader's position. Makes one small read, which does not wait for the
+   * device.
+   */
   poll(): boolean
   /** After ERR_DURLOG_CORRUPT: moves to the next whole record. Resolves to its seq, or to -1 if there is none. */
   skipDamage(): Promise<number>
@@ -42,13 +47,13 @@ export interface NativePointReader {
   /** As `get`, but reads on this thread, which may wait for the device. */
   getSync(seq: number, limit: number, acknowledgedEnd: number): LogRecord
   /**
-   * Reads record `seq` on this thread if it is in the page cache and its offset is known. Otherwise returns undefined, even if
-   * the record exists. Takes 5 to 10 us.
+   * Reads record `seq` on this thread if it is in the page cache and its offset is known. Otherwise returns undefined,
+   * even if the record exists. Takes 5 to 10 us.
    */
   getCached(seq: number, acknowledgedEnd: number): LogRecord | undefined
   /**
-   * The seq of the first record at or after `timeMs` in the range from `first` to below `end`; `end` if there is none. The log
-   * holds all of that range.
+   * The seq of the first record at or after `timeMs` in the range from `first` to below `end`; `end` if there is none.
+   * The log holds all of that range.
    */
   seqAt(timeMs: number, first: number, end: number): Promise<number>
   /** Closes the files, and resolves when they are closed. A later read opens the files that it needs again. */
@@ -80,8 +85,8 @@ export const LiveField = {
   commits: 5,
   commitMicros: 6,
   /**
-   * While the page is not valid because no writer has the log open: a number that changes when the next writer opens it, and
-   * before that writer appends. 0 if the page is valid, and if there is none.
+   * While the page is not valid because no writer has the log open: a number that changes when the next writer opens
+   * it, and before that writer appends. 0 if the page is valid, and if there is none.
    */
   unlockedSession: 7,
 } as const
@@ -91,10 +96,10 @@ export interface NativeLivePage {
   /** Fills `fields`. Costs a few loads and one system call. */
   look(fields: Float64Array): void
   /**
-   * Calls `onChange` once when the page shows an end above `memoryEnd` (or a synced end above `syncedEnd`), when the page
-   * becomes invalid, or when the log is cut. If the last `look` has found an `unlockedSession`, calls it when this number
-   * changes, or when the log is cut. Spurious calls are possible. Replaces an earlier `watch`. The event loop stays
-   * alive until `onChange` is called.
+   * Calls `onChange` once when the page shows an end above `memoryEnd` (or a synced end above `syncedEnd`), when the
+   * page becomes invalid, or when the log is cut. If the last `look` has found an `unlockedSession`, calls it when this
+   * number changes, or when the log is cut. Spurious calls are possible. Replaces an earlier `watch`. The event loop
+   * stays alive until `onChange` is called.
    */
   watch(memoryEnd: number, syncedEnd: number): void
   unwatch(): void

@@ -11,7 +11,9 @@ export const StreamFlag = {
 } as const
 export const STREAM_RESULT_FIELDS = 4
 
-/** Records with consecutive positions whose bytes are in one block. Records may be added to the slab while a job runs. */
+/**
+ * Records with consecutive positions whose bytes are in one block. Records may be added to the slab while a job runs.
+ */
 export interface NativeRecordSlab {
   readonly bytes: Uint8Array
   /** The position of the slab's first record. */
@@ -28,8 +30,8 @@ interface NativeStreamJob {
   /** The name of each stream's files, without an extension. */
   names: string[]
   /**
-   * For each stream: its flags, the length and the CRC-32C of its file, the number of index entries in its index file, the number
-   * of its bytes in `indexes`, and the number of records to add.
+   * For each stream: its flags, the length and the CRC-32C of its file, the number of index entries in its index file,
+   * the number of its bytes in `indexes`, and the number of records to add.
    */
   streams: Float64Array
   /** For each stream, the index entries that are not in its index file yet. */
@@ -46,8 +48,8 @@ interface NativeStreamJob {
 
 export interface NativeStreamResult {
   /**
-   * For each stream: 1 if it was stored, 0 if its file did not have the expected length; the length and the CRC-32C of its file;
-   * the number of its bytes in `indexes`.
+   * For each stream: 1 if it was stored, 0 if its file did not have the expected length; the length and the CRC-32C of
+   * its file; the number of its bytes in `indexes`.
    */
   streams: Float64Array
   /** For each stream, the index entries that are not in its index file. */
@@ -88,10 +90,10 @@ interface NativeStreamBody {
 export interface NativeStreamFiles {
   store(job: NativeStreamJob): Promise<NativeStreamResult>
   /**
-   * Stores the records from seq `from` to seq `to` - 1 into `into`, until it is almost full. The file must have these records.
-   * `name` is that of the file without its extension. `encoding`: 1 for JSON, 2 for text, 3 for bytes. Each value of JSON is
-   * followed by a comma; the others are stored one after the other. Returns at once if there are few bytes to read and
-   * the system has them in memory.
+   * Stores the records from seq `from` to seq `to` - 1 into `into`, until it is almost full. The file must have these
+   * records. `name` is that of the file without its extension. `encoding`: 1 for JSON, 2 for text, 3 for bytes. Each
+   * value of JSON is followed by a comma; the others are stored one after the other. Returns at once if there are few
+   * bytes to read and the system has them in memory.
    */
   readBody(
     name: string,
@@ -102,8 +104,8 @@ export interface NativeStreamFiles {
     into: Uint8Array,
   ): NativeStreamBody | Promise<NativeStreamBody>
   /**
-   * Syncs the whole file system. Rejects if a write of any process to it has failed since the folders were opened. If the system
-   * does not report such failures, rejects with ERR_DURLOG_UNSUPPORTED and syncs nothing.
+   * Syncs the whole file system. Rejects if a write of any process to it has failed since the folders were opened. If
+   * the system does not report such failures, rejects with ERR_DURLOG_UNSUPPORTED and syncs nothing.
    */
   syncAll(): Promise<void>
   close(): void

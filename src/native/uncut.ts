@@ -1,8 +1,8 @@
 import { native } from './native.js'
 
 /**
- * Whether no record below `end` was cut from the log `uuid` in `dir` since it had this generation. Unlike the checksum of a
- * `LogPosition`, this does not show that an older copy of the folder has replaced it.
+ * Whether no record below `end` was cut from the log `uuid` in `dir` since it had this generation. Unlike the checksum
+ * of a `LogPosition`, this does not show that an older copy of the folder has replaced it.
  */
 export async function isUncut(
   dir: string,

@@ -3,8 +3,8 @@ import { invalidArgument } from '../errors.js'
 import { shown } from './checks.js'
 
 /**
- * Checks the option. Accepts a signal of another realm, because in Electron windows and in Jest the caller's globals may differ
- * from this module's. Throws ERR_DURLOG_INVALID_ARGUMENT.
+ * Checks the option. Accepts a signal of another realm, because in Electron windows and in Jest the caller's globals
+ * may differ from this module's. Throws ERR_DURLOG_INVALID_ARGUMENT.
  */
 export function checkSignal(signal: unknown): AbortSignal | undefined {
   if (signal === undefined) return undefined

@@ -11,15 +11,18 @@ const UNIT_MICROS: Readonly<Record<string, number>> = {
 }
 
 /**
- * Parses a size such as `64k`, `64KiB` or `1.5g` and returns bytes. The case of the unit does not matter; k is 1024. Undefined
- * for other text, including a number without a unit.
+ * Parses a size such as `64k`, `64KiB` or `1.5g` and returns bytes. The case of the unit does not matter; k is 1024.
+ * Undefined for other text, including a number without a unit.
  */
 export function parseBytes(text: string): number | undefined {
   const [, number, unit] = /^(\d+(?:\.\d+)?)\s*(?:([kmgt])(?:i?b)?|b)$/i.exec(text) ?? []
   return number === undefined ? undefined : Number(number) * (UNIT_BYTES[(unit ?? 'b').toLowerCase()] as number)
 }
 
-/** Parses a duration such as `200us`, `250ms`, `90s`, `15m`, `2h` or `7d` and returns microseconds. Undefined for other text. */
+/**
+ * Parses a duration such as `200us`, `250ms`, `90s`, `15m`, `2h` or `7d` and returns microseconds. Undefined for other
+ * text.
+ */
 export function parseMicros(text: string): number | undefined {
   const [, number, unit] = /^(\d+(?:\.\d+)?)\s*(us|ms|[smhd])$/.exec(text) ?? []
   return number === undefined ? undefined : Number(number) * (UNIT_MICROS[unit as string] as number)

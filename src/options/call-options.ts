@@ -41,7 +41,10 @@ export function checkSeq(name: string, seq: unknown, min = 0): void {
   if (seq === undefined) throw invalidArgument(`${name} must be a whole number; got undefined`)
 }
 
-/** Checks the position of a snapshot. Allows further properties, so that a caller can pass an object that also holds its state. */
+/**
+ * Checks the position of a snapshot. Allows further properties, so that a caller can pass an object that also holds its
+ * state.
+ */
 export function checkLogPosition(value: unknown): LogPosition {
   if (typeof value !== 'object' || value === null)
     throw invalidArgument(`a position must be an object with uuid, generation and seq; got ${shown(value)}`)
@@ -107,7 +110,10 @@ export function toTimeMs(name: string, time: unknown): number {
   throw invalidArgument(`${name} must be a Date, milliseconds since 1970 or text in ISO 8601; got ${shown(time)}`)
 }
 
-/** The checked options of an append. Without a `timestamp` the record gets the clock's time; without an `expectedSeq`, any seq. */
+/**
+ * The checked options of an append. Without a `timestamp` the record gets the clock's time; without an `expectedSeq`,
+ * any seq.
+ */
 export interface AppendCall {
   level: number
   timestamp: number | undefined
@@ -198,8 +204,8 @@ export function resolveRepairOptions(options: unknown): { apply: boolean; backup
 const MIN_FRAME_BYTES = 32
 
 /**
- * Copies the records of a batch to a new array. Reads each element once, so that no code of a getter or a proxy runs after the
- * first record is framed. Throws ERR_DURLOG_INVALID_ARGUMENT or ERR_DURLOG_BATCH_TOO_LARGE.
+ * Copies the records of a batch to a new array. Reads each element once, so that no code of a getter or a proxy runs
+ * after the first record is framed. Throws ERR_DURLOG_INVALID_ARGUMENT or ERR_DURLOG_BATCH_TOO_LARGE.
  */
 export function collectBatch(list: unknown, { segmentBytes, maxPendingBytes }: NativeOptions): Payload[] {
   if (!Array.isArray(list) || list.length === 0)
@@ -243,8 +249,8 @@ export function checkText(text: string): void {
 }
 
 /**
- * Checks a record before it waits for room, and returns its number of bytes. Throws the error that the core would throw when it
- * frames the record.
+ * Checks a record before it waits for room, and returns its number of bytes. Throws the error that the core would throw
+ * when it frames the record.
  */
 export function checkPayload(data: unknown, maxRecordBytes: number): number {
   if (typeof data !== 'string' && !types.isUint8Array(data))

@@ -76,15 +76,18 @@ export function callback<Arguments extends unknown[]>(
   throw invalidArgument(`${name} must be a function; got ${shown(value)}`)
 }
 
-/** Accepts a URL of another realm, because in Electron windows and in Jest the caller's globals may differ from this module's. */
+/**
+ * Accepts a URL of another realm, because in Electron windows and in Jest the caller's globals may differ from this
+ * module's.
+ */
 export function isUrl(value: unknown): value is URL {
   const { href, protocol } = Object(value) as Partial<URL>
   return typeof href === 'string' && typeof protocol === 'string'
 }
 
 /**
- * Returns the values of the options `names` in an object without a prototype. Reads each property once, and ignores properties
- * of Object.prototype.
+ * Returns the values of the options `names` in an object without a prototype. Reads each property once, and ignores
+ * properties of Object.prototype.
  */
 export function bag(name: string, value: unknown, names: readonly string[]): Record<string, unknown> {
   const given = Object.create(null) as Record<string, unknown>

@@ -17,7 +17,9 @@ export interface Codec {
 
 const NAMES = 'json, utf8, buffer, or an object with encode and decode'
 
-/** Checks the option. Undefined without it: records are bytes and have no `value`. Throws ERR_DURLOG_INVALID_ARGUMENT. */
+/**
+ * Checks the option. Undefined without it: records are bytes and have no `value`. Throws ERR_DURLOG_INVALID_ARGUMENT.
+ */
 export function resolveEncoding(value: unknown): Codec | undefined {
   if (value === undefined) return undefined
   if (value === 'json') return codecOf('json', (data) => JSON.parse(data.toString()), encodeJson)

@@ -13,7 +13,9 @@ import { checkRetentionFits, defaultSegmentBytes, resolveRetention } from './ret
 const KIB = 1024
 const MIB = 1024 * KIB
 const GIB = 1024 * MIB
-/** The part of a segment that no record's payload can use: the header block, and space for a frame's header and markers. */
+/**
+ * The part of a segment that no record's payload can use: the header block, and space for a frame's header and markers.
+ */
 export const SEGMENT_OVERHEAD_BYTES = 8192
 const BLOCK_BYTES = 4096
 export const SEGMENT_BYTES_RANGE: Range = { min: 64 * KIB, max: GIB, unit: 'bytes', multipleOf: BLOCK_BYTES }
@@ -22,7 +24,10 @@ export const MAX_PAYLOAD_BYTES: number = 128 * MIB
 
 export const STRATEGIES: readonly Strategy[] = ['auto', 'mmap', 'pwrite', 'direct']
 export const PREALLOCATIONS: readonly Preallocation[] = ['auto', 'none', 'zero']
-/** Defaults other than 0, false and `auto`. The default of `maxRecordBytes` is lower if a segment cannot hold such a record. */
+/**
+ * Defaults other than 0, false and `auto`. The default of `maxRecordBytes` is lower if a segment cannot hold such a
+ * record.
+ */
 export const DEFAULTS: {
   durability: Durability
   segmentBytes: number
@@ -155,7 +160,8 @@ export function resolveOptions(options?: OpenOptions | ReadOnlyOptions): Resolve
       firstSeq: 0,
       generation: 0,
       expectedLevel: level,
-      // With `maxBytes`, the limit includes space for two further segments: the next one, and one that is kept for reuse.
+      // With `maxBytes`, the limit includes space for two further segments: the next one, and one that is kept for
+      // reuse.
       maxRecyclable: retention === undefined || retention.maxBytes === -1 ? 2 : 1,
     },
   }

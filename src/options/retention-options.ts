@@ -8,7 +8,9 @@ import { bag, choice, whole } from './checks.js'
 const KIB = 1024
 const KEEPERS = ['cursors', 'nothing'] as const
 const MIN_SEGMENT_BYTES = 64 * KIB
-/** The smallest `maxBytes`, in segments: a sealed segment, the active one, the next one, and one that is kept for reuse. */
+/**
+ * The smallest `maxBytes`, in segments: a sealed segment, the active one, the next one, and one that is kept for reuse.
+ */
 const MIN_SEGMENTS = 4
 /** The default of `segmentBytes` is `maxBytes` divided by this: a trim removes one segment at a time. */
 const DEFAULT_SEGMENTS = 8

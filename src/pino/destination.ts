@@ -19,7 +19,9 @@ export interface LogDestination extends EventEmitter<LogDestinationEvents>, Asyn
   readonly log: Log
   /** False once the destination is closed. pino distinguishes a destination from an options object by this property. */
   readonly writable: boolean
-  /** Stores a line, without its line break, at `memory` before it returns. If there is no room, blocks until there is. */
+  /**
+   * Stores a line, without its line break, at `memory` before it returns. If there is no room, blocks until there is.
+   */
   write(line: string): boolean
   /** Calls `callback` once every line so far is synced. `logger.flush` calls this method. */
   flush(callback?: (error?: Error) => void): void
@@ -99,7 +101,10 @@ class OwnThread extends EventEmitter<LogDestinationEvents> implements LogDestina
     return this.close()
   }
 
-  /** Stores a line. Returns false if the line has to wait. If the line cannot be stored at all, reports the error and drops it. */
+  /**
+   * Stores a line. Returns false if the line has to wait. If the line cannot be stored at all, reports the error and
+   * drops it.
+   */
   #store(line: string): boolean {
     try {
       if (this.#lines.put(line)) return true

@@ -14,7 +14,10 @@ function flushAll(): void {
   }
 }
 
-/** `uncaughtExceptionMonitor` fires before an uncaught exception ends the process, even if a handler then keeps it alive. */
+/**
+ * `uncaughtExceptionMonitor` fires before an uncaught exception ends the process, even if a handler then keeps it
+ * alive.
+ */
 const ENDS = ['exit', 'uncaughtExceptionMonitor'] as const
 
 /** Calls `flush` at each of these events, until the returned function is called. */

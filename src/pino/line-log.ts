@@ -32,7 +32,10 @@ export class LineLog {
     this.#onError = onError
   }
 
-  /** Stores a line, which must not end with a line break, at `memory`. Returns false if there is no room. Skips an empty line. */
+  /**
+   * Stores a line, which must not end with a line break, at `memory`. Returns false if there is no room. Skips an empty
+   * line.
+   */
   put(line: string): boolean {
     if (line === '') return true
     try {

@@ -6,7 +6,10 @@ import { open } from '../index.js'
 export interface PinoLogOptions extends Omit<OpenOptions, 'durability' | 'readOnly'> {
   /** The log's folder. It is created if necessary, unless `create` is false. */
   dir: string
-  /** The level to which every line is brought in the background. A line is at `memory` once it is written. Default `memory`. */
+  /**
+   * The level to which every line is brought in the background. A line is at `memory` once it is written. Default
+   * `memory`.
+   */
   durability?: Durability | undefined
 }
 

@@ -15,8 +15,8 @@ export async function transport(options: PinoLogOptions): Promise<Writable> {
 }
 
 /**
- * Stores each line as one record. The callback of a chunk is called once its lines are stored, so that the thread that logs waits
- * while the log has no room.
+ * Stores each line as one record. The callback of a chunk is called once its lines are stored, so that the thread that
+ * logs waits while the log has no room.
  */
 export class LineStream extends Writable {
   readonly #log: Log
@@ -78,7 +78,10 @@ export class LineStream extends Writable {
     done()
   }
 
-  /** Stores a line. Returns false if there is no room. A line that is too long causes a warning: an error would end the transport. */
+  /**
+   * Stores a line. Returns false if there is no room. A line that is too long causes a warning: an error would end the
+   * transport.
+   */
   #put(line: string): boolean {
     try {
       return this.#lines.put(withoutReturn(line))

@@ -4,7 +4,9 @@ import type { NativeBatch, NativeLogReader } from '../native/reading.js'
 import type { BatchMemory } from './batch-memory.js'
 import type { ReadSource } from './read-source.js'
 
-/** A follower with at most this many records to read takes records that are in the page cache without a worker thread. */
+/**
+ * A follower with at most this many records to read takes records that are in the page cache without a worker thread.
+ */
 const MAX_CACHED_RECORDS = 256
 /** After this many such batches, a worker thread reads one batch, so that the event loop turns. */
 const MAX_CACHED_IN_ROW = 64
@@ -41,7 +43,9 @@ export class BatchFetcher {
     return new BatchFetcher(await native.openLogReader(dir, seq, uuid), memory, follows)
   }
 
-  /** Requests the batch of records from `position` to below `limit`. If a batch is already requested, returns that one. */
+  /**
+   * Requests the batch of records from `position` to below `limit`. If a batch is already requested, returns that one.
+   */
   request(position: number, limit: number): Fetch {
     if (this.#fetch !== undefined) return this.#fetch
     const { buffer, entries } = this.memory.take()

@@ -1,4 +1,6 @@
-/** The memory of a reader's batches: one buffer holds several small batches, and two tables of records are used in turn. */
+/**
+ * The memory of a reader's batches: one buffer holds several small batches, and two tables of records are used in turn.
+ */
 
 const BATCH_BYTES = 2 * 1024 * 1024
 /** If fewer bytes than this are left in the buffer, the next batch gets a new buffer. */
@@ -42,7 +44,10 @@ export class BatchMemory {
     return { buffer, entries }
   }
 
-  /** Keeps the records in `entries` valid: the next batch is placed after them in the buffer. Returns the bytes that they take. */
+  /**
+   * Keeps the records in `entries` valid: the next batch is placed after them in the buffer. Returns the bytes that
+   * they take.
+   */
   keep(entries: Uint32Array, count: number): number {
     const last = (count - 1) * ENTRY_NUMBERS
     const usedBytes = (entries[last] as number) + (entries[last + 1] as number)

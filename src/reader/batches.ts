@@ -12,8 +12,8 @@ export class ReaderBatches<T> implements RecordBatches<T> {
   readonly #max: number
 
   /**
-   * `buffered` takes at most `max` of the records that `reader` has decoded: none if a call of `next` is pending. Throws
-   * ERR_DURLOG_INVALID_ARGUMENT.
+   * `buffered` takes at most `max` of the records that `reader` has decoded: none if a call of `next` is pending.
+   * Throws ERR_DURLOG_INVALID_ARGUMENT.
    */
   constructor(reader: RecordReader<T>, buffered: (max: number) => T[], maxRecords: number | undefined) {
     this.#reader = reader

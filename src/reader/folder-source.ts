@@ -17,15 +17,26 @@ import { Truncation } from './truncation.js'
 /** The interval at which a follower of a log without a page checks for new records. It doubles after each check. */
 const FIRST_POLL_MS = 5
 const MAX_POLL_MS = 50
-/** The interval while the page shows that no writer has the log open: a program may copy new segments into the folder. */
+/**
+ * The interval while the page shows that no writer has the log open: a program may copy new segments into the folder.
+ */
 const UNLOCKED_POLL_MS = 1000
-/** Without a page, finding the synced end reads the last segment. The interval limits these reads to this share of the time. */
+/**
+ * Without a page, finding the synced end reads the last segment. The interval limits these reads to this share of the
+ * time.
+ */
 const MAX_BOUNDS_SHARE = 0.2
 
-/** Keeps sources with followers alive: a caller may hold only the promise of its next record, which only the source can settle. */
+/**
+ * Keeps sources with followers alive: a caller may hold only the promise of its next record, which only the source can
+ * settle.
+ */
 const followed = new Set<FolderSource>()
 
-/** A reader that waits for a cut after `seen`, and for an end above `limit` or, if the page is unlocked, for another `session`. */
+/**
+ * A reader that waits for a cut after `seen`, and for an end above `limit` or, if the page is unlocked, for another
+ * `session`.
+ */
 interface Follower {
   limit: number
   durableOnly: boolean
@@ -240,7 +251,10 @@ export class FolderSource implements ReadSource {
     }
   }
 
-  /** Without a valid page, only the files show whether there are more records. Polls while a writer may have the log open. */
+  /**
+   * Without a valid page, only the files show whether there are more records. Polls while a writer may have the log
+   * open.
+   */
   #pollFiles(
     reader: Pick<NativeLogReader, 'poll'>,
     limit: number,

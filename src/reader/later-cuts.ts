@@ -19,14 +19,18 @@ export class LaterCuts {
     }
   }
 
-  /** The log is being closed: finds the cuts from now on. `openPage` returns the log's live page, which is closed here. */
+  /**
+   * The log is being closed: finds the cuts from now on. `openPage` returns the log's live page, which is closed here.
+   */
   begin(openPage: () => NativeLivePage): void {
     this.#page = openPage()
     this.take()
     this.#closeIfUnused()
   }
 
-  /** The log's next seq after the deepest cut since the previous call; Infinity if there was none, or before `begin`. */
+  /**
+   * The log's next seq after the deepest cut since the previous call; Infinity if there was none, or before `begin`.
+   */
   take(): number {
     if (this.#page === undefined) return Number.POSITIVE_INFINITY
     this.#page.look(this.#fields)

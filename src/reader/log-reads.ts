@@ -63,7 +63,9 @@ export class LogReads {
     return await atCaller(this.#uncut(() => this.#points.seqAt(timeMs)))
   }
 
-  /** Repeats `read` until no cut happens during it, and returns its result. `check` throws if a repetition would fail. */
+  /**
+   * Repeats `read` until no cut happens during it, and returns its result. `check` throws if a repetition would fail.
+   */
   async #uncut<T>(read: () => Promise<T>, check?: () => void): Promise<T> {
     this.check()
     for (;;) {
@@ -92,7 +94,9 @@ export class LogReads {
     return await atCaller(isUncut(this.#source.dir, { uuid, generation, end: seq + 1 }))
   }
 
-  /** Whether record `seq` has this checksum. If the log has no record before it any more, that cannot be known: true. */
+  /**
+   * Whether record `seq` has this checksum. If the log has no record before it any more, that cannot be known: true.
+   */
   async #holds(uuid: string, seq: number, checksum: number | undefined): Promise<boolean> {
     try {
       return seq < this.#source.seqs().first || (await this.checksum(uuid, seq)) === checksum

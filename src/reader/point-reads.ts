@@ -6,8 +6,8 @@ import type { LogRecord } from '../types.js'
 import type { ReadSource } from './read-source.js'
 
 /**
- * The number of consecutive reads that this thread makes from the page cache. Such a read takes less time than a handover to a
- * worker, but a caller that awaits one record after another would block the event loop without a limit.
+ * The number of consecutive reads that this thread makes from the page cache. Such a read takes less time than a
+ * handover to a worker, but a caller that awaits one record after another would block the event loop without a limit.
  */
 const MAX_CACHED_IN_ROW = 64
 
@@ -80,8 +80,8 @@ export class PointReads {
   }
 
   /**
-   * Makes a change that removes or cuts segments. The change waits for reads that have begun, and later reads wait for the
-   * change. So no read uses a file while it is cut, and no removed file stays open.
+   * Makes a change that removes or cuts segments. The change waits for reads that have begun, and later reads wait for
+   * the change. So no read uses a file while it is cut, and no removed file stays open.
    */
   async during<T>(change: () => Promise<T>): Promise<T> {
     const made = this.close().then(change)

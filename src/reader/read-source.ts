@@ -35,8 +35,8 @@ export interface ReadSource {
   /** As `LaterCuts.hold`: after the log was closed, `look` finds cuts for as long as a reader is noted. */
   hold(): () => void
   /**
-   * The limit for a read of record `seq`; -1 if only the files show it. Throws ERR_DURLOG_OUT_OF_RANGE if the log does not hold
-   * `seq`.
+   * The limit for a read of record `seq`; -1 if only the files show it. Throws ERR_DURLOG_OUT_OF_RANGE if the log does
+   * not hold `seq`.
    */
   limitFor(seq: number): number
   range(durableOnly: boolean): Promise<ReadRange>

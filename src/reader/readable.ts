@@ -40,7 +40,10 @@ class RecordReadable extends Readable {
     )
   }
 
-  /** Pushes records until the stream's buffer is full. A handler of `data` may call `_read` during a push, which sets `#wanted`. */
+  /**
+   * Pushes records until the stream's buffer is full. A handler of `data` may call `_read` during a push, which sets
+   * `#wanted`.
+   */
   async #deliver(): Promise<void> {
     while (this.#wanted) {
       const record = this.#reader.nextBuffered() ?? (await this.#reader.next()).value

@@ -32,7 +32,10 @@ export class Reader implements LogReader {
   #position = 0
   /** The seq before which the iteration ends because of `to` or `until`. */
   #stop: number
-  /** Without `follow`: the log's end when reading began. The core gets it as a limit, to distinguish a lost record from the end. */
+  /**
+   * Without `follow`: the log's end when reading began. The core gets it as a limit, to distinguish a lost record from
+   * the end.
+   */
   #end = Number.POSITIVE_INFINITY
   #seenTruncation: Truncation
   #filling: Promise<void> | undefined
@@ -189,7 +192,8 @@ export class Reader implements LogReader {
         await this.#openAt(from, await batches)
         return
       } catch (error) {
-        // The log may have been trimmed after `range` returned its first seq. Unless `from` is a seq, get the new first seq.
+        // The log may have been trimmed after `range` returned its first seq. Unless `from` is a seq, get the new first
+        // seq.
         if ((this.#options.from ?? -1) >= 0 || attempt++ === 3 || !isCode(error, 'ERR_DURLOG_OUT_OF_RANGE')) throw error
       }
     }
@@ -244,7 +248,10 @@ export class Reader implements LogReader {
     if (more && this.#position < this.#stop) fetcher.request(this.#position, limit)
   }
 
-  /** Waits until there may be records from `limit` on. Finishes instead if the reader does not follow or the log has `ended`. */
+  /**
+   * Waits until there may be records from `limit` on. Finishes instead if the reader does not follow or the log has
+   * `ended`.
+   */
   async #more(limit: number, ended: boolean): Promise<void> {
     if (!this.#options.follow || ended) return this.#finish()
     await new Promise<void>((resolve, reject) => {

@@ -1,4 +1,6 @@
-/** A truncation of a log's end. Each object links to the next one, so that a holder of one object finds all later ones. */
+/**
+ * A truncation of a log's end. Each object links to the next one, so that a holder of one object finds all later ones.
+ */
 export class Truncation {
   /** The log's next seq right after this truncation. */
   readonly nextSeq: number

@@ -4,7 +4,9 @@ import { LaterCuts } from './later-cuts.js'
 import { checkHeld, type ReadCounts, type ReadRange, type ReadSource } from './read-source.js'
 import { Truncation } from './truncation.js'
 
-/** The source of a log that only this process writes. Its bounds are the core's counters; `wake` notifies its followers. */
+/**
+ * The source of a log that only this process writes. Its bounds are the core's counters; `wake` notifies its followers.
+ */
 export class WriterSource implements ReadSource {
   readonly dir: string
   readonly uuid: string

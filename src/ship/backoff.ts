@@ -1,6 +1,6 @@
 /**
- * Exponential backoff: the pauses between attempts. Each is twice as long as the previous one, up to a limit, and varies randomly by
- * a quarter. It is longer if the destination demands that.
+ * Exponential backoff: the pauses between attempts. Each is twice as long as the previous one, up to a limit, and
+ * varies randomly by a quarter. It is longer if the destination demands that.
  */
 import { DurlogError } from '../errors.js'
 import { clock } from '../timers.js'
@@ -13,7 +13,10 @@ const LONGEST_DEMAND_MS = 60_000
 /** Errors of a program. By name, because another realm has other classes. */
 const PROGRAM_ERRORS = ['TypeError', 'RangeError', 'ReferenceError', 'SyntaxError']
 
-/** Whether `error` is a defect of a program or of its environment, which another attempt would meet again. `fetch` gives a cause. */
+/**
+ * Whether `error` is a defect of a program or of its environment, which another attempt would meet again. `fetch` gives
+ * a cause.
+ */
 export function isLasting(error: unknown): boolean {
   const { name, cause } = Object(error) as Error
   return PROGRAM_ERRORS.includes(name) && cause === undefined
@@ -33,9 +36,9 @@ export class Backoff {
   }
 
   /**
-   * Counts one more failure and returns the pause after it, which ends at the latest when `retryForMs` have passed. The destination
-   * demanded a pause of `error.retryAfterMs`. Throws ERR_DURLOG_DESTINATION_UNREACHABLE if every attempt has failed for longer than
-   * `retryForMs`, and ERR_DURLOG_IO at once if the error is lasting.
+   * Counts one more failure and returns the pause after it, which ends at the latest when `retryForMs` have passed. The
+   * destination demanded a pause of `error.retryAfterMs`. Throws ERR_DURLOG_DESTINATION_UNREACHABLE if every attempt
+   * has failed for longer than `retryForMs`, and ERR_DURLOG_IO at once if the error is lasting.
    */
   failed(error: Error & { retryAfterMs?: number | undefined }, retryForMs: number): number {
     if (isLasting(error))

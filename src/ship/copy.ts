@@ -1,6 +1,6 @@
 /**
- * The identity of a copy of a log. All copies of a log have its UUID. The file `copy` in the folder distinguishes them, so that a
- * destination can state which copy writes to it.
+ * The identity of a copy of a log. All copies of a log have its UUID. The file `copy` in the folder distinguishes them,
+ * so that a destination can state which copy writes to it.
  */
 import { randomUUID } from 'node:crypto'
 import { link, open, readFile, rm } from 'node:fs/promises'
@@ -17,7 +17,10 @@ export interface Copy {
   generation: number
 }
 
-/** Reads the identity of the copy in `dir`, and creates it if there is none. Several processes may do so at the same time. */
+/**
+ * Reads the identity of the copy in `dir`, and creates it if there is none. Several processes may do so at the same
+ * time.
+ */
 export async function readCopy(dir: string): Promise<Copy> {
   for (;;) {
     const found = await readFile(join(dir, NAME), 'utf8').catch((error: NodeJS.ErrnoException) => {

@@ -20,8 +20,8 @@ export interface ReplicationSession {
 }
 
 /**
- * Copies records to one kind of destination. Its methods throw a DurlogError if the failure is final, a ShipConflict if another
- * process has written to the destination, and any other error if another session may succeed.
+ * Copies records to one kind of destination. Its methods throw a DurlogError if the failure is final, a ShipConflict if
+ * another process has written to the destination, and any other error if another session may succeed.
  */
 export interface Destination {
   /** Runs a session until its first failure, or until `end`. When it settles, nothing is in flight. */
@@ -36,8 +36,8 @@ export interface Destination {
   end(waitMs: number): Promise<void>
   close(): Promise<void>
   /**
-   * Whether a restore would deliver the acknowledged records now. False after a cut of the log, which the next session will find, and
-   * after `flush` until the destination has confirmed it.
+   * Whether a restore would deliver the acknowledged records now. False after a cut of the log, which the next session
+   * will find, and after `flush` until the destination has confirmed it.
    */
   readonly isCurrent: boolean
   /** Whether the log was not cut after the session began. */

@@ -1,7 +1,7 @@
 /**
- * The last failure of a shipper or an archiver, in the file `NAME.status` of the log's folder, where NAME is the name of its cursor.
- * `durlog ship --status` and `archive --status` read it. It is written after a failed attempt, and again when an attempt has
- * succeeded. A failure to write it is ignored, so that a folder may be read-only.
+ * The last failure of a shipper or an archiver, in the file `NAME.status` of the log's folder, where NAME is the name
+ * of its cursor. `durlog ship --status` and `archive --status` read it. It is written after a failed attempt, and again
+ * when an attempt has succeeded. A failure to write it is ignored, so that a folder may be read-only.
  */
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'

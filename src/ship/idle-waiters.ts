@@ -25,7 +25,10 @@ export class IdleWaiters {
     return new Promise((resolve, reject) => this.#waiters.add({ seq, resolve, reject }))
   }
 
-  /** Reports that the destination holds every record up to `shipped`. With `nothingInFlight`, no other record is being published. */
+  /**
+   * Reports that the destination holds every record up to `shipped`. With `nothingInFlight`, no other record is being
+   * published.
+   */
   settle(shipped: number, nothingInFlight: boolean): void {
     this.#shipped = shipped
     for (const waiter of this.#waiters) {

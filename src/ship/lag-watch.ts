@@ -13,7 +13,10 @@ export class LagWatch {
   #cursor: DurableCursor | undefined
   #lagging = false
 
-  /** `onLagging` is called when the oldest record has waited for `limitMs`, and again only after all records were shipped. */
+  /**
+   * `onLagging` is called when the oldest record has waited for `limitMs`, and again only after all records were
+   * shipped.
+   */
   constructor(log: ReadableLog, limitMs: number, onLagging: (lag: ShipLag) => void) {
     this.#log = log
     this.#timer = setInterval(() => {

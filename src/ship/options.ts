@@ -29,8 +29,8 @@ export interface ResolvedKeep {
 /** The options that only the option `replicate` of `open` has. */
 export interface ReplicateOptions {
   /**
-   * The appends that the log refuses after another writer has taken over, with ERR_DURLOG_FENCED: those at every level (`all`, the
-   * default), or only those at `replicated`.
+   * The appends that the log refuses after another writer has taken over, with ERR_DURLOG_FENCED: those at every level
+   * (`all`, the default), or only those at `replicated`.
    */
   fencedAppends?: 'all' | 'replicated' | undefined
 }
@@ -79,7 +79,10 @@ export function resolveRetryFor(value: unknown, preset: number = Number.POSITIVE
 export interface RestoreRetry {
   /** Infinity without a limit. */
   retryForMs: number
-  /** As `retryForMs`, after a replica has caught up once: by default it then continues over any outage, as a shipper does. */
+  /**
+   * As `retryForMs`, after a replica has caught up once: by default it then continues over any outage, as a shipper
+   * does.
+   */
   replicaRetryForMs: number
 }
 

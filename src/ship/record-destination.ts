@@ -107,7 +107,8 @@ export class RecordDestination implements Destination {
     const { firstSeq } = this.#log
     const last = await this.#target.last(session.isFirst)
     if (last?.uuid === this.#log.uuid) await this.#checkOwner(last)
-    // Refresh after reading `last`: another shipper of the same log may have just shipped a record that `#log` does not know yet.
+    // Refresh after reading `last`: another shipper of the same log may have just shipped a record that `#log` does not
+    // know yet.
     if (this.#log.readOnly) await this.#log.refresh()
     const { uuid, nextSeq } = this.#log
     const held = last !== undefined && last.uuid === uuid && last.seq >= this.#log.firstSeq && last.seq < nextSeq

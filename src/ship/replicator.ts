@@ -1,6 +1,6 @@
 /**
- * Copies a log to a destination in sessions. A session ends with its first failure, and the next session begins after a pause.
- * A `Destination` implements the sessions for one kind of destination.
+ * Copies a log to a destination in sessions. A session ends with its first failure, and the next session begins after a
+ * pause. A `Destination` implements the sessions for one kind of destination.
  */
 import { EventEmitter } from 'node:events'
 import { DurlogError, type DurlogErrorCode } from '../errors.js'
@@ -228,7 +228,8 @@ export class Replicator extends EventEmitter<ShipEvents> implements Shipper, Rep
 
   /** `records` is the number of records that were acknowledged just now, which `inFlight` still includes. */
   #settleIdle(records = 0): void {
-    // Before the destination has responded, only the cursor's position is known, which is not proof that records are shipped.
+    // Before the destination has responded, only the cursor's position is known, which is not proof that records are
+    // shipped.
     if (this.#state !== 'shipping' || !this.#destination.isCurrent) return
     this.#idle.settle(this.#shipped, this.#destination.inFlight === records)
   }

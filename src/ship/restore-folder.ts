@@ -9,12 +9,15 @@ import { rename } from '../rename.js'
 
 const NAME = 'restoring'
 const MAKING = 'restoring.new'
-/** The folder of the lock that the restore of an archive holds. Windows renames it, with a suffix, before it is removed. */
+/**
+ * The folder of the lock that the restore of an archive holds. Windows renames it, with a suffix, before it is removed.
+ */
 export const LOCK_FOLDER = 'restoring.lock'
 
 /**
- * Returns the mark of an unfinished restore in this folder, whose properties a continued restore must share. Undefined for an
- * empty folder. Creates the folder if it is missing. Throws ERR_DURLOG_NOT_EMPTY if the folder has any other content.
+ * Returns the mark of an unfinished restore in this folder, whose properties a continued restore must share. Undefined
+ * for an empty folder. Creates the folder if it is missing. Throws ERR_DURLOG_NOT_EMPTY if the folder has any other
+ * content.
  */
 export function enterFolder<Mark>(dir: string): Mark | undefined {
   makeFolder(dir)

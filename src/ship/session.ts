@@ -47,7 +47,10 @@ export class Session {
     return this.#inFlight
   }
 
-  /** Publishes the records of `reader`. Resolves after `end`; rejects with the first failure. By then every publish has settled. */
+  /**
+   * Publishes the records of `reader`. Resolves after `end`; rejects with the first failure. By then every publish has
+   * settled.
+   */
   async ship(reader: LogReader): Promise<void> {
     this.#reader = reader
     try {
@@ -65,7 +68,10 @@ export class Session {
     if (this.#failure !== undefined) throw this.#failure.error
   }
 
-  /** Ends the session: publishes nothing more, and waits for acknowledgements for up to `waitMs`, then closes the target. */
+  /**
+   * Ends the session: publishes nothing more, and waits for acknowledgements for up to `waitMs`, then closes the
+   * target.
+   */
   async end(waitMs: number): Promise<void> {
     this.#ended = true
     this.#wakeUp()

@@ -64,8 +64,8 @@ export function whereToStart(facts: StartFacts): Start {
 }
 
 /**
- * Returns the first lost record if the destination is empty. If the cursor is still at the log's first record, no record is
- * lost: records that were trimmed before the cursor was created were never to be shipped.
+ * Returns the first lost record if the destination is empty. If the cursor is still at the log's first record, no
+ * record is lost: records that were trimmed before the cursor was created were never to be shipped.
  */
 function lostFromEmpty(first: number, position: number): number {
   if (position > first) return 0

@@ -4,7 +4,10 @@ import { WriterLog } from '../open.js'
 import { clock } from '../timers.js'
 import type { ResolvedKeep } from './options.js'
 
-/** The shortest interval between two trims. A trim removes only whole segments, so more frequent trims would rarely remove one. */
+/**
+ * The shortest interval between two trims. A trim removes only whole segments, so more frequent trims would rarely
+ * remove one.
+ */
 const INTERVAL_MS = 1000
 
 export class Trimmer {
@@ -21,7 +24,10 @@ export class Trimmer {
     this.#cursor = cursor
   }
 
-  /** More records were acknowledged: trims if it is time to do so. If a trim fails, calls `onError`; a later call tries again. */
+  /**
+   * More records were acknowledged: trims if it is time to do so. If a trim fails, calls `onError`; a later call tries
+   * again.
+   */
   acknowledged(onError: (error: unknown) => void): void {
     const now = clock.now()
     if (this.#running !== undefined || now - this.#last < INTERVAL_MS) return
@@ -44,7 +50,8 @@ export class Trimmer {
     if (maxAgeMs !== undefined) before = await this.#log.seqAt(Math.max(0, Date.now() - maxAgeMs))
     if (maxBytes !== undefined) before = Math.max(before, await this.#firstWithin(maxBytes))
     if (before <= this.#log.firstSeq) return
-    // The cursor is read directly before the trim, because `truncateAfter` may give the seqs of acknowledged records to others.
+    // The cursor is read directly before the trim, because `truncateAfter` may give the seqs of acknowledged records to
+    // others.
     await WriterLog.trimFound(this.#log, async () => {
       const acknowledged = Math.min(before, await this.#firstUnacknowledged())
       return { before: acknowledged, regardless: acknowledged }

@@ -10,7 +10,10 @@ export interface ShipRecord {
   readonly timestamp: number
   /** The first seq of a range of lost records. The range ends directly before `voidFrom`, or before this record. */
   readonly gapFrom?: number
-  /** The first seq of a range that never held a record, because its writer died. The range ends directly before this record. */
+  /**
+   * The first seq of a range that never held a record, because its writer died. The range ends directly before this
+   * record.
+   */
   readonly voidFrom?: number
 }
 
@@ -26,7 +29,10 @@ export interface ShippedRecord {
   readonly whole: boolean
   /** The generation of the log that stored it; 0 if it is unknown. */
   readonly generation?: number
-  /** The id of the copy of the log that has claimed `generation` after the record; undefined if the record is the newest message. */
+  /**
+   * The id of the copy of the log that has claimed `generation` after the record; undefined if the record is the newest
+   * message.
+   */
   readonly claimedBy?: string | undefined
 }
 
@@ -36,12 +42,16 @@ export interface ShippedRecord {
  */
 export interface ShipTarget {
   /**
-   * Reads the destination's last record; undefined if there is none. Connects if there is no connection. If the destination is
-   * missing and `isFirst` (nothing was ever shipped to it), creates it. Records that are published afterwards are stored
-   * directly after this record or not at all. When this resolves, earlier publishes that were pending have failed.
+   * Reads the destination's last record; undefined if there is none. Connects if there is no connection. If the
+   * destination is missing and `isFirst` (nothing was ever shipped to it), creates it. Records that are published
+   * afterwards are stored directly after this record or not at all. When this resolves, earlier publishes that were
+   * pending have failed.
    */
   last(isFirst: boolean): Promise<ShippedRecord | undefined>
-  /** Whether the destination drops old records by itself, so that it may be empty without having lost any. Known after `last`. */
+  /**
+   * Whether the destination drops old records by itself, so that it may be empty without having lost any. Known after
+   * `last`.
+   */
   readonly dropsOld: boolean
   /** The number of records that `publish` accepts now. If it is 0, it changes when an earlier publish settles. */
   readonly room: number
@@ -64,7 +74,9 @@ export interface ShipOrigin {
   readonly generation: number
 }
 
-/** The limits beyond which acknowledged records are removed from the log, in whole segments. At least one of the two. */
+/**
+ * The limits beyond which acknowledged records are removed from the log, in whole segments. At least one of the two.
+ */
 export interface KeepAfterAck {
   /** Remove acknowledged records that are older than this, in milliseconds. */
   maxAgeMs?: Duration | undefined
@@ -74,19 +86,27 @@ export interface KeepAfterAck {
 
 /** The options that do not depend on the kind of destination. */
 export interface ShipperOptions {
-  /** The name of the log's cursor that stores the shipper's position. Each destination needs a separate cursor. Default `ship`. */
+  /**
+   * The name of the log's cursor that stores the shipper's position. Each destination needs a separate cursor. Default
+   * `ship`.
+   */
   cursor?: string | undefined
   /** The largest number of records that wait for an acknowledgement: 1 to 65,536. Default 2000. */
   maxInFlight?: number | undefined
-  /** The largest number of payload bytes that wait for an acknowledgement, unless a single record is longer. Default 8 MiB. */
+  /**
+   * The largest number of payload bytes that wait for an acknowledgement, unless a single record is longer. Default 8
+   * MiB.
+   */
   maxInFlightBytes?: ByteSize | undefined
-  /** Stop with ERR_DURLOG_DESTINATION_UNREACHABLE after this many milliseconds of consecutive failures. Default: never. */
+  /**
+   * Stop with ERR_DURLOG_DESTINATION_UNREACHABLE after this many milliseconds of consecutive failures. Default: never.
+   */
   retryForMs?: Duration | undefined
   /** Emit `lagging` when the oldest record that is not shipped has waited this many milliseconds. Default 10 s. */
   laggingMs?: Duration | undefined
   /**
-   * Continue after records that neither the log nor the destination holds. In the destination, the next record contains the
-   * first lost seq. Default false: stop with ERR_DURLOG_DESTINATION_GAP.
+   * Continue after records that neither the log nor the destination holds. In the destination, the next record contains
+   * the first lost seq. Default false: stop with ERR_DURLOG_DESTINATION_GAP.
    */
   skipGaps?: boolean | undefined
   /** Trims acknowledged records from the log, which must be open for writing. Default: keep all records. */
@@ -105,7 +125,10 @@ export interface ShipLag {
 }
 
 export interface ShipStats {
-  /** `connecting` until the destination has responded, `waiting` before another attempt, `stopped` after an error or `close`. */
+  /**
+   * `connecting` until the destination has responded, `waiting` before another attempt, `stopped` after an error or
+   * `close`.
+   */
   state: 'connecting' | 'shipping' | 'waiting' | 'stopped'
   /** The current way of publishing, as text for people. */
   mode: string
@@ -134,7 +157,10 @@ export interface ShipRetry {
 export type ShipEvents = {
   /** Every record up to `seq` is acknowledged. */
   shipped: [seq: number]
-  /** The oldest record that is not shipped has waited longer than `laggingMs`. Emitted again only after all records were shipped. */
+  /**
+   * The oldest record that is not shipped has waited longer than `laggingMs`. Emitted again only after all records were
+   * shipped.
+   */
   lagging: [lag: ShipLag]
   /** An attempt failed; another one follows after `pauseMs`. */
   retry: [retry: ShipRetry]
@@ -147,10 +173,12 @@ export type ShipEvents = {
 export interface Shipper extends EventEmitter<ShipEvents>, AsyncDisposable {
   stats(): ShipStats
   /**
-   * Resolves once every record that the log held at the time of the call is synced and acknowledged. Rejects with the error that
-   * stops the shipper, or with ERR_DURLOG_CLOSED.
+   * Resolves once every record that the log held at the time of the call is synced and acknowledged. Rejects with the
+   * error that stops the shipper, or with ERR_DURLOG_CLOSED.
    */
   idle(): Promise<void>
-  /** Waits for acknowledgements for up to 2 s. Then closes the cursor and the shipper's own connection, but not the log. */
+  /**
+   * Waits for acknowledgements for up to 2 s. Then closes the cursor and the shipper's own connection, but not the log.
+   */
   close(): Promise<void>
 }

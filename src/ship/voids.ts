@@ -7,7 +7,10 @@ function seqAfterVoid(error: unknown): number | undefined {
   return isCode(error, 'ERR_DURLOG_VOID') && error.lostLast !== undefined ? error.lostLast + 1 : undefined
 }
 
-/** Whether none of the seqs `first` to `last`, which the log holds, has a record. A seq that cannot be read counts as a record. */
+/**
+ * Whether none of the seqs `first` to `last`, which the log holds, has a record. A seq that cannot be read counts as a
+ * record.
+ */
 export async function isVoid(log: ReadableLog, first: number, last: number): Promise<boolean> {
   for (let seq = first; seq <= last; ) {
     try {

@@ -20,7 +20,10 @@ export class Arena {
     return this.bytes
   }
 
-  /** Returns the offset of a copy of `values` in `bytes`; undefined if they are long, so that a copy would cost too much. */
+  /**
+   * Returns the offset of a copy of `values` in `bytes`; undefined if they are long, so that a copy would cost too
+   * much.
+   */
   copy(values: Buffer): number | undefined {
     if (values.length > SHARED_MAX_BYTES) return undefined
     const bytes = this.reserve(values.length)

@@ -16,7 +16,10 @@ export class Body {
   #end: number
   #maxBytes: number
 
-  /** The body has records of at most `maxBytes`, or one longer record. `memory` must have `Body.memoryFor(maxBytes)` bytes. */
+  /**
+   * The body has records of at most `maxBytes`, or one longer record. `memory` must have `Body.memoryFor(maxBytes)`
+   * bytes.
+   */
   constructor(
     encoding: StreamEncoding,
     maxBytes: number,

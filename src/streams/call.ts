@@ -35,8 +35,8 @@ export interface Call {
   /** The number of bytes of the values that are not framed yet. */
   readonly bytes: number
   /**
-   * Completes the items. Returns whether they are already stored. Throws the refusal. `encoding` is that of streams that
-   * the items create.
+   * Completes the items. Returns whether they are already stored. Throws the refusal. `encoding` is that of streams
+   * that the items create.
    */
   decide(table: StreamTable, encoding: StreamEncoding): boolean
   /**
@@ -315,8 +315,8 @@ function timeOf({ timestamp }: Item, nowMs: number): number {
 }
 
 /**
- * Completes an item, which follows `previous` in its batch. `encoding` is that of a stream that the item creates. Throws
- * like `encode`.
+ * Completes an item, which follows `previous` in its batch. `encoding` is that of a stream that the item creates.
+ * Throws like `encode`.
  */
 function complete(item: Item, table: StreamTable, encoding: StreamEncoding, previous?: Item): void {
   const { draft } = item

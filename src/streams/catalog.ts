@@ -49,7 +49,10 @@ export class Catalog {
   readonly #live = new Map<string, number>()
   /** No record before this seq is live. */
   #liveFrom = 0
-  /** The records of requests from `#liveFrom` on: for some of them together, the seq after the last one, and their bytes. */
+  /**
+   * The records of requests from `#liveFrom` on: for some of them together, the seq after the last one, and their
+   * bytes.
+   */
   #requests: { end: number; bytes: number }[] = []
 
   constructor(log: Log) {
@@ -74,7 +77,10 @@ export class Catalog {
     const rows = new CatalogRows(log.firstSeq, log.nextSeq)
     const slice = new TimeSlice()
     let head: CatalogHead | undefined
-    /** The first record of the current group that is wrong. A group does not count without a commit, so it is not an error yet. */
+    /**
+     * The first record of the current group that is wrong. A group does not count without a commit, so it is not an
+     * error yet.
+     */
     let wrong: { seq: number; member: string } | undefined
     let lastCreated = -1
     /** The entries of the current group. The seq is undefined if the stream was deleted. */
@@ -130,8 +136,8 @@ export class Catalog {
   }
 
   /**
-   * Stores the group of a checkpoint and syncs it: `changed`, `requests` and `head`. If the catalog has become long, also moves
-   * some of the oldest live entries to its end, so that it can be trimmed.
+   * Stores the group of a checkpoint and syncs it: `changed`, `requests` and `head`. If the catalog has become long,
+   * also moves some of the oldest live entries to its end, so that it can be trimmed.
    */
   async store(
     changed: readonly CatalogChange[],

@@ -3,7 +3,9 @@ import { becauseOf, DurlogError } from '../errors.js'
 import { ofFileSystem } from '../file-system-error.js'
 import { STREAMS_CURSOR } from '../streams-log.js'
 
-/** The error of a checkpoint whose records are no longer in the main log because a write of the log failed with `cause`. */
+/**
+ * The error of a checkpoint whose records are no longer in the main log because a write of the log failed with `cause`.
+ */
 export function logChangedError(cause: DurlogError | undefined): DurlogError {
   const loading = 'so the streams are being loaded again'
   if (cause === undefined)

@@ -42,8 +42,9 @@ export class DedupTable {
   }
 
   /**
-   * Whether an earlier owner has decided the request, which it has not stored: it has stored a later one, and the requests
-   * of a client are decided in the order of their numbers. So the request was refused, or there was nothing to change.
+   * Whether an earlier owner has decided the request, which it has not stored: it has stored a later one, and the
+   * requests of a client are decided in the order of their numbers. So the request was refused, or there was nothing to
+   * change.
    */
   wasDecided({ client, number }: RequestId): boolean {
     return number < (this.#stored.get(client) ?? 0)

@@ -16,8 +16,8 @@ export interface StreamCodec {
 
 /**
  * An encoded value. A caller may not know the encoding of the stream, so a string is encoded as text, a Uint8Array as
- * bytes, and everything else as JSON. The codec of the stream accepts or refuses the encoded value as it would the value
- * itself.
+ * bytes, and everything else as JSON. The codec of the stream accepts or refuses the encoded value as it would the
+ * value itself.
  */
 export class EncodedValue<Data extends Buffer | string = Buffer> {
   readonly encoding: StreamEncoding

@@ -116,8 +116,8 @@ export class FileRepair {
   }
 
   /**
-   * Another program has made the file very long, perhaps too long to be read or copied: moves it to `changed/` and copies
-   * only the bytes of the last checkpoint.
+   * Another program has made the file very long, perhaps too long to be read or copied: moves it to `changed/` and
+   * copies only the bytes of the last checkpoint.
    */
   async #replaceLong(): Promise<void> {
     const { name } = this.#state
@@ -178,8 +178,8 @@ export class FileRepair {
 }
 
 /**
- * The most bytes that checkpoints can have written for `records`: at most half of a page is spaces between lines, and each
- * checkpoint that added a record can have filled up two pages.
+ * The most bytes that checkpoints can have written for `records`: at most half of a page is spaces between lines, and
+ * each checkpoint that added a record can have filled up two pages.
  */
 function mostBytes(records: readonly MemTableRecord[]): number {
   return records.reduce((sum, { length }) => sum + 2 * (length + HEADER_BYTES + PAGE_BYTES), 2 * PAGE_BYTES)

@@ -22,8 +22,8 @@ export function noteLoss(): void {
 
 export class ForkChain<S extends Forkable<S>> {
   /**
-   * The next stream of the chain. It is the source of the fork, unless the fork has no records that were appended to the
-   * source itself.
+   * The next stream of the chain. It is the source of the fork, unless the fork has no records that were appended to
+   * the source itself.
    */
   readonly base: S
   readonly depth: number
@@ -57,8 +57,8 @@ export class ForkChain<S extends Forkable<S>> {
 }
 
 /**
- * Finds the stream to which the record `seq` of `state` was appended. `fork` is the stream before it in the chain, which
- * has the records of `owner` before `fork.start`; undefined if `owner` is `state`.
+ * Finds the stream to which the record `seq` of `state` was appended. `fork` is the stream before it in the chain,
+ * which has the records of `owner` before `fork.start`; undefined if `owner` is `state`.
  */
 export function holderOf<S extends Forkable<S>>(state: S, seq: number): { owner: S; fork: S | undefined } {
   let owner = state

@@ -14,7 +14,9 @@ export interface Item extends ProposedChange, ValuedChange {
    * decided again, and meanwhile a failed write may have removed what the first decision has found.
    */
   draft?: SentValue | CreationRequest | undefined
-  /** The item is the first one of a group whose later items append these values and, if `end` is set, end the stream. */
+  /**
+   * The item is the first one of a group whose later items append these values and, if `end` is set, end the stream.
+   */
   rest?: GroupRest | undefined
   /** The record's time, if it is not the current one. */
   timestamp?: number | undefined

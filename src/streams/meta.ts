@@ -116,7 +116,10 @@ function isWhole(value: unknown): boolean {
   return Number.isSafeInteger(value) && (value as number) >= 0
 }
 
-/** Whether `value` is missing, or a whole number. An amount may be greater than the integers that a number represents exactly. */
+/**
+ * Whether `value` is missing, or a whole number. An amount may be greater than the integers that a number represents
+ * exactly.
+ */
 function isAmount(value: unknown): boolean {
   return value === undefined || (Number.isInteger(value) && (value as number) >= 0)
 }

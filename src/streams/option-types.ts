@@ -74,8 +74,8 @@ export interface StreamAppendOptions {
   end?: boolean | undefined
   /**
    * The durability that the record must reach before the append settles, if it is stronger than that of the folder. A
-   * batch settles at the strongest of its appends. Readers see the record at the durability of the folder. Default: that
-   * of the folder.
+   * batch settles at the strongest of its appends. Readers see the record at the durability of the folder. Default:
+   * that of the folder.
    */
   durability?: Durability | undefined
   /**

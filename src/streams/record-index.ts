@@ -57,7 +57,9 @@ export class IndexPart {
     return this.#number(seq, 6)
   }
 
-  /** The seq of the first record from `from` to `to` - 1 whose place is not after that of the record before it; or `to`. */
+  /**
+   * The seq of the first record from `from` to `to` - 1 whose place is not after that of the record before it; or `to`.
+   */
   orderedUntil(from: number, to: number, fileBytes: number): number {
     let before = this.end(from - 1)
     for (let seq = from; seq < to; seq++) {

@@ -61,8 +61,8 @@ export class Sequencer {
   #held = false
   #reloading: Promise<void> | undefined
   /**
-   * The number of calls that wait for a sync: duplicate and refused ones until all earlier calls have reached the durability
-   * level, and others until they have reached a stronger one.
+   * The number of calls that wait for a sync: duplicate and refused ones until all earlier calls have reached the
+   * durability level, and others until they have reached a stronger one.
    */
   #answering = 0
   #onIdle: (() => void) | undefined
@@ -80,8 +80,8 @@ export class Sequencer {
   }
 
   /**
-   * Stores all of `items` or nothing. The result is that of the first. If `request` is already stored, stores nothing. Settles
-   * when the items have reached the durability level and `level`.
+   * Stores all of `items` or nothing. The result is that of the first. If `request` is already stored, stores nothing.
+   * Settles when the items have reached the durability level and `level`.
    */
   append(
     items: readonly Item[],
@@ -124,8 +124,8 @@ export class Sequencer {
   }
 
   /**
-   * Returns whether the log has all records of the table. If a failed write has removed some of them, begins to load the
-   * table again.
+   * Returns whether the log has all records of the table. If a failed write has removed some of them, begins to load
+   * the table again.
    */
   refresh(): boolean {
     if (this.#reloading === undefined && this.#log.nextSeq !== this.position) void this.#reload()

@@ -149,7 +149,10 @@ export class StreamFile {
     return { from, to, index, start, bytes: bytes.subarray(before) }
   }
 
-  /** The values of the records from seq `from` to seq `next` - 1, which are in `chunk`, or fewer if one of them is damaged. */
+  /**
+   * The values of the records from seq `from` to seq `next` - 1, which are in `chunk`, or fewer if one of them is
+   * damaged.
+   */
   #values({ index, start, bytes }: Chunk, from: number, next: number): unknown[] {
     let at = index.end(from - 1)
     const piece = bytes.subarray(at - start, index.end(next - 1) - start)

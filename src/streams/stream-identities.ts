@@ -21,8 +21,8 @@ export class StreamIdentities {
   }
 
   /**
-   * Returns 16 digits that belong to the stream that the entry at `created` created, and to no other stream: also not to
-   * an earlier or later one with the same name. They are not all zero.
+   * Returns 16 digits that belong to the stream that the entry at `created` created, and to no other stream: also not
+   * to an earlier or later one with the same name. They are not all zero.
    */
   of(created: number): string {
     const high = mixed(this.#high, created)

@@ -40,8 +40,8 @@ export class StreamTable {
 
   /**
    * Connects a stream of the catalog with its source, and registers it for expiry and for the next checkpoint if it
-   * needs them. Must be called in the order of creation. Throws ERR_DURLOG_CORRUPT if the stream cannot be a fork of its
-   * source.
+   * needs them. Must be called in the order of creation. Throws ERR_DURLOG_CORRUPT if the stream cannot be a fork of
+   * its source.
    */
   adopt(state: StreamState): void {
     const { fork } = state.meta
@@ -121,8 +121,8 @@ export class StreamTable {
   }
 
   /**
-   * Applies appends to `state` that count and are the entries from `position` on. Their values are in `bytes`, at `places`
-   * plus `base`. A change of the same batch was applied to `state` before.
+   * Applies appends to `state` that count and are the entries from `position` on. Their values are in `bytes`, at
+   * `places` plus `base`. A change of the same batch was applied to `state` before.
    */
   applyValues(
     state: StreamState,
@@ -156,8 +156,8 @@ export class StreamTable {
   }
 
   /**
-   * Whether a stream of this name was deleted and the log may still lose the deletion. `onChange` reports when the deletion
-   * has reached the durability level, or when the table is replaced because it has failed.
+   * Whether a stream of this name was deleted and the log may still lose the deletion. `onChange` reports when the
+   * deletion has reached the durability level, or when the table is replaced because it has failed.
    */
   isDeleting(name: string): boolean {
     return this.#deleting.has(name)
@@ -267,8 +267,8 @@ export class StreamTable {
       const { source } = state
       if (source === undefined) return
       const isLast = source.softDeleted && source.forks === 1
-      // A source with retention may have kept records only for this fork. The snapshot for a checkpoint in progress still
-      // has the fork.
+      // A source with retention may have kept records only for this fork. The snapshot for a checkpoint in progress
+      // still has the fork.
       if (isLast || source.meta.retention !== undefined) this.touch(source)
       source.forks--
       if (!isLast) return
@@ -284,7 +284,9 @@ export class StreamTable {
     this.dirty.set(state.name, state)
   }
 
-  /** Must be called before the stream changes: keeps its state for a checkpoint in progress that has yet to store it. */
+  /**
+   * Must be called before the stream changes: keeps its state for a checkpoint in progress that has yet to store it.
+   */
   #keepForCheckpoint(state: StreamState): void {
     if (this.#toStore.get(state.name) === state) state.snapshot ??= state.takeSnapshot()
   }

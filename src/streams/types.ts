@@ -29,8 +29,8 @@ export interface StreamAppendResult {
 
 export interface StreamReadOptions {
   /**
-   * The first seq to deliver. Default: the oldest one that is left. With -n, begins with the last n records (before `to`)
-   * of the stream when reading begins; of a stream that does not exist yet, with the first.
+   * The first seq to deliver. Default: the oldest one that is left. With -n, begins with the last n records (before
+   * `to`) of the stream when reading begins; of a stream that does not exist yet, with the first.
    */
   from?: number | undefined
   /** The seq before which reading ends. Default: the end of the stream when reading begins; with `follow`, no end. */
@@ -156,9 +156,9 @@ export interface Stream<V> {
    */
   appendAll(values: readonly V[], options?: StreamAppendOptions): Promise<StreamAppendResult>
   /**
-   * Like `appendAll`, for a text that is JSON already: appends the elements of an array, or another value as one record. The
-   * values are checked but not parsed, and stored as they are written. Also rejects with ERR_DURLOG_INVALID_ARGUMENT
-   * unless the text is JSON and the encoding of the stream is `json`.
+   * Like `appendAll`, for a text that is JSON already: appends the elements of an array, or another value as one
+   * record. The values are checked but not parsed, and stored as they are written. Also rejects with
+   * ERR_DURLOG_INVALID_ARGUMENT unless the text is JSON and the encoding of the stream is `json`.
    */
   appendJson(text: string | Uint8Array, options?: StreamAppendOptions): Promise<StreamAppendResult>
   /**
@@ -205,8 +205,8 @@ export interface Streams<V> extends EventEmitter<StreamsEvents>, AsyncDisposable
   /** The changes by other programs that were found since the folder was opened. */
   readonly changes: readonly StreamChange[]
   /**
-   * Returns a handle for the stream `name`: Unicode text of 1 to 1024 bytes in UTF-8. `T` is the type of its values, which is
-   * not checked at run time. Throws ERR_DURLOG_INVALID_ARGUMENT.
+   * Returns a handle for the stream `name`: Unicode text of 1 to 1024 bytes in UTF-8. `T` is the type of its values,
+   * which is not checked at run time. Throws ERR_DURLOG_INVALID_ARGUMENT.
    */
   stream<T extends V = V>(name: string): Stream<T>
   /**

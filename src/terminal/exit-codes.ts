@@ -18,7 +18,9 @@ export const ExitCode = {
   noSpace: 73,
   io: 74,
   locked: 75,
-  /** ship, archive, restore: the log and the destination hold different records, or records between the two are missing. */
+  /**
+   * ship, archive, restore: the log and the destination hold different records, or records between the two are missing.
+   */
   otherRecords: 76,
   /** ship, archive, restore: the destination refused a request, and would refuse it again. */
   refused: 77,

@@ -82,8 +82,8 @@ export function formatFields(fields: readonly (readonly [string, string | number
 }
 
 /**
- * Formats `head` followed by `text`. `text` is wrapped at blanks to the width of the terminal, and its further lines are indented
- * to the end of `head`. If stdout is not a terminal, `text` is not wrapped.
+ * Formats `head` followed by `text`. `text` is wrapped at blanks to the width of the terminal, and its further lines
+ * are indented to the end of `head`. If stdout is not a terminal, `text` is not wrapped.
  */
 export function formatWrapped(head: string, text: string, columns: number = terminalColumns()): string {
   const indent = stripVTControlCharacters(head).length
@@ -104,7 +104,9 @@ function terminalColumns(): number {
   return process.stdout.isTTY === true ? process.stdout.columns || DEFAULT_COLUMNS : Number.POSITIVE_INFINITY
 }
 
-/** Formats a table with a header. If the table is wider than `columns`, formats each row as a list of fields instead. */
+/**
+ * Formats a table with a header. If the table is wider than `columns`, formats each row as a list of fields instead.
+ */
 export function formatTable(
   head: readonly string[],
   rows: readonly (readonly string[])[],

@@ -32,8 +32,8 @@ export function progressLine(label: string, done: number, total: number, millis:
 }
 
 /**
- * Starts a bar for `total` bytes or records; if `total` is 0, it shows only the elapsed time. The bar appears after a second.
- * Prints nothing if `silent`, or if stderr is not a terminal.
+ * Starts a bar for `total` bytes or records; if `total` is 0, it shows only the elapsed time. The bar appears after a
+ * second. Prints nothing if `silent`, or if stderr is not a terminal.
  */
 export function startProgress(label: string, total: number, silent: boolean): Progress {
   const { stderr } = process

@@ -66,7 +66,9 @@ export function parseMountLine(line: string): Mount | undefined {
   }
 }
 
-/** Finds the mount that holds `dir`: the one with the longest mount point, and of several at the same point the last. */
+/**
+ * Finds the mount that holds `dir`: the one with the longest mount point, and of several at the same point the last.
+ */
 export function findMount(dir: string): Mount | undefined {
   const path = realpathSync(dir)
   let found: Mount | undefined
@@ -79,7 +81,9 @@ export function findMount(dir: string): Mount | undefined {
   return found
 }
 
-/** Returns the device number of the mount's disk. For Btrfs, mountinfo has another number, so the device node is used. */
+/**
+ * Returns the device number of the mount's disk. For Btrfs, mountinfo has another number, so the device node is used.
+ */
 function diskNumber({ deviceNumber, device }: Mount): string {
   if (!deviceNumber.startsWith('0:')) return deviceNumber
   const number = statSync(device, { throwIfNoEntry: false })?.rdev ?? 0
@@ -110,7 +114,10 @@ function foldersFrom(folder: string): string[] {
   return [folder, ...below.flatMap(foldersFrom)]
 }
 
-/** Describes the block device of `mount`, then the devices that it consists of, down to the disks. Empty if there is no device. */
+/**
+ * Describes the block device of `mount`, then the devices that it consists of, down to the disks. Empty if there is no
+ * device.
+ */
 export function disksOf(mount: Mount): Disk[] {
   let folder: string
   try {

@@ -31,7 +31,9 @@ export function tableWidth(head: readonly string[], rows: readonly (readonly str
   return head.reduce((width, _, column) => width + columnWidth(column, head, rows) + 3, 1)
 }
 
-/** Returns the table's lines, joined, without a newline at the end. Cells may contain colour codes and several lines. */
+/**
+ * Returns the table's lines, joined, without a newline at the end. Cells may contain colour codes and several lines.
+ */
 export function renderTable(
   head: readonly string[],
   rows: readonly (readonly string[])[],

@@ -1,4 +1,5 @@
-// npm run trial -- archive-histories [--rounds 200] [--seed 1]: round n has the seed + n. To repeat a round: --rounds 1 --seed N.
+// npm run trial -- archive-histories [--rounds 200] [--seed 1]: round n has the seed + n. To repeat a round: --rounds 1
+// --seed N.
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

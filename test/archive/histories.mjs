@@ -1,7 +1,7 @@
 /**
- * A log is appended to, truncated, trimmed and reopened at random, while two archivers copy it to a store whose requests fail, and
- * are restarted. In the end each history of the archive must hold the records that the log had before its next truncation.
- * The seed determines the steps and the faults; how they coincide is left to the machine.
+ * A log is appended to, truncated, trimmed and reopened at random, while two archivers copy it to a store whose
+ * requests fail, and are restarted. In the end each history of the archive must hold the records that the log had
+ * before its next truncation. The seed determines the steps and the faults; how they coincide is left to the machine.
  */
 import { once } from 'node:events'
 import { rmSync, writeFileSync } from 'node:fs'
@@ -39,7 +39,10 @@ const STEPS = [
 /** Objects that are never replaced. */
 const CREATED_ONCE = /\/(log|tail|history)[^/]*\/\d{20}$/
 
-/** Runs the round of `seed` in `dir`. Throws if a promise was broken; then `dir` has the log, the objects and `round.json`. */
+/**
+ * Runs the round of `seed` in `dir`. Throws if a promise was broken; then `dir` has the log, the objects and
+ * `round.json`.
+ */
 export async function runRound(dir, seed) {
   const round = new Round(dir, seed)
   try {
@@ -213,7 +216,9 @@ class Round {
     this.#start(name)
   }
 
-  /** The store does not respond at first. If the log trims records meanwhile, both archivers must report them as lost. */
+  /**
+   * The store does not respond at first. If the log trims records meanwhile, both archivers must report them as lost.
+   */
   async #beginUnreachable() {
     for (const archiver of Object.values(this.#archivers)) await once(archiver, 'retry')
     await this.#runSteps(FIRST_STEPS, 10 + this.#below(20))

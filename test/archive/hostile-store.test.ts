@@ -1,4 +1,7 @@
-/** The store is the attacker: every field of every answer that an archive, a restore or a reader of an archive gets may be a lie. */
+/**
+ * The store is the attacker: every field of every answer that an archive, a restore or a reader of an archive gets may
+ * be a lie.
+ */
 import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test, vi } from 'vitest'

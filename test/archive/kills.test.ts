@@ -1,7 +1,8 @@
 /**
- * An archiver is killed at each of its requests, before and after the store acts: its files and the objects of that moment are
- * copied, and another archiver continues with the copies. The killed archiver compresses segments, and the other one does not.
- * The late uploads are requests of the killed archiver that the store receives after its successor has continued.
+ * An archiver is killed at each of its requests, before and after the store acts: its files and the objects of that
+ * moment are copied, and another archiver continues with the copies. The killed archiver compresses segments, and the
+ * other one does not. The late uploads are requests of the killed archiver that the store receives after its successor
+ * has continued.
  */
 import { cpSync } from 'node:fs'
 import { join } from 'node:path'

@@ -1,4 +1,6 @@
-/** Changes of an archive, of its log and of the connection during the requests of an archiver, a restore or a reader. */
+/**
+ * Changes of an archive, of its log and of the connection during the requests of an archiver, a restore or a reader.
+ */
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { listArchive, readArchive } from '../../src/archive/index.js'
 import { HEADER_BYTES } from '../../src/archive/piece.js'
@@ -28,7 +30,10 @@ function before(s3: FakeS3, when: (request: FakeRequest) => boolean, work: () =>
   }
 }
 
-/** Returns a log whose archive ends with a part of a segment, and a function that replaces the part with the whole segment. */
+/**
+ * Returns a log whose archive ends with a part of a segment, and a function that replaces the part with the whole
+ * segment.
+ */
 async function logWithPart(s3: FakeS3): Promise<{ log: Log; merge: () => Promise<void> }> {
   const log = await scratchLog(SMALL)
   await append(log, 300)

@@ -1,5 +1,5 @@
-// npm run trial -- archive: 1,000,000 records are archived while the writer, the archivers and the store are killed 200 times.
-// --records N, --kills N, --store fake|versitygw|seaweedfs.
+// npm run trial -- archive: 1,000,000 records are archived while the writer, the archivers and the store are killed 200
+// times. --records N, --kills N, --store fake|versitygw|seaweedfs.
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

@@ -1,6 +1,6 @@
 /**
- * A writer, two archivers and a store, each in a separate process that is killed repeatedly. In the end a restore has the contents
- * of the log: every record once, in order, with its time, byte for byte; and no object was replaced.
+ * A writer, two archivers and a store, each in a separate process that is killed repeatedly. In the end a restore has
+ * the contents of the log: every record once, in order, with its time, byte for byte; and no object was replaced.
  */
 import { createHash } from 'node:crypto'
 import { existsSync, readFileSync } from 'node:fs'

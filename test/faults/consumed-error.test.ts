@@ -1,6 +1,6 @@
 /**
- * A write to the device fails, and the kernel reports that to another process than the one that syncs next. A record must
- * not be acknowledged at `sync` because of a sync that did not receive the failure.
+ * A write to the device fails, and the kernel reports that to another process than the one that syncs next. A record
+ * must not be acknowledged at `sync` because of a sync that did not receive the failure.
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'

@@ -12,8 +12,8 @@ const ALL = process.env['DURLOG_WRITEBACKS'] === 'all'
 
 describe.each(TYPES)('%s', (type) => {
   const problem = diskProblem(type)
-  // The second line begins with a new block, because a loop device reports a write that fails in its middle as done. On Btrfs every
-  // line gets a new block, unless the file remains below 2 KiB and thus within its inode.
+  // The second line begins with a new block, because a loop device reports a write that fails in its middle as done. On
+  // Btrfs every line gets a new block, unless the file remains below 2 KiB and thus within its inode.
   const fullPages = 8 * 4096 - '""\n'.length
   const bases = type === 'btrfs' ? [20, 900, fullPages] : [fullPages]
   const every = bases.flatMap((base) => [400, 2500, 20_000].map((line) => [base, line] as const))

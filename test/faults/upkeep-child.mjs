@@ -1,4 +1,5 @@
-// Under fault_shim.c: one trim, or the life of one cursor, while the fault strikes; reports the outcome of each call as JSON.
+// Under fault_shim.c: one trim, or the life of one cursor, while the fault strikes; reports the outcome of each call as
+// JSON.
 import { open } from '../../dist/index.js'
 import { arm, disarm, fired } from './shim.mjs'
 

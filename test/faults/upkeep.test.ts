@@ -1,4 +1,6 @@
-/** Trims and cursors whose system calls fail: the failure table of docs/DURABILITY.md, without appends and rotations. */
+/**
+ * Trims and cursors whose system calls fail: the failure table of docs/DURABILITY.md, without appends and rotations.
+ */
 import { constants } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'

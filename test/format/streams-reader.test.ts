@@ -1,4 +1,6 @@
-/** docs/FORMAT.md describes folders of streams completely: a reader that was written from it finds what durlog reads. */
+/**
+ * docs/FORMAT.md describes folders of streams completely: a reader that was written from it finds what durlog reads.
+ */
 import { cpSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'

@@ -1,6 +1,7 @@
-// npm run trial -- faults: one write or flush of the disk fails or is delayed, with every way to write, and the log is opened
-// again. Exits with 1 if an acknowledged record was lost, an open failed on a working disk, or a durlog that trusts the
-// page cache was not caught on ext4. The full form also runs the tests of write errors that another process has consumed.
+// npm run trial -- faults: one write or flush of the disk fails or is delayed, with every way to write, and the log is
+// opened again. Exits with 1 if an acknowledged record was lost, an open failed on a working disk, or a durlog that
+// trusts the page cache was not caught on ext4. The full form also runs the tests of write errors that another process
+// has consumed.
 //   --fs=ext4,xfs,btrfs  --seed=N  --short (each fault with each way once)  --case=N or N-M (only these)
 import { spawn, spawnSync } from 'node:child_process'
 import { join } from 'node:path'
@@ -70,8 +71,8 @@ function print(fileSystem, results, seconds) {
 }
 
 /**
- * Whether a durlog that neither drops the cache nor writes past it is caught. A case shows nothing if the fault meets the
- * kernel's own writeback, so the cases are tried several times.
+ * Whether a durlog that neither drops the cache nor writes past it is caught. A case shows nothing if the fault meets
+ * the kernel's own writeback, so the cases are tried several times.
  */
 async function catchesBroken() {
   let trials = 0

@@ -1,5 +1,5 @@
-// npm run trial -- power-cut: records each writer on each file system, cuts the power at every flush and between flushes,
-// and prints the results. Exits with 1 if an acknowledged record was lost or a broken writer was not caught.
+// npm run trial -- power-cut: records each writer on each file system, cuts the power at every flush and between
+// flushes, and prints the results. Exits with 1 if an acknowledged record was lost or a broken writer was not caught.
 import { spawn } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { availableParallelism, tmpdir } from 'node:os'

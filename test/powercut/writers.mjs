@@ -1,5 +1,5 @@
-// The seam: the writers under trial. A writer consists of a workload command and a verifier command (README.md describes
-// their input and output), and of broken versions of itself that the rig must catch.
+// The seam: the writers under trial. A writer consists of a workload command and a verifier command (README.md
+// describes their input and output), and of broken versions of itself that the rig must catch.
 import { join } from 'node:path'
 import { shim } from './build.mjs'
 import { combinationOfSeed, hasGrowingSegments } from './durlog/combinations.mjs'

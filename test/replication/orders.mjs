@@ -1,7 +1,7 @@
 /**
- * Orders of a writer and two standbys that share an archive: each request arrives, and each answer is delivered, when the schedule of
- * a seed says so. A request may be delayed until after its sender has given up, and an answer may be lost. The code is the real one;
- * only the store is a fixture.
+ * Orders of a writer and two standbys that share an archive: each request arrives, and each answer is delivered, when
+ * the schedule of a seed says so. A request may be delayed until after its sender has given up, and an answer may be
+ * lost. The code is the real one; only the store is a fixture.
  *
  *   node test/replication/orders.mjs COUNT [FIRST SEED]
  */
@@ -41,7 +41,9 @@ export async function runOrder(base, dir, seed, broken) {
   }
 }
 
-/** Returns the first broken promise that an order of the `broken` variant shows; undefined if none of 50 orders does. */
+/**
+ * Returns the first broken promise that an order of the `broken` variant shows; undefined if none of 50 orders does.
+ */
 async function findBroken(base, dir, broken) {
   for (let seed = 1; seed <= 50; seed++) {
     const error = await runOrder(base, dir, seed, broken).then(

@@ -1,4 +1,7 @@
-/** The rate of the client and the servers without durlog: the same messages in conditional atomic batches, one at a time. */
+/**
+ * The rate of the client and the servers without durlog: the same messages in conditional atomic batches, one at a
+ * time.
+ */
 import { createInbox, headers } from '@nats-io/transport-node'
 
 const BATCH = 1000

@@ -1,6 +1,7 @@
 /**
- * Appends at a fixed rate, without a shipper and with one whose servers are down. Then measures how fast the shipper catches
- * up, with and without concurrent appends, and the rate of the client and the servers without durlog in the same run.
+ * Appends at a fixed rate, without a shipper and with one whose servers are down. Then measures how fast the shipper
+ * catches up, with and without concurrent appends, and the rate of the client and the servers without durlog in the
+ * same run.
  */
 import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'

@@ -1,6 +1,7 @@
-// npm run trial -- ship: 200,000 records to a cluster of three, while all processes are killed. --records N, --kills N, --servers 1|3, --single.
-// --silence SECONDS: servers that are stopped, silent or dead for that long.
-// --restore N: that many records shipped and restored. --outage SECONDS: appends while the servers are down, and catching up.
+// npm run trial -- ship: 200,000 records to a cluster of three, while all processes are killed. --records N, --kills N,
+// --servers 1|3, --single. --silence SECONDS: servers that are stopped, silent or dead for that long.
+// --restore N: that many records shipped and restored. --outage SECONDS: appends while the servers are down, and
+// catching up.
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

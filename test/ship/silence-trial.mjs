@@ -1,6 +1,6 @@
 /**
- * A cluster of three with replicas 3, and a log that gets 100 records a second. For some seconds a server is stopped, silent or
- * dead. The trial measures how long nothing is shipped, and the descriptors and the memory of the shipper.
+ * A cluster of three with replicas 3, and a log that gets 100 records a second. For some seconds a server is stopped,
+ * silent or dead. The trial measures how long nothing is shipped, and the descriptors and the memory of the shipper.
  */
 import { readdirSync } from 'node:fs'
 import { createServer } from 'node:net'

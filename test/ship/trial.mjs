@@ -112,7 +112,10 @@ class Trial {
     }
   }
 
-  /** Kills at equal distances, in turn: the leader of the stream, the shipper, the writer; once in the middle all servers. */
+  /**
+   * Kills at equal distances, in turn: the leader of the stream, the shipper, the writer; once in the middle all
+   * servers.
+   */
   async killAlongTheWay() {
     const { kills, records } = this.options
     const steps = Array.from({ length: kills }, () => ['leader', 'shipper', 'writer']).flat()

@@ -1,4 +1,7 @@
-/** Appends records at `sync` up to the seqs that it reads from stdin, and prints its progress. Its records contain the number of its life. */
+/**
+ * Appends records at `sync` up to the seqs that it reads from stdin, and prints its progress. Its records contain the
+ * number of its life.
+ */
 import { createInterface } from 'node:readline'
 import { open } from 'durlog'
 import { say } from '../fixtures/say.mjs'

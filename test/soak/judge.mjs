@@ -96,8 +96,9 @@ export class FollowerHistory {
   }
 
   /**
-   * For each acknowledgement, the time until its newest record was delivered: in total, and without the lateness of a bare
-   * timer in this process. Leaves out records that were cut before they were delivered, and those older than the follower.
+   * For each acknowledgement, the time until its newest record was delivered: in total, and without the lateness of a
+   * bare timer in this process. Leaves out records that were cut before they were delivered, and those older than the
+   * follower.
    */
   waits(writer) {
     const found = []

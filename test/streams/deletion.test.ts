@@ -1,4 +1,6 @@
-/** The answer to a deletion that finds no stream, also by HTTP: it must not depend on a deletion that is not durable. */
+/**
+ * The answer to a deletion that finds no stream, also by HTTP: it must not depend on a deletion that is not durable.
+ */
 import { cpSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'

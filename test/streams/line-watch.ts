@@ -23,7 +23,10 @@ export class LineWatch {
     if (!hasWholeLines) process.stdout.write(NO_WHOLE_LINES)
   }
 
-  /** Throws if a file has an incomplete or invalid line, or is shorter than it was. Does nothing on a file system on which that may be. */
+  /**
+   * Throws if a file has an incomplete or invalid line, or is shorter than it was. Does nothing on a file system on
+   * which that may be.
+   */
   look(): void {
     if (!hasWholeLines) return
     let names: string[]

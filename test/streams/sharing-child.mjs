@@ -1,6 +1,8 @@
-// One of several processes that share a folder of streams. Appends until it is killed, or follows streams. Prints lines:
+// One of several processes that share a folder of streams. Appends until it is killed, or follows streams. Prints
+// lines:
 //   o                      opened
-//   w N STREAM EXPECTED    append number N is requested; EXPECTED is its expectedSeq or -1; a batch prints a line for each append
+//   w N STREAM EXPECTED    append number N is requested; EXPECTED is its expectedSeq or -1; a batch prints a line for
+//                          each append
 //   a N SEQ                append number N is acknowledged
 //   r N                    append number N was refused because of its condition
 //   f STREAM SEQ N         a follower has received append number N

@@ -55,7 +55,8 @@ onPosix(
         received.push(id)
         writer.send(storedFrame(maker, id, [{ seq: id, duplicate: false }]))
       } else if (id === 1) {
-        // The owner answers the first append and dies. The client, which was stopped meanwhile, receives the answer much later.
+        // The owner answers the first append and dies. The client, which was stopped meanwhile, receives the answer
+        // much later.
         pass(70_000)
         writer.send(storedFrame(maker, 0, [{ seq: 0, duplicate: false }]))
         writer.flush()

@@ -1,5 +1,5 @@
-// npm run trial -- NAME [options]: one long trial, repeatedly or for as long as the options say. Without a name it lists them.
-// A trial prints its seed; --seed repeats it. The status is not 0 if a promise was broken.
+// npm run trial -- NAME [options]: one long trial, repeatedly or for as long as the options say. Without a name it
+// lists them. A trial prints its seed; --seed repeats it. The status is not 0 if a promise was broken.
 import { spawnSync } from 'node:child_process'
 import { argv, env, execPath, exit } from 'node:process'
 import { fileURLToPath } from 'node:url'

@@ -53,8 +53,8 @@ async function work(dir: string, { apply, backup, salvage, json }: Flags): Promi
 }
 
 /**
- * Opens the log with `salvage`, which begins a new segment after all records that may be damaged. Later opens without `salvage`
- * read only from that segment on, and so accept the log.
+ * Opens the log with `salvage`, which begins a new segment after all records that may be damaged. Later opens without
+ * `salvage` read only from that segment on, and so accept the log.
  */
 async function salvageLog(dir: string, report: VerifyReport, apply: boolean, json: boolean): Promise<void> {
   const { state, segments, problems } = report

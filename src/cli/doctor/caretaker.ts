@@ -1,6 +1,6 @@
 /**
- * A helper process of `durlog doctor`. It creates the doctor's temporary folder, tries to open the log there as a second writer,
- * and removes the folder after the doctor has ended, even if the doctor was killed.
+ * A helper process of `durlog doctor`. It creates the doctor's temporary folder, tries to open the log there as a
+ * second writer, and removes the folder after the doctor has ended, even if the doctor was killed.
  */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
@@ -11,7 +11,9 @@ export type Answer = { folder: string } | { refused: string } | { problem: strin
 
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => {})
 
-/** Sends a message to the doctor. Ignores errors: if the doctor has ended, this process ends when the channel closes. */
+/**
+ * Sends a message to the doctor. Ignores errors: if the doctor has ended, this process ends when the channel closes.
+ */
 const answer = (message: Answer): void => void process.send?.(message, () => {})
 
 /** Returns the error code with which a second writer is refused; '' if it is not refused. */

@@ -25,7 +25,10 @@ export interface Examination {
   findings: Finding[]
 }
 
-/** Checks the disk that holds `dir`, or that would hold it. Removes all of its files, and changes no file of a log in `dir`. */
+/**
+ * Checks the disk that holds `dir`, or that would hold it. Removes all of its files, and changes no file of a log in
+ * `dir`.
+ */
 export async function examine(dir: string): Promise<Examination> {
   const asked = resolve(dir)
   const tried = nearestFolder(asked)

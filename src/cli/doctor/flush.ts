@@ -6,7 +6,10 @@ import { type Finding, fail, ok, warn } from './finding.js'
 const CHECK = 'flush'
 const WRITES = 48
 const BLOCK_BYTES = 4096
-/** No device stores a block in less time: the fastest need 10 us, and the measured time includes the call from JavaScript. */
+/**
+ * No device stores a block in less time: the fastest need 10 us, and the measured time includes the call from
+ * JavaScript.
+ */
 const SOONEST_FLUSH_US = 8
 const SLOW_FLUSH_US = 20_000
 

@@ -32,7 +32,10 @@ export function judgeInodes({ files, ffree }: StatsFs): Finding {
   return ok('inodes', found)
 }
 
-/** Returns the soft limit `name` from `limits`, the text of /proc/self/limits. Undefined if the text does not contain it. */
+/**
+ * Returns the soft limit `name` from `limits`, the text of /proc/self/limits. Undefined if the text does not contain
+ * it.
+ */
 export function softLimit(limits: string, name: string): number | undefined {
   const found = new RegExp(`^${name}\\s+(\\S+)`, 'm').exec(limits)?.[1]
   if (found === undefined) return undefined

@@ -17,7 +17,8 @@ export class Scratch {
 
   /** Creates a folder in `parent`. Throws an Error with the reason if that is not possible. */
   static async make(parent: string): Promise<Scratch> {
-    // Detached, so that the caretaker survives the doctor: Windows would end it with its parent, a terminal with its group.
+    // Detached, so that the caretaker survives the doctor: Windows would end it with its parent, a terminal with its
+    // group.
     const options: ForkOptions & { windowsHide: boolean } = {
       detached: true,
       windowsHide: true,
@@ -29,7 +30,10 @@ export class Scratch {
     throw new Error('problem' in answer ? answer.problem : 'the helper process sent an unexpected message')
   }
 
-  /** Opens the log in `dir` for writing in another process. Returns the code of the error; '' if that process was not refused. */
+  /**
+   * Opens the log in `dir` for writing in another process. Returns the code of the error; '' if that process was not
+   * refused.
+   */
   async openElsewhere(dir: string): Promise<string> {
     const request: Request = { open: dir }
     this.#caretaker.send(request)

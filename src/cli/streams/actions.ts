@@ -233,8 +233,8 @@ async function verify(streams: Streams, _: Names, { prefix, json }: StreamsFlags
 }
 
 /**
- * Reads every record and returns their number; undefined if the stream is deleted. If retention removes the next records
- * during the read, continues after them.
+ * Reads every record and returns their number; undefined if the stream is deleted. If retention removes the next
+ * records during the read, continues after them.
  */
 async function readWhole(streams: Streams, name: string): Promise<number | undefined> {
   let records = 0

@@ -47,8 +47,8 @@ interface BadLine {
 }
 
 /**
- * Imports files, and the .jsonl files of folders. A file that cannot be imported is reported, and the others are imported.
- * Without `streams`, only reports the lines.
+ * Imports files, and the .jsonl files of folders. A file that cannot be imported is reported, and the others are
+ * imported. Without `streams`, only reports the lines.
  */
 export async function importFiles(
   streams: Folder<unknown> | undefined,
@@ -329,7 +329,9 @@ class FileImport {
     if (this.#pending.length >= WINDOW) await this.#pending.shift()
   }
 
-  /** Throws if an earlier import has stored another value than `value` as the record `seq`. -1: the seq is not known. */
+  /**
+   * Throws if an earlier import has stored another value than `value` as the record `seq`. -1: the seq is not known.
+   */
   async #compare(value: unknown, seq: number): Promise<void> {
     const info = await this.#stream?.info()
     if (info === undefined || seq < info.firstSeq) return

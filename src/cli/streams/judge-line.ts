@@ -6,8 +6,8 @@ export type Damage = 'torn' | 'fused' | 'invalid'
 const MAX_CANDIDATES = 256
 
 /**
- * Returns the damage of a line; undefined if the line is one JSON value. `torn`: it is a part of a value. `fused`: it holds
- * several values, or a part of a value followed by another value.
+ * Returns the damage of a line; undefined if the line is one JSON value. `torn`: it is a part of a value. `fused`: it
+ * holds several values, or a part of a value followed by another value.
  */
 export function damageOf(line: string): Damage | undefined {
   if (isJson(line)) return undefined

@@ -3,7 +3,10 @@
 import { oneValue } from '../../options/json-text.js'
 import { EncodedValue } from '../../streams/encoding.js'
 
-/** The value of a line of JSON, whose parsed value is `parsed`. Throws ERR_DURLOG_INVALID_ARGUMENT if it is nested too deeply. */
+/**
+ * The value of a line of JSON, whose parsed value is `parsed`. Throws ERR_DURLOG_INVALID_ARGUMENT if it is nested too
+ * deeply.
+ */
 export function storedJson(line: Buffer, parsed: unknown): EncodedValue<Buffer> {
   return new EncodedValue(typeof parsed === 'string' ? 'text' : 'json', oneValue(line))
 }

@@ -5,7 +5,9 @@ import { Counter, type NativeFailure } from '../../native/log.js'
 import { clock, setImmediate } from '../../timers.js'
 import { type Resolve, Waiters } from './waiters.js'
 
-/** The largest number of promises that `settle` resolves in one turn of the event loop, which takes about a millisecond. */
+/**
+ * The largest number of promises that `settle` resolves in one turn of the event loop, which takes about a millisecond.
+ */
 const MAX_SETTLED_IN_TURN = 1024
 /** The time that calls which settle at once may take in one turn of the event loop. */
 const MAX_IMMEDIATE_MS = 1
@@ -29,7 +31,9 @@ export class Acknowledgements {
   #syncs = 0
   /** The total cost of the calls that settled at once after the clock was last read. */
   #cost = 0
-  /** The time after which no call settles at once in this turn; undefined until the clock has been read in this turn. */
+  /**
+   * The time after which no call settles at once in this turn; undefined until the clock has been read in this turn.
+   */
   #deadline: number | undefined
   /** Resolve functions of the calls that wait for the next turn. */
   #yielding: (() => void)[] = []
@@ -84,13 +88,19 @@ export class Acknowledgements {
     return this.turnAfter(0) ?? Promise.resolve()
   }
 
-  /** After an append of `bytes`: undefined if this turn of the event loop may make more appends; otherwise resolves in the next. */
+  /**
+   * After an append of `bytes`: undefined if this turn of the event loop may make more appends; otherwise resolves in
+   * the next.
+   */
   turnAfter(bytes: number): Promise<void> | undefined {
     if (this.#mayContinue(1 + bytes / BYTES_PER_COST)) return undefined
     return new Promise((resolve) => this.#yielding.push(resolve))
   }
 
-  /** Whether a call may settle at once. Without a limit, a loop of awaited calls that settle at once would block the event loop. */
+  /**
+   * Whether a call may settle at once. Without a limit, a loop of awaited calls that settle at once would block the
+   * event loop.
+   */
   #mayContinue(cost: number): boolean {
     this.#cost += cost
     if (this.#cost < COST_PER_LOOK) return true

@@ -1,4 +1,6 @@
-/** Appends several records in order, and nothing after the first record that fails: for streams and the command line. */
+/**
+ * Appends several records in order, and nothing after the first record that fails: for streams and the command line.
+ */
 import { outcomeOfCall } from '../../errors.js'
 import type { Payload } from '../../types.js'
 import type { WritePipeline } from './write-pipeline.js'
@@ -15,7 +17,8 @@ export interface Reached {
 }
 
 /**
- * Appends `list` in order and stops at the first record that fails. `timestamps` holds the records' timestamps. Never rejects.
+ * Appends `list` in order and stops at the first record that fails. `timestamps` holds the records' timestamps. Never
+ * rejects.
  */
 export async function appendInOrder(
   pipeline: WritePipeline,

@@ -51,16 +51,17 @@ export class CallGate {
   }
 
   /**
-   * Calls `start` at once if no call waits, otherwise in its turn. If `start` returns undefined, calls it again after each
-   * progress of the log until it returns a promise.
+   * Calls `start` at once if no call waits, otherwise in its turn. If `start` returns undefined, calls it again after
+   * each progress of the log until it returns a promise.
    */
   inOrder<T>(start: () => Promise<T> | undefined, kind: HeldKind): Promise<T> {
     return (this.isOpen ? start() : undefined) ?? this.hold(start, kind)
   }
 
   /**
-   * Runs `work` once all earlier calls have settled; later calls wait until it has ended. With `syncedFirst`, `work` starts
-   * only after every record is synced, or after that sync has failed. With `final`, the core is not called after `work`.
+   * Runs `work` once all earlier calls have settled; later calls wait until it has ended. With `syncedFirst`, `work`
+   * starts only after every record is synced, or after that sync has failed. With `final`, the core is not called after
+   * `work`.
    */
   alone<T>(work: () => Promise<T>, options: { syncedFirst?: boolean; final?: boolean } = {}): Promise<T> {
     if (this.isClosed) return Promise.reject(closedError(this.#dir))

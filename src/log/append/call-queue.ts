@@ -25,8 +25,8 @@ export interface HoldOptions {
 }
 
 /**
- * Waiting calls, in the order in which they were made: no call starts before an earlier one. A failure that is reported while a
- * call is being admitted takes effect after the `admit` of that call has returned.
+ * Waiting calls, in the order in which they were made: no call starts before an earlier one. A failure that is reported
+ * while a call is being admitted takes effect after the `admit` of that call has returned.
  */
 export class CallQueue {
   readonly #calls = new LinkedQueue<QueuedCall>()
@@ -83,8 +83,8 @@ export class CallQueue {
   }
 
   /**
-   * Calls `start` when its turn has come, and again at each `admit` until it returns a promise. A commit that fails while the
-   * call waits fails it, unless it is a drain.
+   * Calls `start` when its turn has come, and again at each `admit` until it returns a promise. A commit that fails
+   * while the call waits fails it, unless it is a drain.
    */
   hold<T>(start: () => Promise<T> | undefined, kind: HeldKind, { signal, onLeft }: HoldOptions = {}): Promise<T> {
     const count = kind === 'append' ? 1 : 0

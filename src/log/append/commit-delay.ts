@@ -19,7 +19,8 @@ export class CommitDelay {
       setTimeout(this.#startNow, Math.round(this.#micros / 1000))
       return
     }
-    // Timers have a resolution of one millisecond. For a shorter delay, check the clock in every turn of the event loop.
+    // Timers have a resolution of one millisecond. For a shorter delay, check the clock in every turn of the event
+    // loop.
     const due = clock.now() + this.#micros / 1000
     const turn = (): void => {
       if (clock.now() >= due) this.#startNow()

@@ -148,8 +148,8 @@ export class CoreCalls {
   }
 
   /**
-   * Reports the queued events. Called after every call that may commit, before the appended record gets a promise: a failure
-   * rejects the promises of earlier records, and the new record may have one of their seqs.
+   * Reports the queued events. Called after every call that may commit, before the appended record gets a promise: a
+   * failure rejects the promises of earlier records, and the new record may have one of their seqs.
    */
   takeEvents(): void {
     if ((this.#counters[Counter.events] as number) === 0) return
@@ -164,7 +164,9 @@ export class CoreCalls {
     return this.#counters[index] as number
   }
 
-  /** The calls for single records repeat this code instead of using it, because a closure for each call would cost time. */
+  /**
+   * The calls for single records repeat this code instead of using it, because a closure for each call would cost time.
+   */
   #inCall(call: () => string | undefined, expectedSeq?: number): SeqOrRefusal {
     let refused: string | undefined
     try {
@@ -177,7 +179,9 @@ export class CoreCalls {
     return refused ?? this.#acceptedSeq()
   }
 
-  /** If the core has refused the expected seq, returns an error with both seqs: the log's next seq is in the counters. */
+  /**
+   * If the core has refused the expected seq, returns an error with both seqs: the log's next seq is in the counters.
+   */
   #withConflict(error: unknown, expectedSeq: number | undefined): unknown {
     const conflict = isCode(error, 'ERR_DURLOG_SEQ_CONFLICT')
     return conflict && expectedSeq !== undefined ? seqConflict(this.nextSeq, expectedSeq) : error

@@ -3,8 +3,8 @@ import { LEVELS } from '../../native/levels.js'
 import type { WritePipeline } from './write-pipeline.js'
 
 /**
- * Makes an append with an expected seq. If another seq is due, rejects only when the records before that seq can be read, because
- * the caller may read them to decide again.
+ * Makes an append with an expected seq. If another seq is due, rejects only when the records before that seq can be
+ * read, because the caller may read them to decide again.
  */
 export async function decided<T>(pipeline: WritePipeline, append: () => Promise<T>): Promise<T> {
   try {

@@ -38,7 +38,10 @@ export class Waiters {
     this.#size++
   }
 
-  /** Resolves at most `limit` waiters whose seq is below `reached`, each with its seq. Returns the number of resolved waiters. */
+  /**
+   * Resolves at most `limit` waiters whose seq is below `reached`, each with its seq. Returns the number of resolved
+   * waiters.
+   */
   settle(reached: number, limit: number = Number.POSITIVE_INFINITY): number {
     let settled = 0
     while (this.#size > 0 && settled < limit) {

@@ -1,6 +1,7 @@
 /**
- * The path of every call that changes the log. The record of a call is framed at once, or waits for room and for earlier calls.
- * A commit starts at the end of the turn of the event loop that made the calls. A promise settles once its level is reached.
+ * The path of every call that changes the log. The record of a call is framed at once, or waits for room and for
+ * earlier calls. A commit starts at the end of the turn of the event loop that made the calls. A promise settles once
+ * its level is reached.
  */
 import { closedError, type DurlogError, latchedError, stalledError, withOutcome } from '../../errors.js'
 import { LEVELS } from '../../native/levels.js'
@@ -86,8 +87,9 @@ export class WritePipeline {
   }
 
   /**
-   * Frames the records when their turn has come and there is room. Until then the call holds a copy, because the caller may
-   * change the records after the call. Throws if the records can never be framed, or if waiting calls hold too much.
+   * Frames the records when their turn has come and there is room. Until then the call holds a copy, because the caller
+   * may change the records after the call. Throws if the records can never be framed, or if waiting calls hold too
+   * much.
    */
   #whenRoom<T>(
     records: readonly Payload[],
@@ -281,8 +283,8 @@ export class WritePipeline {
   }
 
   /**
-   * Schedules the next commit for the end of this turn of the event loop, so that it includes the appends of other callbacks,
-   * such as those of a server's other connections, and of code that awaited promises settled in this turn.
+   * Schedules the next commit for the end of this turn of the event loop, so that it includes the appends of other
+   * callbacks, such as those of a server's other connections, and of code that awaited promises settled in this turn.
    */
   #scheduleTick(): void {
     if (this.#tickScheduled) return

@@ -87,8 +87,8 @@ export class FileChanges implements RetentionHost {
   }
 
   /**
-   * Serves the request, then removes it. If the process dies in between, the request is served again later, which has no effect
-   * because its segments are already removed.
+   * Serves the request, then removes it. If the process dies in between, the request is served again later, which has
+   * no effect because its segments are already removed.
    */
   async #takeRequest(name: string): Promise<void> {
     const { dir, uuid, native, unshared } = this.#log
@@ -149,7 +149,9 @@ export class FileChanges implements RetentionHost {
     return this.#retention.applyRetention()
   }
 
-  /** Appends continue during the pass, because it removes neither the active segment nor a segment that is not synced. */
+  /**
+   * Appends continue during the pass, because it removes neither the active segment nor a segment that is not synced.
+   */
   retainOnce(policy: NativeRetentionPolicy): Promise<NativeRetentionPlan> {
     return this.#turns.take(async () => {
       if (this.#closed) throw closedError(this.#log.dir)
@@ -192,7 +194,10 @@ export class FileChanges implements RetentionHost {
     return this.firstSeq
   }
 
-  /** A cursor that is placed during a pass waits for its end: the pass may have read the positions of the cursors already. */
+  /**
+   * A cursor that is placed during a pass waits for its end: the pass may have read the positions of the cursors
+   * already.
+   */
   async #retain(policy: NativeRetentionPolicy): Promise<NativeRetentionPlan> {
     const { dir, unshared } = this.#log
     const lock = policy.keepForCursors && (await this.#lockTrims(dir))

@@ -51,8 +51,9 @@ export class Retention {
   }
 
   /**
-   * With `maxBytes`, makes a pass after each sealed segment, because a log with small segments may seal many in a second. If an
-   * earlier pass has not ended, appends wait for this pass: the limit includes space for only one segment beyond the next.
+   * With `maxBytes`, makes a pass after each sealed segment, because a log with small segments may seal many in a
+   * second. If an earlier pass has not ended, appends wait for this pass: the limit includes space for only one segment
+   * beyond the next.
    */
   onRotated(): void {
     if (this.#policy.maxBytes === -1) return

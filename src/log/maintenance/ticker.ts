@@ -9,8 +9,8 @@ interface Ticked {
 }
 
 /**
- * Calls `onTick` once a second. Returns a function that stops the timer. The timer does not keep the process alive, and does
- * not prevent the garbage collection of a log that was never closed.
+ * Calls `onTick` once a second. Returns a function that stops the timer. The timer does not keep the process alive, and
+ * does not prevent the garbage collection of a log that was never closed.
  */
 export function startTicker(ticked: Ticked): () => void {
   const weak = new WeakRef(ticked)

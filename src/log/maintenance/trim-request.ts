@@ -1,7 +1,7 @@
 /**
- * Trim requests to a log's writers. Each request is a separate file in the log's folder: see docs/FORMAT.md. Therefore a writer
- * that has served a request removes only that request, even if others were made in the meantime, and any number of writers may
- * serve the same request.
+ * Trim requests to a log's writers. Each request is a separate file in the log's folder: see docs/FORMAT.md. Therefore
+ * a writer that has served a request removes only that request, even if others were made in the meantime, and any
+ * number of writers may serve the same request.
  */
 import { randomBytes } from 'node:crypto'
 import { closeSync, constants, existsSync, fstatSync, openSync, readSync, rmSync } from 'node:fs'
@@ -64,8 +64,8 @@ export function isTrimRequested(dir: string, name: string): boolean {
 }
 
 /**
- * Reads a request. Undefined if the request is gone or still being written. Removes a request for another log, and a request
- * that was never finished. Reads on this thread, because all workers of Node's pool may be busy.
+ * Reads a request. Undefined if the request is gone or still being written. Removes a request for another log, and a
+ * request that was never finished. Reads on this thread, because all workers of Node's pool may be busy.
  */
 export function readTrimRequest(dir: string, uuid: string, name: string): TrimRequest | undefined {
   const path = join(dir, name)
@@ -96,7 +96,9 @@ export function readTrimRequest(dir: string, uuid: string, name: string): TrimRe
   }
 }
 
-/** The bounds of a request, without the records that were appended after a truncation that is newer than the request. */
+/**
+ * The bounds of a request, without the records that were appended after a truncation that is newer than the request.
+ */
 export async function currentBounds(dir: string, request: TrimRequest): Promise<TrimBounds> {
   const { before, regardless } = request
   const { lowest } = await native.cuts(dir, request.generation)

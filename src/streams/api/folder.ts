@@ -38,7 +38,8 @@ export class Folder<V> extends EventEmitter<StreamsEvents> implements Streams<V>
     super()
     this.dir = port.dir
     this.#port = port
-    // In a microtask: an error that a listener throws is an uncaught exception, not an error of a checkpoint or a socket.
+    // In a microtask: an error that a listener throws is an uncaught exception, not an error of a checkpoint or a
+    // socket.
     port.onEvent = (name, ...args) => queueMicrotask(() => this.emit(name, ...(args as never)))
     providePort(this, port)
   }

@@ -114,8 +114,8 @@ export interface ServedPort {
   /** Throws ERR_DURLOG_CLOSED if the streams are closed. */
   checkOpen(): void
   /**
-   * The current state of the stream; undefined if no stream of this name is visible and none is `softDeleted`. With `isRead`
-   * the call counts as a read, which restarts the stream's time to live.
+   * The current state of the stream; undefined if no stream of this name is visible and none is `softDeleted`. With
+   * `isRead` the call counts as a read, which restarts the stream's time to live.
    */
   find(name: string, isRead?: boolean): Awaitable<StreamView | undefined>
   /**
@@ -140,10 +140,10 @@ export interface ServedPort {
   /** Deletes the stream; settles with whether it existed. */
   delete(name: string): Promise<boolean>
   /**
-   * Adds records of `stream` from seq `from` on, before `stream.visible`, to `body`, which must have the encoding of the
-   * stream. Adds at least one if there is one, unless `body` has records and no room for another. After an error no record
-   * was added, except after ERR_DURLOG_NOT_FOUND: the stream was deleted. Rejects with ERR_DURLOG_OUT_OF_RANGE if the
-   * record `from` is not kept any more.
+   * Adds records of `stream` from seq `from` on, before `stream.visible`, to `body`, which must have the encoding of
+   * the stream. Adds at least one if there is one, unless `body` has records and no room for another. After an error no
+   * record was added, except after ERR_DURLOG_NOT_FOUND: the stream was deleted. Rejects with ERR_DURLOG_OUT_OF_RANGE
+   * if the record `from` is not kept any more.
    */
   read(stream: StreamView, from: number, body: Body): Promise<BodyRead>
   /**

@@ -113,7 +113,9 @@ export class FrameReader {
     return this.#bytes > 0
   }
 
-  /** Calls `take` for each frame that is complete with `chunk`. Throws a RangeError if a frame is too long or too short. */
+  /**
+   * Calls `take` for each frame that is complete with `chunk`. Throws a RangeError if a frame is too long or too short.
+   */
   push(chunk: Buffer, take: (frame: Frame) => void): void {
     this.#chunks.push(chunk)
     this.#bytes += chunk.length

@@ -87,8 +87,8 @@ export class LinkPort implements StreamsPort {
   }
 
   /**
-   * Connects to the owner, or becomes the owner and makes a checkpoint of the records that the log held. With `anyLevel`,
-   * the owner may use any durability.
+   * Connects to the owner, or becomes the owner and makes a checkpoint of the records that the log held. With
+   * `anyLevel`, the owner may use any durability.
    */
   static async open(dir: string, options: ResolvedStreamsOptions, anyLevel = false): Promise<LinkPort> {
     const port = new LinkPort(dir, options, anyLevel)
@@ -267,7 +267,8 @@ export class LinkPort implements StreamsPort {
       this.#link.call({ op: 'body', stream: name, created, from, to: visible, maxBytes: body.left, fromFile })
     const answer = await request(false)
     if (Buffer.isBuffer(answer)) return addBody(answer, from, body)
-    // Retention or a deletion may have removed the file, or this process may have no free descriptor: let the owner read.
+    // Retention or a deletion may have removed the file, or this process may have no free descriptor: let the owner
+    // read.
     const found = await this.#readFile(stream, answer as SentFile, from, body).catch(() => undefined)
     if (found === undefined) return addBody((await request(true)) as Buffer, from, body)
     // If the stream was deleted meanwhile, the file may be that of a new stream with the same name.

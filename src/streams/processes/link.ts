@@ -84,8 +84,8 @@ export class Link {
   }
 
   /**
-   * Submits the frame that `makeFrame` returns or throws. `makeFrame` must not make another request. `resolve` and `reject`
-   * must not throw.
+   * Submits the frame that `makeFrame` returns or throws. `makeFrame` must not make another request. `resolve` and
+   * `reject` must not throw.
    */
   submit(
     makeFrame: MakeFrame,
@@ -214,8 +214,8 @@ export class Link {
   }
 
   /**
-   * Data that follows a long silence does not end the silence: if this process was stopped, an owner that has died since
-   * may have sent them long ago. The next owner may have forgotten this client.
+   * Data that follows a long silence does not end the silence: if this process was stopped, an owner that has died
+   * since may have sent them long ago. The next owner may have forgotten this client.
    */
   #onData(): void {
     if (this.#watch.silentMs > REPEAT_WITHIN_MS) this.#repeatFrom = this.#submits.next

@@ -21,8 +21,8 @@ export class PendingRequests {
   /** The number of the oldest open request; `next` if there is none. */
   oldest = 0
   /**
-   * The requests from the number `#first` on; undefined if answered. A Map would keep answered requests in memory until a
-   * full garbage collection: when it grows, V8 links the old table, with its entries, to the new one.
+   * The requests from the number `#first` on; undefined if answered. A Map would keep answered requests in memory until
+   * a full garbage collection: when it grows, V8 links the old table, with its entries, to the new one.
    */
   #requests: (Request | undefined)[] = []
   #first = 0

@@ -329,8 +329,8 @@ export class Session {
   }
 
   /**
-   * Pauses or resumes reading, so that requests in progress and unread answers take limited memory, and requests limited
-   * time of one turn.
+   * Pauses or resumes reading, so that requests in progress and unread answers take limited memory, and requests
+   * limited time of one turn.
    */
   #throttle(): void {
     const isFull = this.#inFlightBytes > MAX_IN_FLIGHT_BYTES || this.#socket.writableLength > MAX_IN_FLIGHT_BYTES

@@ -16,7 +16,10 @@ export type Submission =
 
 /** The op (u8). */
 const OP_BYTES = 1
-/** Of a group: the flags (u8), `created` (u48), and the lengths of the name (u16), of the JSON (u32) and of the values (u32). */
+/**
+ * Of a group: the flags (u8), `created` (u48), and the lengths of the name (u16), of the JSON (u32) and of the values
+ * (u32).
+ */
 const GROUP_HEADER_BYTES = 17
 /** Of a value: the encoding (u8) and the length (u32). */
 const VALUE_HEADER_BYTES = 5

@@ -1,5 +1,6 @@
-// fault-driver.mjs <seed> full|short|broken [<case's number>|<first>-<last>]: makes the disk under a log fail, opens the
-// log again in the same mount, after a remount or after a power cut, appends, and compares the log with the acknowledgements.
+// fault-driver.mjs <seed> full|short|broken [<case's number>|<first>-<last>]: makes the disk under a log fail, opens
+// the log again in the same mount, after a remount or after a power cut, appends, and compares the log with the
+// acknowledgements.
 import { spawnSync } from 'node:child_process'
 import { closeSync, fsyncSync, openSync, rmSync, writeSync } from 'node:fs'
 import { dirname, join } from 'node:path'

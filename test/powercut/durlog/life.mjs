@@ -1,5 +1,5 @@
-// life.mjs <number> close|kill: opens the log, appends in every possible way, truncates, trims, moves a cursor, and closes
-// the log or dies.
+// life.mjs <number> close|kill: opens the log, appends in every possible way, truncates, trims, moves a cursor, and
+// closes the log or dies.
 import { join } from 'node:path'
 import { open } from '../../../dist/index.js'
 import { hasGrowingSegments, openOptions } from './combinations.mjs'

@@ -52,7 +52,9 @@ async function checkCursor(log, model) {
   demand(position <= log.nextSeq, `the cursor is at ${position}, and the log ends before ${log.nextSeq}`)
 }
 
-/** Usually the length of a discarded record: after a frame of the same size, recovery could find the old frames again. */
+/**
+ * Usually the length of a discarded record: after a frame of the same size, recovery could find the old frames again.
+ */
 function lengthAfter(discarded, i, random) {
   const record = discarded[i]
   return record !== undefined && random() < 0.8 ? record.length : between(random, 1, 3000)

@@ -1,6 +1,6 @@
-// life.mjs <number> close|kill: a log that is archived in a store outside of the disk under trial. Appends at every level, and
-// closes the log or dies. Only records that the store has received are noted as synced: the archive must never hold a record
-// that the log lacks after a cut. Archived records may be trimmed.
+// life.mjs <number> close|kill: a log that is archived in a store outside of the disk under trial. Appends at every
+// level, and closes the log or dies. Only records that the store has received are noted as synced: the archive must
+// never hold a record that the log lacks after a cut. Archived records may be trimmed.
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { archive } from '../../../../dist/archive/index.js'

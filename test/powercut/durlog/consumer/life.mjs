@@ -1,5 +1,5 @@
-// life.mjs <number> close|kill: a log with retention, two consumers and a shipper. Appends at every level, commits, trims
-// the records that every cursor has passed, ships the synced records, and closes the log or dies.
+// life.mjs <number> close|kill: a log with retention, two consumers and a shipper. Appends at every level, commits,
+// trims the records that every cursor has passed, ships the synced records, and closes the log or dies.
 import { join } from 'node:path'
 import { open } from '../../../../dist/index.js'
 import { openOptions } from '../combinations.mjs'

@@ -1,5 +1,5 @@
-// member.mjs <number> close|kill: one of several writers of the log. It appends in every possible way, trims, and closes
-// the log, or reports that it waits to be killed and continues to write.
+// member.mjs <number> close|kill: one of several writers of the log. It appends in every possible way, trims, and
+// closes the log, or reports that it waits to be killed and continues to write.
 import { join } from 'node:path'
 import { open } from '../../../../dist/index.js'
 import { contentOf } from '../content.mjs'

@@ -1,15 +1,16 @@
 // The promises that the notes of several writers make about the log after a power cut. A writer learns its record's seq
 // only from the acknowledgement, so ids identify records. Any of the writers makes these notes:
 //
-//   i <id> <length>...                before the call: records with ids from <id> on; several lengths are an atomic batch
-//   a <seq> <id> <count> <level>      acknowledged: they have the seqs from <seq> on; all seqs to their end are at <level>
+//   i <id> <length>...                before the call: records with ids from <id> on; several lengths are a batch
+//   a <seq> <id> <count> <level>      acknowledged: they have the seqs from <seq> on; all seqs to their end are
+//                                     at <level>
 //   l <seq> <level>                   all seqs up to <seq> are at <level>
 //   k <member>                        before the member is killed
 //   r <seq>, R <first>                before a trim of the records before <seq>, and after it
 //   v <count>                         before a process that has the log alone takes <count> seqs without a record
 //   t <next>, T <next>                before it cuts the log to end before <next>, and after it
-//   o <next> <uuid> <first> <id>...   opened by the only process that has it open: its ids from <first> on, - for a void.
-//                                     All other records never come back
+//   o <next> <uuid> <first> <id>...   opened by the only process that has it open: its ids from <first> on,
+//                                     - for a void. All other records never come back
 //
 // An id is the number of its member times IDS_OF_A_MEMBER, plus a counter.
 export const IDS_OF_A_MEMBER = 1_000_000

@@ -31,7 +31,9 @@ async function checkRecords(log, model) {
   return listing
 }
 
-/** Usually the length of a discarded record: after a frame of the same size, recovery could find the old frames again. */
+/**
+ * Usually the length of a discarded record: after a frame of the same size, recovery could find the old frames again.
+ */
 function lengthAfter(lost, i, random) {
   return lost[i] !== undefined && random() < 0.8 ? lost[i].length : between(random, 4, 3000)
 }

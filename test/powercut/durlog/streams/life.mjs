@@ -1,4 +1,5 @@
-// life.mjs <number> close|kill: appends to streams, makes checkpoints, deletes streams, and closes the folder or dies. Notes:
+// life.mjs <number> close|kill: appends to streams, makes checkpoints, deletes streams, and closes the folder or dies.
+// Notes:
 //
 //   i <n> <stream>            before an append of value n; <n> <stream> pairs in one note are an atomic batch
 //   D <stream>                before a deletion

@@ -1,5 +1,5 @@
-// The verifier of a folder of streams: every acknowledged append is in its stream once, batches are whole, and the files of
-// JSON streams consist of complete lines.
+// The verifier of a folder of streams: every acknowledged append is in its stream once, batches are whole, and the
+// files of JSON streams consist of complete lines.
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { note } from '../notes.mjs'
@@ -54,7 +54,10 @@ function checkFiles(directory) {
   }
 }
 
-/** The files of the stream with retention hold its records once. The second checkpoint removes files that the first one drops. */
+/**
+ * The files of the stream with retention hold its records once. The second checkpoint removes files that the first one
+ * drops.
+ */
 async function checkKept(streams, directory) {
   await streams.checkpoint()
   await streams.checkpoint()
