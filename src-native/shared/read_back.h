@@ -3,10 +3,10 @@
 //
 // The system reports a failed writeback once to each open of a file that is older than the failure.
 // If another process has received that report, an open that came later is never informed: its sync
-// succeeds, and the record is only in the page cache. So a member that opened a segment after
-// records had been stored into it reads what it syncs back from the device, until a member that
-// trusts its own syncs has synced the segment with success after that open. No writeback had failed
-// by then, and a later failure is reported to both.
+// succeeds, and the record is only in the page cache. So if a member opened a segment after records
+// were stored in it, it reads the records from the device after each of its syncs. It stops when a
+// member that trusts its own syncs has synced the segment with success after that open: no
+// writeback had failed by then, and a later failure is reported to both.
 #pragma once
 
 #include <cstdint>

@@ -49,10 +49,7 @@ export class Catalog {
   readonly #live = new Map<string, number>()
   /** No record before this seq is live. */
   #liveFrom = 0
-  /**
-   * The records of requests from `#liveFrom` on: for some of them together, the seq after the last one, and their
-   * bytes.
-   */
+  /** For each group of request records from `#liveFrom` on: the seq after its last record, and its bytes. */
   #requests: { end: number; bytes: number }[] = []
 
   constructor(log: Log) {

@@ -42,9 +42,8 @@ export class DedupTable {
   }
 
   /**
-   * Whether an earlier owner has decided the request, which it has not stored: it has stored a later one, and the
-   * requests of a client are decided in the order of their numbers. So the request was refused, or there was nothing to
-   * change.
+   * Whether an earlier owner refused the request or found nothing to change. True if that owner stored a later request
+   * of the same client, because requests of a client are decided in order.
    */
   wasDecided({ client, number }: RequestId): boolean {
     return number < (this.#stored.get(client) ?? 0)

@@ -66,8 +66,8 @@ export class StreamFlush {
   }
 
   /**
-   * Whether files are created or removed. A file that a checkpoint without an end has created may exist only in the
-   * folder's cached pages, so an existing file counts too unless the catalog has a length for it.
+   * Whether files are created or removed. A checkpoint that did not end may have created the file without syncing the
+   * folder. So the folder must be synced unless the catalog already lists the file with a length.
    */
   get changesFolder(): boolean {
     return this.requests.some(

@@ -214,8 +214,8 @@ export class Link {
   }
 
   /**
-   * Data that follows a long silence does not end the silence: if this process was stopped, an owner that has died
-   * since may have sent them long ago. The next owner may have forgotten this client.
+   * Data that arrive after a long silence do not show that the owner works: this process may have been stopped, and the
+   * owner may have sent them long ago and died. The next owner may have forgotten this client.
    */
   #onData(): void {
     if (this.#watch.silentMs > REPEAT_WITHIN_MS) this.#repeatFrom = this.#submits.next

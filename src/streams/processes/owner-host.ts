@@ -64,8 +64,8 @@ export class OwnerHost {
 
   /**
    * Tries to become the owner. Returns false while another owner may still begin to listen, and throws afterwards.
-   * `other` is the answer of the owner of another folder: if that owner has the lock, it will not listen here. `client`
-   * is the client of this process.
+   * `other` is set if a process that owns another folder answered at this address. If that process also holds this
+   * folder's lock, no owner will ever listen here. `client` is the client of this process.
    */
   async becomeOwner(client: string, startMs: number, waitMs: number, other: DurlogError | undefined): Promise<boolean> {
     try {
