@@ -63,7 +63,7 @@ function missingIn(path: string, markdown: string): string[] {
     if (!exists(file)) missing.push(file)
     else if (anchor !== undefined && !anchorsIn(read(file)).includes(anchor)) missing.push(`${file}#${anchor}`)
   }
-  for (const [, script] of markdown.matchAll(/npm run ([\w:]+)/g))
+  for (const [, script] of markdown.matchAll(/npm run ([\w:-]+)/g))
     if (!scripts.includes(script as string)) missing.push(`npm run ${script}`)
   return missing
 }

@@ -1,4 +1,4 @@
-// Simulated crashes: node scripts/test-crash.mjs [--sanitize address|undefined] [arguments of crash_explorer]
+// Simulated crashes: node scripts/test-crash-points.mjs [--sanitize address|undefined] [arguments of crash_explorer]
 // Without arguments of crash_explorer, it explores 40,000 crash points of one writer and 4,000 of several writers of
 // one log, none of which may break a guarantee. Then it explores each deliberately broken disk or writer, which must
 // break one within the number of crash points that BROKEN lists.
