@@ -23,8 +23,8 @@ export class WorkerThread<To, From> {
 
   /**
    * Starts a thread that runs the program `file`. Returns undefined if the file does not exist, for example in a
-   * bundle. `onEnded` is called when the thread ends, twice if it ends with an error. Its result becomes the answer to a
-   * message that is still waiting.
+   * bundle. `onEnded` is called when the thread ends, twice if it ends with an error. Its result becomes the answer to
+   * a message that is still waiting.
    */
   static start<To, From>(
     file: string | undefined,
