@@ -25,6 +25,7 @@ import type {
 } from './types.js'
 
 export { readArchive } from './read.js'
+export { rejoin } from './rejoin.js'
 export { restoreArchive, takeOver } from './restore.js'
 export { mainLogOf } from './streams-folder.js'
 export type {
@@ -38,8 +39,11 @@ export type {
   ArchiveSummary,
   BucketAccess,
   KeepAfterAck,
+  KeptRecords,
   ProbeFinding,
   ReadArchiveOptions,
+  RejoinOptions,
+  RejoinReport,
   ReplicateArchiveOptions,
   RestoreArchiveOptions,
   RestoreArchiveReport,

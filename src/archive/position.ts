@@ -124,8 +124,8 @@ async function positionAfter(
   }
 }
 
-/** Returns the first seq of the first piece that differs from the log, if the last piece differs. */
-async function firstDifference(
+/** Returns the first seq of the first piece that differs from the log; of the last piece if no other one differs. */
+export async function firstDifference(
   bucket: Bucket,
   log: ReadableLog,
   segments: Segments,

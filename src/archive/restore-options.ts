@@ -7,7 +7,7 @@ import { bag, callback, flag, shown, whole } from '../options/checks.js'
 import { type RestoreRetry, resolveRestoreRetry } from '../ship/options.js'
 import type { ShipRetry } from '../ship/types.js'
 import { BUCKET_OPTION_NAMES, type ResolvedBucket, resolveBucket } from './bucket-options.js'
-import type { ArchiveChoice, ReadArchiveOptions, RestoreArchiveOptions } from './types.js'
+import type { ArchiveChoice, BucketAccess, ReadArchiveOptions, RejoinOptions, RestoreArchiveOptions } from './types.js'
 
 export const CHOICE_NAMES: readonly string[] = [...BUCKET_OPTION_NAMES, 'uuid', 'generation']
 
@@ -55,6 +55,20 @@ export function resolveTakeOver(options: unknown): { force: boolean; rest: unkno
   const names = NAMES.filter((name) => !['generation', 'to', 'until', 'follow', 'pollMs'].includes(name))
   const { force, ...rest } = bag('takeOver options', options, [...names, 'force'])
   return { force: flag('force', force, false), rest }
+}
+
+export interface ResolvedRejoin {
+  access: BucketAccess
+  bucket: ResolvedBucket
+  into: string
+  signal: AbortSignal | undefined
+}
+
+/** Throws ERR_DURLOG_INVALID_ARGUMENT. */
+export function resolveRejoin(options: unknown): ResolvedRejoin {
+  const given = bag('rejoin options', options, [...BUCKET_OPTION_NAMES, 'into', 'signal']) as unknown as RejoinOptions
+  const { into, signal, ...access } = given
+  return { access, bucket: resolveBucket(access), into: resolveDir(into), signal: checkSignal(signal) }
 }
 
 /** Throws ERR_DURLOG_INVALID_ARGUMENT. */

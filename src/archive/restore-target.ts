@@ -8,6 +8,7 @@ import type { ChosenArchive } from './choose.js'
 import { sharedEnd } from './manifest.js'
 import { RestoredFiles } from './restored-files.js'
 import { streamsLog } from './streams-folder.js'
+import type { KeptRecords } from './types.js'
 
 /** The properties of an unfinished restore, which a run that continues it must share. */
 export interface RestoreMark {
@@ -17,6 +18,10 @@ export interface RestoreMark {
   first: number
   /** The generation of the restored log. */
   cuts: number
+  /** Of the log of a former writer whose `rejoin` is unfinished: its records from this seq on must be kept and removed. */
+  cutTo?: number
+  /** The records that `rejoin` has kept elsewhere. */
+  kept?: KeptRecords
 }
 
 export class RestoreTarget {
@@ -48,6 +53,7 @@ export class RestoreTarget {
     const { generation } = manifest.history
     const first = manifest.entries[0]?.firstSeq ?? 0
     const mark = before ?? { archive: url, generation, first, cuts: await newGeneration(chosen) }
+    if (mark.cutTo !== undefined) throw unfinishedRejoin(folder)
     if (mark.archive !== url) throw otherError(folder, mark)
     if (before === undefined) await markFolder(folder, mark)
     const streams = (await manifest.last())?.streams
@@ -107,6 +113,14 @@ function otherError(folder: string, { archive, generation }: RestoreMark): Durlo
   return new DurlogError(
     'ERR_DURLOG_NOT_EMPTY',
     `${folder} holds an unfinished restore of ${archive}, generation ${generation}. Finish it with the same arguments, or use another folder`,
+    { path: folder },
+  )
+}
+
+function unfinishedRejoin(folder: string): DurlogError {
+  return new DurlogError(
+    'ERR_DURLOG_NOT_EMPTY',
+    `${folder} holds records that were never replicated, because its rejoin was interrupted: run "durlog rejoin" again`,
     { path: folder },
   )
 }

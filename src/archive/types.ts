@@ -164,6 +164,27 @@ export interface TakeOverReport extends RestoreArchiveReport {
   generation: number
 }
 
+export interface RejoinOptions extends BucketAccess {
+  /** The folder for the records that were never replicated: a log with the same seqs and times. Not created if there are none. */
+  into: string | URL
+  /** Aborting the signal ends the requests to the store: `rejoin` rejects with its reason. */
+  signal?: AbortSignal | undefined
+}
+
+/** The records that were never replicated. */
+export interface KeptRecords {
+  /** The first and the last seq; -1 if there are none. */
+  first: number
+  last: number
+  records: number
+}
+
+export interface RejoinReport extends KeptRecords {
+  uuid: string
+  /** The next seq of the replica. */
+  nextSeq: number
+}
+
 export interface RestoreArchiveReport {
   uuid: string
   firstSeq: number

@@ -25,6 +25,7 @@ export const COMMANDS: readonly { name: string; summary: string }[] = [
   { name: 'backup', summary: 'copy a log and its cursors to another folder' },
   { name: 'restore', summary: 'restore a log from a backup, a bucket or NATS JetStream' },
   { name: 'promote', summary: 'make a replica the writer of a replicated log' },
+  { name: 'rejoin', summary: 'make the log of a former writer a replica' },
   { name: 'archive', summary: 'archive a log in an S3-compatible bucket' },
   { name: 'ship', summary: 'ship records to NATS JetStream' },
   { name: 'doctor', summary: 'check whether a disk or a bucket is safe for a log' },

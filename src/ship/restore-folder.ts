@@ -1,5 +1,5 @@
 /** The folder into which a log is restored. A file in it, the mark, shows that the restore is unfinished. */
-import { mkdirSync, readdirSync, readFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, readFileSync } from 'node:fs'
 import { open, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { syncFile, syncFolder } from '../durable-files.js'
@@ -22,11 +22,17 @@ export const LOCK_FOLDER = 'restoring.lock'
 export function enterFolder<Mark>(dir: string): Mark | undefined {
   makeFolder(dir)
   const names = readdirSync(dir).filter((name) => !name.startsWith(LOCK_FOLDER))
-  if (names.includes(NAME)) return JSON.parse(readFileSync(join(dir, NAME), 'utf8')) as Mark
+  if (names.includes(NAME)) return readMark(dir)
   if (names.length === 0 || (names.length === 1 && names[0] === MAKING)) return undefined
   throw new DurlogError('ERR_DURLOG_NOT_EMPTY', `${dir} is not empty: restore into a new or empty folder`, {
     path: dir,
   })
+}
+
+/** Returns the mark of the folder; undefined if it has none. */
+export function readMark<Mark>(dir: string): Mark | undefined {
+  const path = join(dir, NAME)
+  return existsSync(path) ? (JSON.parse(readFileSync(path, 'utf8')) as Mark) : undefined
 }
 
 function makeFolder(dir: string): void {

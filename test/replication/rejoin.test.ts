@@ -1,0 +1,153 @@
+import { cpSync, mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { archiveTo, rejoin, restoreArchive, takeOver } from '../../src/archive/index.js'
+import { type Log, open } from '../../src/index.js'
+import { WriterLog } from '../../src/open.js'
+import { plainRecordsIn, store } from '../fixtures/archive.js'
+import { FakeS3 } from '../fixtures/fake-s3.mjs'
+import { openUntilDone, scratchDir } from '../fixtures/scratch.js'
+
+const REPLICATED = { durability: 'replicated' } as const
+
+/** A log with two replicated records, and a copy of it that has taken over and replicated a third. */
+let base: { dir: string; objects: FakeS3['objects'] }
+
+beforeAll(async () => {
+  const dir = mkdtempSync(join(tmpdir(), 'durlog-test-'))
+  const s3 = await new FakeS3().start()
+  const to = { replicate: archiveTo({ ...s3.access, flushMs: 60_000 }) }
+  const former = await open(join(dir, 'a'), to)
+  for (const text of ['0', '1']) await former.append(text, REPLICATED)
+  await former.close()
+  await takeOver(join(dir, 'b'), s3.access)
+  const writer = await open(join(dir, 'b'), to)
+  await writer.append('2 of b', REPLICATED)
+  await writer.close()
+  await s3.stop()
+  base = { dir, objects: new Map(s3.objects) }
+})
+
+afterAll(() => rmSync(base.dir, { recursive: true, force: true }))
+
+interface Pair {
+  s3: FakeS3
+  a: string
+  b: string
+  into: string
+}
+
+/** The two copies and their archive, after `a` has appended `texts` that were not replicated. */
+async function pair(texts: readonly string[] = []): Promise<Pair> {
+  const s3 = await store()
+  s3.objects = new Map(base.objects)
+  const dir = join(scratchDir(), 'pair')
+  cpSync(base.dir, dir, { recursive: true })
+  const a = join(dir, 'a')
+  const log = await open(a)
+  for (const text of texts) await log.append(text, { durability: 'sync' })
+  await log.close()
+  return { s3, a, b: join(dir, 'b'), into: join(dir, 'kept') }
+}
+
+function openAt(dir: string, s3: FakeS3): Promise<Log> {
+  return openUntilDone(dir, { replicate: archiveTo({ ...s3.access, flushMs: 60_000 }) })
+}
+
+async function textsIn(dir: string): Promise<[number, string][]> {
+  return (await plainRecordsIn(dir)).map(([seq, , text]) => [seq, text])
+}
+
+/** Continues the replica in `dir` until it holds `end` records, which another process would read meanwhile. */
+async function follow(dir: string, s3: FakeS3, end: number): Promise<void> {
+  const ending = new AbortController()
+  const following = restoreArchive(dir, { ...s3.access, follow: true, pollMs: 1, signal: ending.signal })
+  const reader = await openUntilDone(dir, { readOnly: true })
+  await vi.waitUntil(async () => {
+    await reader.refresh()
+    return reader.nextSeq >= end
+  })
+  ending.abort()
+  await following
+}
+
+test('the records of a former writer that were never replicated are kept, and its log follows the new writer', async () => {
+  const { s3, a, into } = await pair(['2 of a', '3 of a'])
+  const before = (await plainRecordsIn(a)).slice(2)
+  expect(await rejoin(a, { ...s3.access, into })).toMatchObject({ nextSeq: 2, first: 2, last: 3, records: 2 })
+  expect(await plainRecordsIn(into)).toEqual(before)
+  expect(await textsIn(a)).toEqual([
+    [0, '0'],
+    [1, '1'],
+  ])
+  await follow(a, s3, 3)
+  expect((await textsIn(a)).at(-1)).toEqual([2, '2 of b'])
+  // Again, it changes nothing.
+  expect(await rejoin(a, { ...s3.access, into })).toMatchObject({ nextSeq: 3, first: 2, last: 3, records: 2 })
+})
+
+test('a former writer whose records are all replicated rejoins without a second log', async () => {
+  const { s3, a, into } = await pair()
+  expect(await rejoin(a, { ...s3.access, into })).toMatchObject({ nextSeq: 2, first: -1, last: -1, records: 0 })
+  await expect(open(into, { readOnly: true })).rejects.toMatchObject({ code: 'ERR_DURLOG_NOT_FOUND' })
+  await follow(a, s3, 3)
+})
+
+test('an interrupted rejoin keeps also the records that were appended before it is repeated', async () => {
+  const { s3, a, into } = await pair(['2 of a'])
+  const dies = vi.spyOn(WriterLog.prototype, 'truncateAfter').mockRejectedValueOnce(new Error('killed'))
+  await expect(rejoin(a, { ...s3.access, into })).rejects.toThrow('killed')
+  dies.mockRestore()
+  // Only another rejoin may continue.
+  await expect(restoreArchive(a, s3.access)).rejects.toMatchObject({ code: 'ERR_DURLOG_NOT_EMPTY' })
+  const log = await open(a)
+  await log.append('3 of a', { durability: 'sync' })
+  await log.close()
+  expect(await rejoin(a, { ...s3.access, into })).toMatchObject({ first: 2, last: 3, records: 2 })
+  expect(await textsIn(into)).toEqual([
+    [2, '2 of a'],
+    [3, '3 of a'],
+  ])
+  await follow(a, s3, 3)
+})
+
+test('a rejoin that was interrupted after the truncation reports what it has kept', async () => {
+  const { s3, a, into } = await pair(['2 of a'])
+  const dies = vi.spyOn(WriterLog.prototype, 'cursors').mockRejectedValueOnce(new Error('killed'))
+  await expect(rejoin(a, { ...s3.access, into })).rejects.toThrow('killed')
+  dies.mockRestore()
+  expect(await rejoin(a, { ...s3.access, into })).toMatchObject({ nextSeq: 2, first: 2, last: 2, records: 1 })
+  await follow(a, s3, 3)
+})
+
+test('a log that no copy has replaced, and a folder with other records, are refused and left as they are', async () => {
+  const { s3, a, b, into } = await pair(['2 of a'])
+  await expect(rejoin(b, { ...s3.access, into })).rejects.toMatchObject({ code: 'ERR_DURLOG_NOT_FOUND' })
+  await expect(rejoin(a, { ...s3.access, into: b })).rejects.toMatchObject({ code: 'ERR_DURLOG_NOT_EMPTY' })
+  expect((await textsIn(a)).at(-1)).toEqual([2, '2 of a'])
+  expect((await textsIn(b)).at(-1)).toEqual([2, '2 of b'])
+  await rejoin(a, { ...s3.access, into })
+  expect(await textsIn(into)).toEqual([[2, '2 of a']])
+})
+
+test('a copy that has rejoined takes over again, and then the other one rejoins', async () => {
+  const { s3, a, b, into } = await pair(['2 of a'])
+  await rejoin(a, { ...s3.access, into })
+  expect(await takeOver(a, s3.access)).toMatchObject({ nextSeq: 3, generation: 2 })
+  const log = await openAt(a, s3)
+  expect(await log.append('3 of a', REPLICATED)).toBe(3)
+  const fenced = await open(b)
+  await fenced.append('3 of b', { durability: 'sync' })
+  await fenced.close()
+  const other = join(scratchDir(), 'kept')
+  expect(await rejoin(b, { ...s3.access, into: other })).toMatchObject({ nextSeq: 3, first: 3, last: 3 })
+  expect(await textsIn(other)).toEqual([[3, '3 of b']])
+  await follow(b, s3, 4)
+  expect(await textsIn(b)).toEqual([
+    [0, '0'],
+    [1, '1'],
+    [2, '2 of b'],
+    [3, '3 of a'],
+  ])
+})
