@@ -1,7 +1,16 @@
 import { expect, test } from 'vitest'
 import { listArchive, probeBucket } from '../../src/archive/index.js'
 import type { Log } from '../../src/index.js'
-import { archiveAll, archiver, plainRecords, plainRecordsIn, restored, stopCode, store } from '../fixtures/archive.js'
+import {
+  archiveAll,
+  archiver,
+  plainRecords,
+  plainRecordsIn,
+  restored,
+  stopCode,
+  store,
+  untestedStore,
+} from '../fixtures/archive.js'
 import type { FakeFault, FakeRequest, FakeS3 } from '../fixtures/fake-s3.mjs'
 import { codeOf, openUntilDone, scratchLog } from '../fixtures/scratch.js'
 
@@ -108,7 +117,7 @@ test('an archiver gives up after retryForMs without success', async () => {
 })
 
 test('a store that ignores conditions is refused before anything is archived', async () => {
-  const s3 = await store()
+  const s3 = await untestedStore()
   s3.ignoresConditions = true
   const log = await scratchLog(SMALL)
   await append(log, 1)
@@ -120,7 +129,7 @@ test('a store that ignores conditions is refused before anything is archived', a
 })
 
 test('a store that fails during the probe is not refused', async () => {
-  const s3 = await store()
+  const s3 = await untestedStore()
   const log = await scratchLog(SMALL)
   await append(log, 1)
   let failures = 0
@@ -136,7 +145,7 @@ test('a store that fails during the probe is not refused', async () => {
 })
 
 test('a request that fails in the probe costs one repeated step, not the probe', async () => {
-  const s3 = await store()
+  const s3 = await untestedStore()
   const log = await scratchLog(SMALL)
   await append(log, 1)
   let requests = 0
@@ -156,7 +165,7 @@ test('a request that fails in the probe costs one repeated step, not the probe',
 })
 
 test('a store is tested once for all archives of a prefix, and again if its URL has changed', async () => {
-  const s3 = await store()
+  const s3 = await untestedStore()
   let probes = 0
   s3.fault = ({ method, key }) => {
     if (method === 'PUT' && key.endsWith('probe.json')) probes++

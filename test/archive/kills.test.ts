@@ -142,7 +142,7 @@ async function continueFrom(
   { objects, after = () => {} }: { objects: FakeS3['objects']; after?: (s3: FakeS3) => void },
 ): Promise<void> {
   const s3 = await store()
-  s3.objects = new Map(objects)
+  s3.objects = new Map([...objects, ...s3.objects])
   const dir = join(scratchDir(), 'log')
   cpSync(moment.dir, dir, { recursive: true })
   const records = [...moment.records]

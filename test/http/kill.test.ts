@@ -78,7 +78,7 @@ test(
         },
         body: JSON.stringify([{ seq }, 'second message']),
       })
-    const kills = KILLS || 20
+    const kills = KILLS || 8
     for (let seq = 0; seq < kills; seq++) {
       server = await start(dir, 0, port)
       await expect(post(seq, seq === kills - 1)).rejects.toThrow()
@@ -122,7 +122,7 @@ test(
       onError: (error) => errors.push(error),
     })
     let sent = 0
-    for (let kill = 0; kill < (KILLS || 10); kill++) {
+    for (let kill = 0; kill < (KILLS || 5); kill++) {
       for (let i = 0; i < 20; i++) producer.append(JSON.stringify(sent++))
       await expect.poll(() => found.length).toBeGreaterThan(20 * kill)
       await stop(server)
@@ -149,7 +149,7 @@ test.skipIf(missingPython !== '')(
   `despite kills of the server and of itself, a Python producer stores each line once and in order ${missingPython}`,
   async () => {
     const dir = join(scratchDir(), 'streams')
-    const kills = KILLS || 10
+    const kills = KILLS || 5
     const lines = Array.from({ length: 10 * kills }, (_, line) => `line ${line}\n`)
     const file = join(scratchDir(), 'lines')
     writeFileSync(file, lines.join(''))
