@@ -137,7 +137,11 @@ const calls = {
   },
   isCurrent: async () => {
     const log = await orphaned()
-    return async () => void (await log.isCurrent({ uuid: log.uuid, generation: 0, seq: 0 }))
+    return async () => void (await log.isCurrent({ uuid: log.uuid, generation: 0, seq: 0, checksum: 1 }))
+  },
+  checksum: async () => {
+    const log = await orphaned()
+    return async () => void (await log.checksum(0))
   },
   refresh: async () => {
     const log = await orphaned()
