@@ -130,7 +130,7 @@ bool AppendSome(Log& log, InlineExecutor& executor, SilentListener& listener) {
     if (!got.ok()) return false;
     Require(*got == seq);
   }
-  const Bytes batch[] = {{payload.data(), 5}, {payload.data(), 50}};
+  const PayloadParts batch[] = {Bytes{payload.data(), 5}, Bytes{payload.data(), 50}};
   const Result<uint64_t> first = log.AppendBatch(batch, 2, Level::kSync);
   if (!first.ok()) return false;
   log.PrepareClose();
