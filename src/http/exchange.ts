@@ -32,6 +32,8 @@ export interface Exchange extends Held {
    * rights of the request are known.
    */
   scope: string
+  /** A long-poll, or an event stream. It is set when the query is known to be valid. */
+  isLive: boolean
   /** The path and the query, as they were sent. */
   readonly target: string
   /** The beginning of the path under which an application has mounted the handler, without a slash at its end. */

@@ -24,7 +24,7 @@ import { resolveHandlerOptions } from './options.js'
 import { head, read, remove } from './read.js'
 import { ALL, allowed, authorize, need } from './rights.js'
 import { type Call, reply, type Service } from './service.js'
-import { checkEncoded, parameters, splitTarget, streamOfPath } from './target.js'
+import { checkEncoded, splitTarget, streamOfPath } from './target.js'
 import type { HandlerOptions, RequestReport, Rights, StreamsHandler } from './types.js'
 import { WebExchange } from './web-exchange.js'
 
@@ -152,11 +152,10 @@ class Server {
   }
 
   #ended(exchange: Exchange, startMs: number, requestId: string | undefined): void {
-    const { method, target, status, dropped } = exchange
+    const { method, target, status, dropped, isLive } = exchange
     this.limits.buffered.release(exchange)
     const durationMs = clock.now() - startMs
     if (!this.#active.delete(exchange)) return
-    const isLive = parameters(splitTarget(target).query, 'live').length > 0
     this.metrics.count(method, status, durationMs, dropped, isLive)
     if (this.#hasFailed && status < 300 && WRITES.includes(method)) this.#hasFailed = false
     if (this.#active.size === 0) this.#onIdle?.()

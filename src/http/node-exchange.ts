@@ -27,6 +27,7 @@ export class NodeExchange implements Exchange, Sink {
   readonly base: string
   dropped: DropReason | undefined
   scope = ''
+  isLive = false
   held = 0
   place = -1
   readonly #request: IncomingMessage

@@ -29,6 +29,7 @@ export async function read(service: Service, call: Call): Promise<void> {
   if (others.length > 0) throw badRequest('the parameter offset occurs more than once')
   if (live !== undefined && given === undefined) throw badRequest('the parameter live needs the parameter offset')
   if (live !== undefined && live !== 'long-poll' && live !== 'sse') throw badRequest('live must be long-poll or sse')
+  exchange.isLive = live !== undefined
   // An EventSource of a browser connects again with the id of the last event.
   const offset = (live === 'sse' && exchange.header('last-event-id')) || given
   const start = await startOf(service, found, offset)

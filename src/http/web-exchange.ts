@@ -21,6 +21,7 @@ export class WebExchange implements Exchange, Sink {
   status = 0
   dropped: DropReason | undefined
   scope = ''
+  isLive = false
   held = 0
   place = -1
   readonly #request: Request

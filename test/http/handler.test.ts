@@ -449,6 +449,14 @@ test('a long-poll is answered when the stream gets records, ends or is deleted',
   expect((await poll(() => stream.delete())).status).toBe(404)
 })
 
+test('a query that is not percent-encoded UTF-8 is answered with 400, and the server lives', async () => {
+  const { url, handler } = await serveUntilDone()
+  const queries = ['offset', 'live', 'cursor'].flatMap((name) => [`${name}=%`, `${name}=%ff`])
+  for (const target of [...queries.map((query) => `s?${query}`), '__ds/streams?prefix=%zz', '__ds/streams?live=%&at=%'])
+    expect((await fetch(`${url}/${target}`)).status, target).toBe(400)
+  await expect.poll(() => handler.metrics()).toContain('durlog_http_requests_total{method="GET",status="400"} 8')
+})
+
 test('close ends long-polls, and event streams with a control event', async () => {
   const { url, streams, handler } = await serveUntilDone({ longPollMs: 60_000 })
   await streams.stream('s').append(1)
