@@ -13,6 +13,17 @@ export async function syncFile(file: FileHandle): Promise<void> {
   await (process.permission === undefined ? syncDescriptor(file.fd) : file.sync())
 }
 
+/** Writes a new file, or replaces the content of one, and syncs it. A file that must be whole is renamed afterwards. */
+export async function writeSynced(path: string, text: string): Promise<void> {
+  const file = await open(path, 'w', 0o600)
+  try {
+    await file.writeFile(text)
+    await syncFile(file)
+  } finally {
+    await file.close()
+  }
+}
+
 /**
  * Syncs a folder, so that created, renamed and removed files are durable. Does nothing on Windows, which cannot open a
  * folder to sync it; NTFS logs its changes in order.

@@ -1,11 +1,11 @@
 /** Selects the archive that a restore or a reader uses, and summarizes it. */
 import { DurlogError } from '../errors.js'
+import { UUID } from '../options/checks.js'
 import type { Bucket } from './bucket.js'
 import { inParallel } from './in-parallel.js'
 import { archiveRoot } from './layout.js'
 import { chooseHistory, type History, listHistories, listPieces, type Manifest, unknownHistory } from './manifest.js'
 import type { PieceFacts } from './piece.js'
-import { UUID } from './stored-fields.js'
 import type { ArchiveSummary } from './types.js'
 
 /**

@@ -4,9 +4,8 @@
  */
 import { DurlogError } from '../errors.js'
 import { parseWhole } from '../options/amounts.js'
-import { shown } from '../options/checks.js'
+import { shown, UUID } from '../options/checks.js'
 
-export const UUID: RegExp = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 /** The highest seq, generation and time: each can be incremented. */
 const MAX_WHOLE = 2 ** 53 - 2
 

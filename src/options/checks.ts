@@ -2,6 +2,9 @@
 import { invalidArgument } from '../errors.js'
 import { parseBytes, parseMicros, parseMillis } from './amounts.js'
 
+/** The form of the UUIDs that durlog makes. */
+export const UUID: RegExp = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
+
 /** Formats `value` for an error message: short, and a string in quotes. */
 export function shown(value: unknown): string {
   if (typeof value === 'string') return JSON.stringify(value.length > 40 ? `${value.slice(0, 40)}…` : value)

@@ -3,10 +3,12 @@
  * so that a destination can state which copy writes to it.
  */
 import { randomUUID } from 'node:crypto'
-import { link, open, readFile, rm } from 'node:fs/promises'
+import { link, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { syncFile, syncFolder } from '../durable-files.js'
+import { syncFolder, writeSynced } from '../durable-files.js'
+import { DurlogError } from '../errors.js'
 import { ofFileSystem } from '../file-system-error.js'
+import { UUID } from '../options/checks.js'
 import { rename } from '../rename.js'
 
 const NAME = 'copy'
@@ -27,7 +29,7 @@ export async function readCopy(dir: string): Promise<Copy> {
       if (error.code !== 'ENOENT') throw ofFileSystem(error)
       return undefined
     })
-    if (found !== undefined) return JSON.parse(found) as Copy
+    if (found !== undefined) return copyIn(found, join(dir, NAME))
     await store(dir, { id: randomUUID(), generation: -1 }, async (made, path) => {
       // Unlike `rename`, this fails if another process has stored an identity meanwhile.
       await link(made, path).catch((error: NodeJS.ErrnoException) => {
@@ -36,6 +38,20 @@ export async function readCopy(dir: string): Promise<Copy> {
       await rm(made)
     })
   }
+}
+
+function copyIn(text: string, path: string): Copy {
+  try {
+    const { id, generation } = JSON.parse(text) as Copy
+    if (UUID.test(id) && Number.isSafeInteger(generation)) return { id, generation }
+  } catch {
+    // As another content.
+  }
+  throw new DurlogError(
+    'ERR_DURLOG_CORRUPT',
+    `${path}, which identifies this copy of the log, is damaged: restore the file from a backup of this folder, or make a new copy of the log with takeOver() (durlog promote)`,
+    { path },
+  )
 }
 
 /** Notes that the copy in `dir` writes the history of `generation`. */
@@ -47,13 +63,7 @@ export async function noteHistory(dir: string, generation: number): Promise<void
 async function store(dir: string, copy: Copy, place: (made: string, path: string) => Promise<void>): Promise<void> {
   try {
     const made = join(dir, `${NAME}.${randomUUID()}`)
-    const file = await open(made, 'wx', 0o600)
-    try {
-      await file.writeFile(JSON.stringify(copy))
-      await syncFile(file)
-    } finally {
-      await file.close()
-    }
+    await writeSynced(made, JSON.stringify(copy))
     await place(made, join(dir, NAME))
     await syncFolder(dir)
   } catch (error) {

@@ -1,8 +1,8 @@
 /** The folder into which a log is restored. A file in it, the mark, shows that the restore is unfinished. */
 import { existsSync, mkdirSync, readdirSync, readFileSync } from 'node:fs'
-import { open, rm } from 'node:fs/promises'
+import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { syncFile, syncFolder } from '../durable-files.js'
+import { syncFolder, writeSynced } from '../durable-files.js'
 import { DurlogError } from '../errors.js'
 import { ofFileSystem } from '../file-system-error.js'
 import { rename } from '../rename.js'
@@ -48,13 +48,7 @@ function makeFolder(dir: string): void {
 
 /** Writes the mark and syncs it, so that it is on the device before the first record. */
 export async function markFolder(dir: string, mark: object): Promise<void> {
-  const file = await open(join(dir, MAKING), 'w', 0o600)
-  try {
-    await file.writeFile(JSON.stringify(mark))
-    await syncFile(file)
-  } finally {
-    await file.close()
-  }
+  await writeSynced(join(dir, MAKING), JSON.stringify(mark))
   await rename(join(dir, MAKING), join(dir, NAME))
   await syncFolder(dir)
 }
