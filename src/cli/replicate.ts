@@ -5,7 +5,6 @@ import { once } from 'node:events'
 import type { CursorSummary, ReadOnlyLog } from '../index.js'
 import { type LastFailure, lastFailure } from '../ship/failure-file.js'
 import type { ShipLag, ShipRetry } from '../ship/types.js'
-import { timeFrom } from '../ship/voids.js'
 import { ExitCode } from '../terminal/exit-codes.js'
 import { InterruptedError } from '../terminal/interrupt.js'
 import {
@@ -19,6 +18,7 @@ import {
   writeSummary,
 } from '../terminal/output.js'
 import { type Progress, startProgress } from '../terminal/progress.js'
+import { ageFrom } from './record-age.js'
 
 const PROGRESS_MS = 200
 
@@ -155,7 +155,7 @@ export async function showStatus(
   const failure = await lastFailure(log.dir, name)
   const { firstSeq, nextSeq, syncedSeq } = log
   const waiting = cursor === undefined ? nextSeq - firstSeq : cursor.lagRecords
-  const waitMs = waiting === 0 ? 0 : ageFrom(log, Math.max(firstSeq, cursor?.position ?? firstSeq))
+  const waitMs = waiting === 0 ? 0 : (ageFrom(log, Math.max(firstSeq, cursor?.position ?? firstSeq)) ?? 0)
   const isHealthy =
     (cursor === undefined || cursor.state === 'ready') &&
     (failure === undefined || failure.endedMs !== undefined) &&
@@ -180,15 +180,6 @@ export async function showStatus(
       ['last error', failure === undefined ? 'none' : failureText(failure, agent)],
     ]),
   )
-}
-
-/** The age of the first record from `seq` on, in milliseconds; 0 if it cannot be read. */
-function ageFrom(log: ReadOnlyLog, seq: number): number {
-  try {
-    return Math.max(0, Date.now() - (timeFrom(log, seq) ?? Date.now()))
-  } catch {
-    return 0
-  }
 }
 
 function failureText({ message, sinceMs, lastMs, attempts, stopped, endedMs }: LastFailure, agent: string): string {

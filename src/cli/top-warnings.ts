@@ -56,9 +56,8 @@ function aboutCursor({
 function aboutDisk(space: StatsFs): Warning[] {
   const { verdict, found, advice } = judgeSpace(space)
   if (verdict === 'OK') return []
-  return [
-    { severity: verdict === 'FAIL' ? 'failure' : 'warning', text: `the disk is nearly full: ${found}: ${advice}` },
-  ]
+  const text = `the disk is nearly full: ${found}: ${advice}`
+  return [verdict === 'FAIL' ? fail(text) : warn(text)]
 }
 
 export function warningsOf(cursors: readonly WatchedCursor[], space: StatsFs): Warning[] {

@@ -1,6 +1,5 @@
 import { statfs } from 'node:fs/promises'
 import { type Command, InvalidArgumentError } from 'commander'
-import { DurlogError } from '../../errors.js'
 import { inspect, open, type ReadOnlyLog } from '../../index.js'
 import { addJson, parseWhole } from '../../terminal/arguments.js'
 import {
@@ -17,6 +16,7 @@ import {
   writeOut,
 } from '../../terminal/output.js'
 import { toWaitMs } from '../arguments.js'
+import { ageFrom } from '../record-age.js'
 import { logFolder } from '../streams/folder.js'
 import { type StreamRate, StreamRates } from '../streams/rates.js'
 import { type Warning, type WatchedCursor, warningsOf } from '../top-warnings.js'
@@ -117,13 +117,14 @@ class LogView {
     const rate = (now: number, before: number | undefined): number =>
       last === undefined || before === undefined ? 0 : Math.max(0, Math.round(((now - before) / (at - last.at)) * 1000))
     const cursors: WatchedCursor[] = []
+    await this.log.refresh()
     for (const cursor of await this.log.cursors()) {
       const before = last?.sample.cursors.find(({ name }) => name === cursor.name)
       const isGrowing = before !== undefined && cursor.lagRecords > before.lagRecords
       cursors.push({
         ...cursor,
         passedPerSecond: rate(cursor.position, before?.position),
-        lagMs: cursor.lagRecords === 0 ? 0 : await this.#ageOf(Math.max(cursor.position, firstSeq)),
+        lagMs: cursor.lagRecords === 0 ? 0 : ageFrom(this.log, Math.max(cursor.position, firstSeq)),
         growingSamples: isGrowing ? before.growingSamples + 1 : 0,
       })
     }
@@ -150,17 +151,6 @@ class LogView {
     }
     this.#last = { sample, at, commits, commitTotalMicros }
     return sample
-  }
-
-  /** Returns the age of a record in milliseconds; undefined if it cannot be read, or was trimmed meanwhile. */
-  async #ageOf(seq: number): Promise<number | undefined> {
-    try {
-      await this.log.refresh()
-      return Math.max(0, Date.now() - (await this.log.get(seq)).timestamp)
-    } catch (error) {
-      if (error instanceof DurlogError) return undefined
-      throw error
-    }
   }
 }
 
