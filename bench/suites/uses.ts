@@ -16,23 +16,20 @@ interface Use {
 const ms = (us: number): string => `${formatNumber(us / 1000)} ms`
 const LINES_PER_SECOND = 1000
 
+function byTail(name: string, limitMs: number, why: string): Use {
+  return {
+    name,
+    level: 'sync',
+    figure: ({ summary }) => summary?.p99 ?? Number.NaN,
+    limit: limitMs * 1000,
+    told: (us) => `p99 of a sync is ${ms(us)}`,
+    limitTold: `limit ${limitMs} ms, ${why}`,
+  }
+}
+
 const USES: readonly Use[] = [
-  {
-    name: "a database's write-ahead log",
-    level: 'sync',
-    figure: ({ summary }) => summary?.p99 ?? Number.NaN,
-    limit: 10_000,
-    told: (us) => `p99 of a sync is ${ms(us)}`,
-    limitTold: 'limit 10 ms, as etcd asks',
-  },
-  {
-    name: 'a request that a person waits for',
-    level: 'sync',
-    figure: ({ summary }) => summary?.p99 ?? Number.NaN,
-    limit: 100_000,
-    told: (us) => `p99 of a sync is ${ms(us)}`,
-    limitTold: 'limit 100 ms, which people notice',
-  },
+  byTail("a database's write-ahead log", 10, 'as etcd asks'),
+  byTail('a request that a person waits for', 100, 'which people notice'),
   {
     name: 'an ingest buffer for 10,000 events a second',
     level: 'sync',

@@ -7,8 +7,6 @@
 #include "write/recover_folder.h"
 
 namespace durlog {
-namespace {}  // namespace
-
 Log::Log(FileSystem& file_system, std::unique_ptr<Directory> directory,
          std::unique_ptr<FileLock> lock, Capabilities capabilities, const LogOptions& options)
     : file_system_(file_system),

@@ -70,9 +70,10 @@ export class CursorReader implements LogReader {
 
   #buffered(max: number): LogRecord[] {
     const records: LogRecord[] = []
-    for (let record: LogRecord | undefined; records.length < max; records.push(record)) {
-      record = this.nextBuffered()
+    while (records.length < max) {
+      const record = this.nextBuffered()
       if (record === undefined) break
+      records.push(record)
     }
     return records
   }

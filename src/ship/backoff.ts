@@ -45,9 +45,7 @@ export class Backoff {
       throw new DurlogError(
         'ERR_DURLOG_IO',
         `every attempt would fail in the same way: ${error.name}: ${error.message}`,
-        {
-          cause: error,
-        },
+        { cause: error },
       )
     if (this.#failures === 0) this.#since = clock.now()
     const failingMs = this.#failures === 0 ? 0 : clock.now() - this.#since
