@@ -1,12 +1,12 @@
 import { readFileSync, renameSync } from 'node:fs'
-import type { FileHandle } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { describe, expect, test, vi } from 'vitest'
 import { enterFolder, markFolder, unmarkFolder } from '../src/ship/restore-folder.js'
 import { scratchDir } from './fixtures/scratch.js'
 
 const calls = vi.hoisted(() => [] as string[])
-const opened = vi.hoisted(() => new Map<FileHandle, string>())
+/** The names of the files and folders that were opened, by descriptor. */
+const opened = vi.hoisted(() => new Map<number, string>())
 
 vi.mock('node:fs/promises', async (original) => {
   const fs = await original<typeof import('node:fs/promises')>()
@@ -14,7 +14,7 @@ vi.mock('node:fs/promises', async (original) => {
     ...fs,
     open: async (path: string, ...rest: [flags: string, mode?: number]) => {
       const file = await fs.open(path, ...rest)
-      opened.set(file, basename(path))
+      opened.set(file.fd, basename(path))
       const write = file.writeFile.bind(file)
       file.writeFile = async (text) => {
         calls.push(`write ${basename(path)}`)
@@ -29,10 +29,16 @@ vi.mock('node:fs/promises', async (original) => {
   }
 })
 
-vi.mock('../src/durable-files.js', () => ({
-  syncFile: async (file: FileHandle) => void calls.push(`sync ${opened.get(file)}`),
-  syncFolder: async (path: string) => void calls.push(`sync ${basename(path)}`),
-}))
+vi.mock('node:fs', async (original) => {
+  const fs = await original<typeof import('node:fs')>()
+  return {
+    ...fs,
+    fsync: (descriptor: number, done: (error: Error | null) => void) => {
+      calls.push(`sync ${opened.get(descriptor)}`)
+      fs.fsync(descriptor, done)
+    },
+  }
+})
 
 vi.mock('../src/rename.js', () => ({
   rename: async (from: string, to: string) => {
