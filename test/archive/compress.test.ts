@@ -172,12 +172,23 @@ test.skipIf(HAS_PACKAGE)('a segment is not in memory while it is compressed', as
 test('a segment that cannot be compressed is stored, although the result is longer', async () => {
   const path = join(scratchDir(), 'segment')
   const piece = randomBytes(5 * 2 ** 20)
-  // A piece has an empty slot in its header.
   for (const slot of [1024, 3072]) piece.fill(0, slot, slot + 12)
   writeFileSync(path, piece)
   const { bytes, pieceSha256 } = await readBody({ path, begin: HEADER_BYTES, end: piece.length }, true, hashNow)
   expect(pieceSha256).toBe(hashNow(piece))
   expect(piece.equals(await (await loadZstd()).decompress(bytes, piece.length))).toBe(true)
+})
+
+test('a piece states nothing about how far its log was synced, compressed or not', async () => {
+  const path = join(scratchDir(), 'segment')
+  const segment = randomBytes(HEADER_BYTES + 70_000)
+  writeFileSync(path, segment)
+  const piece = Buffer.from(segment)
+  for (const slot of [1024, 3072]) piece.fill(0, slot, slot + 12)
+  const from = { path, begin: HEADER_BYTES, end: segment.length }
+  expect(piece.equals((await readBody(from, false, hashNow)).bytes)).toBe(true)
+  const compressed = await readBody(from, true, hashNow)
+  expect(piece.equals(await (await loadZstd()).decompress(compressed.bytes, piece.length))).toBe(true)
 })
 
 test.skipIf(!HAS_PACKAGE)('an application may use the package too', async () => {
