@@ -211,7 +211,7 @@ describe.each([true, false])('a folder of streams (exclusive: %s) stores the val
   const options = { exclusive, checkpointBytes: 65_536 }
 
   test.each(['append', 'appendAll', 'appendBatch'] as const)('%s', async (call) => {
-    const { streams } = await scratchStreams({ ...options, encoding: 'bytes' })
+    const { streams } = await scratchStreams({ ...options, encoding: 'buffer' })
     const stream = streams.stream('s')
     const buffers = Array.from({ length: BATCH }, () => new OneBuffer())
     const appends: Promise<unknown>[] = []
@@ -243,7 +243,7 @@ describe.each([true, false])('a folder of streams (exclusive: %s) stores the val
   })
 
   test('create, also of a fork that copies a part of a record', async () => {
-    const { streams } = await scratchStreams({ ...options, encoding: 'bytes' })
+    const { streams } = await scratchStreams({ ...options, encoding: 'buffer' })
     const buffer = new OneBuffer()
     await streams.stream('source').append(buffer.number(1))
     const fork = { stream: 'source', seq: 0, bytes: RECORD_BYTES / 2 }

@@ -26,7 +26,7 @@ async function readAll(stream) {
 /** Work for a separate process: `node stream-reads.mjs WORK DIR` prints its figures as JSON. */
 const works = {
   async long(dir) {
-    const streams = await openStreams(dir, { encoding: 'bytes', exclusive: true })
+    const streams = await openStreams(dir, { encoding: 'buffer', exclusive: true })
     const stream = streams.stream('long')
     const times = []
     for (let i = 0; i < 4; i += 1) {
@@ -78,7 +78,7 @@ const long = {
   figures: [{ id: 'streams-read', title: 'read a stream of 1 GiB in records of 64 KiB', unit: 'MB/s', min: 1000 }],
   async run({ dir }) {
     return withScratch(dir, async (folder) => {
-      const streams = await openStreams(folder, { encoding: 'bytes', exclusive: true, durability: 'memory' })
+      const streams = await openStreams(folder, { encoding: 'buffer', exclusive: true, durability: 'memory' })
       const stream = streams.stream('long')
       const value = Buffer.alloc(LONG_RECORD_BYTES, 1)
       const parts = Array.from({ length: 64 }, () => value)

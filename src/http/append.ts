@@ -174,7 +174,7 @@ function hasTypeOf({ meta }: StreamView, contentType: string): boolean {
 /** Returns the records of a body. Throws an HttpError with status 400 or 413. */
 function valuesOf(encoding: StreamEncoding, body: Buffer): SentValues {
   if (encoding === 'json') return messagesOf(body)
-  if (encoding === 'bytes') return [new EncodedValue(encoding, body)]
+  if (encoding === 'buffer') return [new EncodedValue(encoding, body)]
   // Other bytes would be replaced by U+FFFD.
   if (!isUtf8(body)) throw badRequest('the body is not text in UTF-8')
   return [new EncodedValue(encoding, JSON.stringify(body.toString()))]

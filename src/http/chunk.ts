@@ -44,5 +44,5 @@ export function isJson({ meta }: StreamView): boolean {
 
 /** Whether the stream's data is sent as text in events; otherwise as base64. */
 export function isText({ meta }: StreamView): boolean {
-  return meta.encoding === 'json' || meta.encoding === 'text' || mediaType(contentTypeOf(meta)).startsWith('text/')
+  return meta.encoding === 'json' || meta.encoding === 'utf8' || mediaType(contentTypeOf(meta)).startsWith('text/')
 }

@@ -79,7 +79,7 @@ async function requestedMeta(service: Service, call: Call): Promise<{ meta: Stre
   if (source !== undefined && given !== '' && mediaType(given) !== mediaType(contentTypeOf(source)))
     throw conflict(`a fork must have the content type of its source, ${contentTypeOf(source)}`)
   const contentType = given === '' ? (source === undefined ? 'application/octet-stream' : undefined) : given
-  const encoding = source?.encoding ?? (mediaType(contentType as string) === 'application/json' ? 'json' : 'bytes')
+  const encoding = source?.encoding ?? (mediaType(contentType as string) === 'application/json' ? 'json' : 'buffer')
   return {
     meta: { ...defaultMeta(encoding), contentType, ...expiryOf(call), fork: forked?.fork },
     forkAnywhere: forked?.anywhere ?? false,
@@ -134,6 +134,6 @@ async function forkOf(service: Service, call: Call): Promise<Forked | undefined>
   if ((parseOffset(offset)?.seq ?? 0) > source.visible)
     throw badRequest(`Stream-Fork-Offset is after the end of ${path}: use an offset of its data`)
   const seq = offset === '-1' ? 0 : await seqOf(service, source, offset)
-  const json = source.meta.encoding !== 'bytes'
+  const json = source.meta.encoding !== 'buffer'
   return { source, fork: { stream, seq: json ? seq + count : seq, bytes: json ? 0 : count }, anywhere: false }
 }

@@ -60,7 +60,7 @@ class ServedLog implements ServedPort {
     this.identities = new StreamIdentities(log.uuid, 0)
     this.name = basename(log.dir)
     checkStreamName(this.name)
-    const encoding = mediaType(contentType) === 'application/json' ? 'json' : 'bytes'
+    const encoding = mediaType(contentType) === 'application/json' ? 'json' : 'buffer'
     this.#meta = { ...defaultMeta(encoding), contentType }
     this.#view = this.#viewAt(log.syncedSeq)
     this.#following = this.#follow()

@@ -91,7 +91,7 @@ export interface NativeStreamFiles {
   store(job: NativeStreamJob): Promise<NativeStreamResult>
   /**
    * Stores the records from seq `from` to seq `to` - 1 into `into`, until it is almost full. The file must have these
-   * records. `name` is that of the file without its extension. `encoding`: 1 for JSON, 2 for text, 3 for bytes. Each
+   * records. `name` is that of the file without its extension. `encoding`: 1 for json, 2 for utf8, 3 for buffer. Each
    * value of JSON is followed by a comma; the others are stored one after the other. Returns at once if there are few
    * bytes to read and the system has them in memory.
    */

@@ -74,7 +74,7 @@ export class Body {
 
   /** Adds an encoded record. Returns false if it does not fit. */
   add(data: Buffer): boolean {
-    const value = this.encoding === 'text' ? Buffer.from(JSON.parse(data.toString()) as string) : data
+    const value = this.encoding === 'utf8' ? Buffer.from(JSON.parse(data.toString()) as string) : data
     const length = value.length + (this.#isArray ? 1 : 0)
     if (!this.#fits(length)) return false
     value.copy(this.#bytes, this.#end)

@@ -39,7 +39,7 @@ export async function makeStream(
   const { meta, cut } = cuts ? await cutRecord(folder, creation.meta, fork) : { meta: creation.meta, cut: undefined }
   first.draft = { ...creation, meta }
   const items = [first]
-  if (cut !== undefined) items.push(following(first, new EncodedValue('bytes', cut)))
+  if (cut !== undefined) items.push(following(first, new EncodedValue('buffer', cut)))
   if (values instanceof PackedValues) first.rest = { values, end: creation.end }
   else {
     for (const value of values) items.push(following(first, value))
@@ -76,7 +76,7 @@ async function cutRecord(
   meta: StreamMeta,
   fork: StreamForkPoint,
 ): Promise<{ meta: StreamMeta; cut: Buffer | undefined }> {
-  if (folder.table.find(fork.stream)?.meta.encoding !== 'bytes')
+  if (folder.table.find(fork.stream)?.meta.encoding !== 'buffer')
     throw invalidArgument('fork.bytes must be 0 unless the source is a stream of bytes')
   const record = await bytesOf(folder, fork)
   if (record.length < fork.bytes)

@@ -31,16 +31,16 @@ export class EncodedValue<Data extends Buffer | string = Buffer> {
 
 /**
  * Several encoded values in one memory, because an object for each would take more time than its bytes. Each is JSON on
- * one line. With the encoding `text`, all are strings, so that a stream of text takes them too.
+ * one line. With the encoding `utf8`, all are strings, so that a stream of text takes them too.
  */
 export class PackedValues {
-  readonly encoding: 'json' | 'text'
+  readonly encoding: 'json' | 'utf8'
   readonly bytes: Buffer
   /** For each value, the offsets at which it begins and ends. */
   readonly places: Uint32Array
 
   /** The caller must not change `bytes` after this. */
-  constructor(encoding: 'json' | 'text', bytes: Buffer, places: Uint32Array) {
+  constructor(encoding: 'json' | 'utf8', bytes: Buffer, places: Uint32Array) {
     this.encoding = encoding
     this.bytes = bytes
     this.places = places
@@ -67,13 +67,13 @@ export const VALUES_MAX = 65_535
 export const RECORD_MAX_BYTES: number = 8 << 20
 
 /** The encodings by their numbers in entries and messages. */
-export const ENCODINGS: readonly (StreamEncoding | undefined)[] = [undefined, 'json', 'text', 'bytes']
-export const ENCODING_NUMBERS: Record<StreamEncoding, number> = { json: 1, text: 2, bytes: 3 }
+export const ENCODINGS: readonly (StreamEncoding | undefined)[] = [undefined, 'json', 'utf8', 'buffer']
+export const ENCODING_NUMBERS: Record<StreamEncoding, number> = { json: 1, utf8: 2, buffer: 3 }
 
 const CODECS: Record<StreamEncoding, StreamCodec> = {
   json: { name: 'json', lines: true, encode: encodeJson, decode: decodeJson },
-  text: { name: 'text', lines: true, encode: encodeText, decode: decodeJson },
-  bytes: { name: 'bytes', lines: false, encode: encodeBytes, decode: (data) => data },
+  utf8: { name: 'utf8', lines: true, encode: encodeText, decode: decodeJson },
+  buffer: { name: 'buffer', lines: false, encode: encodeBytes, decode: (data) => data },
 }
 
 export function codecOf(encoding: StreamEncoding): StreamCodec {
@@ -91,8 +91,8 @@ function storedCodec(codec: StreamCodec): StreamCodec {
 
 const STORED_CODECS: Record<StreamEncoding, StreamCodec> = {
   json: storedCodec(CODECS.json),
-  text: storedCodec(CODECS.text),
-  bytes: storedCodec(CODECS.bytes),
+  utf8: storedCodec(CODECS.utf8),
+  buffer: storedCodec(CODECS.buffer),
 }
 
 /** Encodes a value for a stream. Throws ERR_DURLOG_INVALID_ARGUMENT or ERR_DURLOG_RECORD_TOO_LARGE. */
@@ -109,7 +109,7 @@ export function encode(codec: StreamCodec, value: unknown): Buffer | string {
 
 /** Encodes a value for any stream. Throws like `encode`. */
 export function encodeForAny(value: unknown): EncodedValue<Buffer | string> {
-  const encoding = typeof value === 'string' ? 'text' : value instanceof Uint8Array ? 'bytes' : 'json'
+  const encoding = typeof value === 'string' ? 'utf8' : value instanceof Uint8Array ? 'buffer' : 'json'
   return new EncodedValue(encoding, encode(codecOf(encoding), value))
 }
 
@@ -138,9 +138,9 @@ export function encodeAll(values: readonly unknown[]): readonly EncodedValue<Buf
  */
 function packed(values: readonly unknown[]): PackedValues | undefined {
   if (values.length < 2) return undefined
-  const encoding = typeof values[0] === 'string' ? 'text' : 'json'
+  const encoding = typeof values[0] === 'string' ? 'utf8' : 'json'
   for (const value of values) {
-    if ((typeof value === 'string') !== (encoding === 'text')) return undefined
+    if ((typeof value === 'string') !== (encoding === 'utf8')) return undefined
     if (value instanceof Uint8Array || value instanceof EncodedValue) return undefined
   }
   let bytes: Buffer
@@ -162,8 +162,8 @@ function packed(values: readonly unknown[]): PackedValues | undefined {
 
 function encodeJson(value: unknown): Buffer | string {
   // Refused, because JSON.stringify returns different JSON for a Buffer and for another Uint8Array.
-  if (value instanceof Uint8Array || (value instanceof EncodedValue && value.encoding === 'bytes'))
-    throw invalidArgument('a Uint8Array has no JSON form (encoding json): create the stream with the encoding bytes')
+  if (value instanceof Uint8Array || (value instanceof EncodedValue && value.encoding === 'buffer'))
+    throw invalidArgument('a Uint8Array has no JSON form (encoding json): create the stream with the encoding buffer')
   if (value instanceof EncodedValue) return value.data
   let text: string | undefined
   try {
@@ -177,17 +177,17 @@ function encodeJson(value: unknown): Buffer | string {
 }
 
 function encodeText(value: unknown): Buffer | string {
-  if (value instanceof EncodedValue && value.encoding === 'text') return value.data
+  if (value instanceof EncodedValue && value.encoding === 'utf8') return value.data
   if (typeof value !== 'string')
-    throw invalidArgument(`a value must be a string (encoding text); got ${shownValue(value)}`)
+    throw invalidArgument(`a value must be a string (encoding utf8); got ${shownValue(value)}`)
   return JSON.stringify(value)
 }
 
 /** Copies the bytes, because the caller may change them after the call. */
 function encodeBytes(value: unknown): Buffer {
-  if (value instanceof EncodedValue && value.encoding === 'bytes') return value.data
+  if (value instanceof EncodedValue && value.encoding === 'buffer') return value.data
   if (!(value instanceof Uint8Array))
-    throw invalidArgument(`a value must be a Uint8Array (encoding bytes); got ${shownValue(value)}`)
+    throw invalidArgument(`a value must be a Uint8Array (encoding buffer); got ${shownValue(value)}`)
   return Buffer.from(value)
 }
 

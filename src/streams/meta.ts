@@ -19,14 +19,14 @@ export interface StreamMeta {
 
 const CONTENT_TYPES: Record<StreamEncoding, string> = {
   json: 'application/json',
-  text: 'text/plain; charset=utf-8',
-  bytes: 'application/octet-stream',
+  utf8: 'text/plain; charset=utf-8',
+  buffer: 'application/octet-stream',
 }
 
 const DEFAULTS: Record<StreamEncoding, StreamMeta> = {
   json: plainMeta('json'),
-  text: plainMeta('text'),
-  bytes: plainMeta('bytes'),
+  utf8: plainMeta('utf8'),
+  buffer: plainMeta('buffer'),
 }
 
 function plainMeta(encoding: StreamEncoding): StreamMeta {

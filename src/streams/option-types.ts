@@ -2,7 +2,7 @@
 import type { ByteSize, Durability, Duration, TimePoint } from '../index.js'
 
 /** How values are stored: as JSON, as strings or as bytes. */
-export type StreamEncoding = 'json' | 'text' | 'bytes'
+export type StreamEncoding = 'json' | 'utf8' | 'buffer'
 
 export interface StreamsOptions {
   /**

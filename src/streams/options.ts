@@ -25,7 +25,7 @@ import type {
   StreamsOptions,
 } from './types.js'
 
-const ENCODINGS: readonly StreamEncoding[] = ['json', 'text', 'bytes']
+const ENCODINGS: readonly StreamEncoding[] = ['json', 'utf8', 'buffer']
 const STREAMS_NAMES: readonly string[] = [
   'encoding',
   'durability',

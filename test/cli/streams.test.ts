@@ -244,7 +244,7 @@ test('import and append refuse bytes that are not UTF-8, and import ignores a by
   const kept = JSON.parse(readFileSync(join(dir, 'changed', aside), 'utf8')) as { base64: string }
   expect(Buffer.from(kept.base64, 'base64').includes(Buffer.from([0xff, 0xe9]))).toBe(true)
   const streams = await openStreams(dir)
-  await streams.stream('text').create({ encoding: 'text' })
+  await streams.stream('text').create({ encoding: 'utf8' })
   await streams.close()
   for (const name of ['json', 'text']) {
     const refused = await durlog(['streams', dir, 'append', name], Buffer.from([0x22, 0xe9, 0x22, 0x0a]))

@@ -13,8 +13,8 @@ const { folder, phase, call, errno, streams: count, step, most, times } = JSON.p
 
 const KINDS = [
   { encoding: 'json' },
-  { encoding: 'text' },
-  { encoding: 'bytes' },
+  { encoding: 'utf8' },
+  { encoding: 'buffer' },
   { encoding: 'json', retention: { maxRecords: 16 } },
 ]
 const kindOf = (name) => KINDS[Number(name.slice(1)) % KINDS.length]
@@ -90,7 +90,7 @@ class Model {
     const name = `s${number % count}`
     const text = `${number} ${'x'.repeat(length)}`
     try {
-      const value = kindOf(name).encoding === 'bytes' ? Buffer.from(text) : text
+      const value = kindOf(name).encoding === 'buffer' ? Buffer.from(text) : text
       const { seq } = await streams.stream(name).append(value, { create: false })
       this.#knownOf(name).set(seq, number)
     } catch (error) {

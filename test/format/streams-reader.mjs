@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url'
 import { crc32c, readLog } from './independent-reader.mjs'
 
 const KINDS = [undefined, 'append', 'end', 'deletion', 'creation']
-const ENCODINGS = [undefined, 'json', 'text', 'bytes']
+const ENCODINGS = [undefined, 'json', 'utf8', 'buffer']
 const INDEX_ENTRY_BYTES = 18
 const DEVICE = /^(con|prn|aux|nul|com[0-9]|lpt[0-9])(\..*)?$/s
 
@@ -67,7 +67,7 @@ function changeOf({ seq: position, data, continues }) {
 }
 
 function decoded(encoding, bytes) {
-  return encoding === 'bytes' ? bytes : JSON.parse(bytes.toString())
+  return encoding === 'buffer' ? bytes : JSON.parse(bytes.toString())
 }
 
 /** The entries of an index. */
@@ -92,7 +92,7 @@ function storedRecords(dir, stream, options, files) {
 function fileRecords(dir, stream, { encoding, retention }, [first, next, length, checksum, latest]) {
   if (next === first) return []
   const name = fileNameOf(stream) + (retention === undefined ? '' : `~${String(first).padStart(20, '0')}`)
-  const file = readFileSync(join(dir, 'streams', name + (encoding === 'bytes' ? '.frames' : '.jsonl'))).subarray(
+  const file = readFileSync(join(dir, 'streams', name + (encoding === 'buffer' ? '.frames' : '.jsonl'))).subarray(
     0,
     length,
   )
@@ -109,7 +109,7 @@ function fileRecords(dir, stream, { encoding, retention }, [first, next, length,
 }
 
 function recordValue(stream, encoding, bytes) {
-  if (encoding !== 'bytes') {
+  if (encoding !== 'buffer') {
     const line = bytes.toString()
     if (line.indexOf('\n') !== line.length - 1)
       throw new Error(`the file of ${stream} has no line where its index has one`)

@@ -55,9 +55,9 @@ test('streams of every encoding have the same records in a reader that was writt
     const producer = { id: 'wide', epoch: Number.MAX_SAFE_INTEGER - 1 + (round >> 1), seq: round & 1 }
     await streams.stream('wide').append('produced', { producer })
     await streams.appendBatch(NAMES.slice(0, 5).map((stream) => ({ stream, value: [round] })))
-    await streams.stream('text').create({ encoding: 'text', contentType: 'text/markdown', ttlMs: 3_600_000 })
+    await streams.stream('text').create({ encoding: 'utf8', contentType: 'text/markdown', ttlMs: 3_600_000 })
     await streams.stream('text').append(`"line" ${round}\n\u2028`)
-    await streams.stream('frames').create({ encoding: 'bytes' })
+    await streams.stream('frames').create({ encoding: 'buffer' })
     await streams.stream('frames').append(Buffer.alloc(3000 * (round + 1), round))
     await streams.stream(`ended ${round}`).appendAll([1, 2, 3], { end: true })
     await streams.stream(`fork ${round}`).create({ fork: { stream: 'Über/Größe', seq: 2 } })
@@ -92,7 +92,7 @@ test('streams with retention have the same records in a reader that was written 
   }
   const names = ['Lines', 'frames', 'fork', 'fork of all']
   await streams.stream('Lines').create({ retention })
-  await streams.stream('frames').create({ encoding: 'bytes', retention: { maxBytes: 65_536 } })
+  await streams.stream('frames').create({ encoding: 'buffer', retention: { maxBytes: 65_536 } })
   await streams.stream('source').appendAll([1, 2, 3])
   for (const name of names.slice(2)) await streams.stream(name).create({ fork: { stream: 'source' }, retention })
   for (let round = 0; round < 4; round++) {

@@ -41,7 +41,7 @@ test('a request whose body the application has read is answered with 500, and on
 test('a body that is compressed is refused, and stores nothing', async () => {
   const { url, streams, stop } = await serveStreams()
   onTestFinished(stop)
-  await streams.stream('s').create({ encoding: 'bytes' })
+  await streams.stream('s').create({ encoding: 'buffer' })
   const send = (method: string, path: string, coding: string) =>
     fetch(url + path, { method, headers: { 'content-encoding': coding }, body: gzipSync('text') })
   const refused = await send('POST', '/s', 'gzip')

@@ -26,7 +26,7 @@ async function serve(records: number, options: HandlerOptions): Promise<Watched>
   const served = await serveStreams({ onRequest, chunkBytes: 8 * MEBIBYTE, ...options })
   onTestFinished(() => served.stop())
   const stream = served.streams.stream('s')
-  await stream.create({ encoding: 'bytes', contentType: 'text/plain' })
+  await stream.create({ encoding: 'buffer', contentType: 'text/plain' })
   for (let i = 0; i < records; i++) await stream.append(Buffer.alloc(MEBIBYTE, 0x61))
   const { port } = served.server.address() as { port: number }
   const buffered = async () => Number(/^durlog_http_buffered_bytes (\d+)$/m.exec(await served.handler.metrics())?.[1])
@@ -108,7 +108,7 @@ test('fetch returns 408 for a body that arrives slowly', async () => {
         duplex: 'half',
       } as RequestInit),
     )
-  await streams.stream('s').create({ encoding: 'bytes', contentType: 'text/plain' })
+  await streams.stream('s').create({ encoding: 'buffer', contentType: 'text/plain' })
   const slow = post(begun)
   await expect.poll(() => handler.metrics()).toContain('durlog_http_buffered_bytes 600')
   expect((await post('x'.repeat(600))).status).toBe(204)
@@ -158,7 +158,7 @@ test.each([
 ])('events %s that clients do not read take a limited amount of memory', async (_, targetOf) => {
   const { port, drops, buffered, streams } = await serve(0, { maxBufferedBytes: 4 * MEBIBYTE, slowReaderMs: 600_000 })
   const names = [...new Set(Array.from({ length: 4 }, (_, at) => targetOf(at).replace(/^\/|\?.*/g, '')))]
-  for (const name of names) await streams.stream(name).create({ encoding: 'bytes', contentType: 'text/plain' })
+  for (const name of names) await streams.stream(name).create({ encoding: 'buffer', contentType: 'text/plain' })
   for (let at = 0; at < 4; at++) await stuckEvents(port, targetOf(at))
   for (const name of names) await streams.stream(name).append(Buffer.alloc(8 * MEBIBYTE, 0x61))
   await expect.poll(() => drops).toEqual(Array(4).fill('slow-reader'))
@@ -196,7 +196,7 @@ test('clients of the tenant that holds most memory are dropped first', async () 
   for (const tenant of ['few', 'many'])
     for (let at = 0; at < 6; at++) {
       const stream = streams.stream(`${tenant}/${at}`)
-      await stream.create({ encoding: 'bytes', contentType: 'text/plain' })
+      await stream.create({ encoding: 'buffer', contentType: 'text/plain' })
       await stream.append(Buffer.alloc(8 * MEBIBYTE, 0x61))
     }
   stuck(port, `GET /0 HTTP/1.1\r\n${HEADERS}X-Tenant: few\r\n\r\n`)

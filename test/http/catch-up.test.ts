@@ -44,13 +44,13 @@ test.each([
   ['several processes', false, {}],
 ] as const)('every record is in one of the answers (%s)', async (_, exclusive, options) => {
   const { streams } = await scratchStreams({ exclusive } as object)
-  for (const encoding of ['json', 'text', 'bytes'] as const)
+  for (const encoding of ['json', 'utf8', 'buffer'] as const)
     await streams.stream(encoding).create({ encoding, ...options })
   const texts = Array.from({ length: 300 }, (_, at) => textOf(at))
   for (const [at, text] of texts.entries()) {
     void streams.stream('json').append([text])
-    void streams.stream('text').append(text)
-    void streams.stream('bytes').append(Buffer.from(text))
+    void streams.stream('utf8').append(text)
+    void streams.stream('buffer').append(Buffer.from(text))
     if (at % 100 === 90) await streams.checkpoint()
   }
   await streams.stream('json').append('last')
@@ -60,7 +60,7 @@ test.each([
     const kept = async (name: string): Promise<number> => (await streams.stream(name).info())?.firstSeq as number
     const values = (await bodiesOf(handler, 'json')).flatMap((body) => JSON.parse(body.toString()))
     expect(values).toEqual([...texts.map((text) => [text]), 'last'].slice(await kept('json')))
-    for (const name of ['text', 'bytes']) {
+    for (const name of ['utf8', 'buffer']) {
       const removed = Buffer.concat(texts.slice(0, await kept(name)).map((text) => Buffer.from(text)))
       expect(Buffer.concat(await bodiesOf(handler, name)).equals(expected.subarray(removed.length))).toBe(true)
     }
@@ -86,7 +86,7 @@ test.each([true, false])(
 
 test('an answer has at most chunkBytes, unless its only record is longer', async () => {
   const { streams } = await scratchStreams()
-  await streams.stream('s').create({ encoding: 'bytes' })
+  await streams.stream('s').create({ encoding: 'buffer' })
   for (const length of [600, 600, 3000, 10, 600, 0, 500]) await streams.stream('s').append(Buffer.alloc(length, 'x'))
   const lengths = async () =>
     (await bodiesOf(streamsHandler(streams, { chunkBytes: 1000 }), 's')).map(({ length }) => length)
@@ -98,16 +98,16 @@ test('an answer has at most chunkBytes, unless its only record is longer', async
 test.each([
   ['json', true],
   ['json', false],
-  ['text', true],
-  ['bytes', true],
-  ['bytes', false],
+  ['utf8', true],
+  ['buffer', true],
+  ['buffer', false],
 ] as const)(
   'a damaged record of a %s stream gets 500, and the records before and after it 200 (exclusive: %s)',
   async (encoding, exclusive) => {
     const { streams } = await scratchStreams({ exclusive } as object)
     const stream = streams.stream('s')
     await stream.create({ encoding })
-    for (let i = 0; i < 40; i++) await stream.append(encoding === 'bytes' ? Buffer.from('0123456789') : '0123456789')
+    for (let i = 0; i < 40; i++) await stream.append(encoding === 'buffer' ? Buffer.from('0123456789') : '0123456789')
     await streams.checkpoint()
     const path = (await stream.info())?.path as string
     const bytes = readFileSync(path)
@@ -246,8 +246,8 @@ class StuckSocket extends Duplex {
 test('answers to 1,000 clients that read nothing take at most twice the memory of maxBufferedBytes', async () => {
   const { streams } = await scratchStreams()
   const maxBufferedBytes = 8192 * KIBIBYTE
-  await streams.stream('long').create({ encoding: 'bytes' })
-  await streams.stream('short').create({ encoding: 'bytes' })
+  await streams.stream('long').create({ encoding: 'buffer' })
+  await streams.stream('short').create({ encoding: 'buffer' })
   for (let i = 0; i < 200; i++) await streams.stream('long').append(Buffer.alloc(KIBIBYTE, 'x'))
   await streams.stream('short').append(Buffer.alloc(5 * KIBIBYTE, 'x'))
   await streams.checkpoint()

@@ -57,7 +57,7 @@ test('the repeated creation of a fork succeeds after its source was deleted, and
 
 test('the repeated creation of a fork with a sub-offset succeeds after its source was deleted', async () => {
   const { url, streams } = await serveUntilDone()
-  await streams.stream('source').create({ encoding: 'bytes', values: [Buffer.from('hello')] })
+  await streams.stream('source').create({ encoding: 'buffer', values: [Buffer.from('hello')] })
   const fork = async (name: string, bytes: number): Promise<number> => {
     const headers = { 'stream-forked-from': '/source', 'stream-fork-offset': '0000000000000000_0000000000000000' }
     const sub = { 'stream-fork-sub-offset': String(bytes) }

@@ -324,7 +324,7 @@ test('when maxLive is reached, a tenant with fewer live reads gets the place of 
 
 test('a text stream refuses bytes that are not UTF-8, and stores all others unchanged', async () => {
   const { url, streams } = await serveUntilDone()
-  await streams.stream('s').create({ encoding: 'text' })
+  await streams.stream('s').create({ encoding: 'utf8' })
   const post = async (body: ArrayBuffer | string): Promise<number> =>
     (await fetch(`${url}/s`, { method: 'POST', headers: { 'content-type': 'text/plain' }, body })).status
   for (const bytes of [[0xff], [0x61, 0xc3], [0xed, 0xa0, 0x80]])
@@ -350,7 +350,7 @@ test('JSON values are stored as the text that was sent', async () => {
 test('reads in several chunks deliver every byte once, from memory and from the file', async () => {
   const { url, streams } = await serveUntilDone({ chunkBytes: 10_000 })
   const stream = streams.stream('s')
-  await stream.create({ encoding: 'bytes' })
+  await stream.create({ encoding: 'buffer' })
   const expected = createHash('sha256')
   for (let i = 0; i < 100; i++) {
     const record = Buffer.alloc(1 + ((i * 997) % 3000), i)
@@ -394,7 +394,7 @@ test('a subscriber that does not read is dropped, and other subscribers get all 
     slowReaderMs: 50,
     onRequest: ({ dropped: reason }) => reason !== undefined && dropped.push(reason),
   })
-  await streams.stream('s').create({ encoding: 'bytes', contentType: 'text/plain' })
+  await streams.stream('s').create({ encoding: 'buffer', contentType: 'text/plain' })
   const { port } = server.address() as { port: number }
   const slow = connect(port, '127.0.0.1')
   const closed = new Promise((resolve) => slow.once('close', resolve))
@@ -574,7 +574,7 @@ test('a character whose bytes are in several records is not divided between two 
 test('the event of a text keeps its lines and their spaces', async () => {
   const { url, streams } = await serveUntilDone()
   const text = ' a\r\n b\r\rc\n\n  data: d\u2028data: e\n'
-  await streams.stream('s').create({ encoding: 'bytes', contentType: 'text/plain' })
+  await streams.stream('s').create({ encoding: 'buffer', contentType: 'text/plain' })
   await streams.stream('s').append(Buffer.from(text), { end: true })
   const events = await (await fetch(`${url}/s?offset=-1&live=sse`)).text()
   const [data = ''] = events.split('\n\n')

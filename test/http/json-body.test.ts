@@ -42,11 +42,11 @@ test('a long body that is refused for its content type or its stream is answered
   const { url, streams, stop } = await serveStreams()
   onTestFinished(stop)
   const long = `[1,${'\n'.repeat(LONG_BYTES)}2]`
-  await streams.stream('bytes').create({ encoding: 'bytes', contentType: 'application/json' })
+  await streams.stream('bytes').create({ encoding: 'buffer', contentType: 'application/json' })
   expect(await post(`${url}/bytes`, 'POST', long)).toBe(204)
   expect(await (await fetch(`${url}/bytes`)).text()).toBe(long)
   expect(await post(`${url}/none`, 'POST', long)).toBe(404)
-  await streams.stream('text').create({ encoding: 'text' })
+  await streams.stream('text').create({ encoding: 'utf8' })
   expect(await post(`${url}/text`, 'POST', long)).toBe(409)
 })
 

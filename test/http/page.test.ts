@@ -162,7 +162,7 @@ test.skipIf(missingChromium !== '')(
     const server = await serveStreams(streams, { port: 0, ui: true })
     onTestFinished(() => server.close())
     const stream = streams.stream('bytes')
-    await stream.create({ encoding: 'bytes', values: [Buffer.alloc(2049, 7)] })
+    await stream.create({ encoding: 'buffer', values: [Buffer.alloc(2049, 7)] })
     const page = await Page.open(`${server.url}/#bytes`)
     await expect.poll(() => page.value(text('#state'))).toBe('live')
     const ending = `(${text('#records')}).slice(-25)`
@@ -178,7 +178,7 @@ test.skipIf(missingChromium !== '')(
   `a page of another site cannot append, unless cors has its origin ${missingChromium}`,
   async () => {
     const { streams } = await scratchStreams()
-    await streams.stream('text').create({ encoding: 'bytes', contentType: 'text/plain' })
+    await streams.stream('text').create({ encoding: 'buffer', contentType: 'text/plain' })
     const own = await serveStreams(streams, { port: 0 })
     onTestFinished(() => own.close())
     // Another site: the page has the address localhost, and the server 127.0.0.1.
@@ -202,7 +202,7 @@ test.skipIf(missingChromium !== '')(
   `a page whose name is rebound to the server can use it only if the name is in hosts ${missingChromium}`,
   async () => {
     const { streams } = await scratchStreams()
-    await streams.stream('text').create({ encoding: 'bytes', contentType: 'text/plain' })
+    await streams.stream('text').create({ encoding: 'buffer', contentType: 'text/plain' })
     const statusesOf = async (hosts: string[]) => {
       const server = await serveStreams(streams, { port: 0, ui: true, hosts })
       onTestFinished(() => server.close())

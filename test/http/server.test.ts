@@ -190,7 +190,7 @@ test.each([
 
 test('a client that expects 100 Continue sends no body that is refused', async () => {
   const { streams } = await scratchStreams()
-  await streams.stream('s').create({ encoding: 'bytes' })
+  await streams.stream('s').create({ encoding: 'buffer' })
   const authorize = ({ header }: { header(name: string): string | undefined }) => ({ write: header('x') === 'w' })
   const server = await serveStreams(streams, { port: 0, maxBodyBytes: 10, authorize })
   onTestFinished(() => server.close())

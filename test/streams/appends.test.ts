@@ -180,8 +180,8 @@ test('a new stream with the name of a deleted one begins at seq 0 and has none o
 
 test.each([
   [{ encoding: 'json' as const }, [null, 0, '', 'a\nb', { a: [1, { b: 'ü' }] }, [], true, '\ud800']],
-  [{ encoding: 'text' as const }, ['', 'a\nb\r\n', ' {"', '\u2028']],
-  [{ encoding: 'bytes' as const }, [Buffer.from([]), Buffer.from([0, 10, 255]), Buffer.alloc(100_000, 7)]],
+  [{ encoding: 'utf8' as const }, ['', 'a\nb\r\n', ' {"', '\u2028']],
+  [{ encoding: 'buffer' as const }, [Buffer.from([]), Buffer.from([0, 10, 255]), Buffer.alloc(100_000, 7)]],
 ])(
   'with the options %o, values read from memory, from the file and after opening again equal those appended',
   async (options, given) => {
@@ -201,11 +201,11 @@ test.each([
   ['json', 1n],
   ['json', Buffer.from('text')],
   ['json', new Uint8Array(2)],
-  ['text', 1],
-  ['text', new Date(0)],
-  ['text', Object('text')],
-  ['text', Buffer.from('"text"')],
-  ['bytes', 'text'],
+  ['utf8', 1],
+  ['utf8', new Date(0)],
+  ['utf8', Object('text')],
+  ['utf8', Buffer.from('"text"')],
+  ['buffer', 'text'],
 ] as const)('a value that the encoding %s cannot express is refused: %s', async (encoding, value) => {
   const { streams } = await scratchStreams({ encoding })
   const stream = streams.stream('s')
@@ -217,7 +217,7 @@ test.each([
 })
 
 test('a record that is too long is refused before anything is written', async () => {
-  const { streams } = await scratchStreams({ encoding: 'bytes' })
+  const { streams } = await scratchStreams({ encoding: 'buffer' })
   const append = (bytes: number) => streams.stream('s').append(Buffer.alloc(bytes))
   expect(await codeOf(append((8 << 20) + 1))).toBe('ERR_DURLOG_RECORD_TOO_LARGE')
   expect(await append(8 << 20)).toEqual({ seq: 0, duplicate: false })
@@ -271,7 +271,7 @@ test('close stores every append that waits for room, even if that takes several 
 test('an append that is called after an unfinished create or delete is stored after it', async () => {
   const { streams } = await scratchStreams()
   const stream = streams.stream('s')
-  const created = stream.create({ encoding: 'bytes' })
+  const created = stream.create({ encoding: 'buffer' })
   const first = stream.append(Buffer.from([1]))
   expect(await created).toBe(true)
   expect(await first).toEqual({ seq: 0, duplicate: false })
@@ -288,7 +288,7 @@ test('calls that wait for room are decided by the earlier calls: encodings, valu
   const value = { at: 1 }
   const fills = Array.from({ length: 3 }, () => streams.stream('fill').append('x'.repeat(400_000)))
   const results = Promise.all([
-    text.create({ encoding: 'text', ttlMs: 60_000 }),
+    text.create({ encoding: 'utf8', ttlMs: 60_000 }),
     text.append('a'),
     streams.appendBatch([{ stream: 'text', value: 'b' }]),
     fork.create({ fork: { stream: 'text' } }),
@@ -309,19 +309,19 @@ test('a fork that waits for room has the records and the options of its source a
   const [source, fork] = [streams.stream('source'), streams.stream('fork')]
   const fills = Array.from({ length: 3 }, () => streams.stream('fill').append('x'.repeat(400_000)))
   const calls = [
-    source.create({ encoding: 'text', ttlMs: 60_000, values: ['a'] }),
+    source.create({ encoding: 'utf8', ttlMs: 60_000, values: ['a'] }),
     fork.create({ fork: { stream: 'source' } }),
     fork.append('b'),
   ]
   await Promise.all([...fills, ...calls])
-  expect(await fork.info()).toMatchObject({ encoding: 'text', ttlMs: 60_000, fork: { seq: 1 } })
+  expect(await fork.info()).toMatchObject({ encoding: 'utf8', ttlMs: 60_000, fork: { seq: 1 } })
   expect(await values(fork.read())).toEqual(['a', 'b'])
 })
 
 test('an append to a deleted stream whose name is in use is refused as such, whatever its value is', async () => {
   const { streams } = await scratchStreams()
   const stream = streams.stream('s')
-  await stream.create({ encoding: 'text' })
+  await stream.create({ encoding: 'utf8' })
   await streams.stream('fork').create({ fork: { stream: 's' } })
   await stream.delete()
   expect(await codeOf(stream.append({}))).toBe('ERR_DURLOG_STREAM_DELETED')

@@ -63,7 +63,7 @@ const CALLS: Record<string, Call> = {
     ]),
   'create with values': (s) => s.stream('made').create({ values: [1, 2], end: true, contentType: 'application/x' }),
   'create again': (s) => s.stream('made').create({ contentType: 'application/x' }),
-  'create with another encoding': (s) => s.stream('made').create({ encoding: 'bytes' }),
+  'create with another encoding': (s) => s.stream('made').create({ encoding: 'buffer' }),
   'create with a wrong option': (s) => s.stream('made').create(wrong({ x: 1 })),
   'create with bytes in JSON': (s) => s.stream('cv').create({ values: [1, Buffer.from('a')] }),
   'fork a missing stream': (s) => s.stream('f').create({ fork: { stream: 'missing', seq: 0, bytes: 0 } }),

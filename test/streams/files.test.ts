@@ -111,7 +111,7 @@ test.each([
 
 test.each([
   ['json' as const, (bytes: Buffer) => bytes.fill('{', 4, 5)],
-  ['bytes' as const, (bytes: Buffer) => bytes.fill('{', 20, 21)],
+  ['buffer' as const, (bytes: Buffer) => bytes.fill('{', 20, 21)],
 ])('a damaged record of a %s stream is reported when it is read', async (encoding, damage) => {
   const { streams } = await scratchStreams({ encoding })
   const stream = streams.stream('s')
@@ -250,10 +250,10 @@ test('with create: false no folder is created, and a folder refuses another enco
   const dir = join(scratchDir(), 'streams')
   expect(await codeOf(openStreams(dir, { create: false }))).toBe('ERR_DURLOG_NOT_FOUND')
   expect(existsSync(dir)).toBe(false)
-  const texts = await openStreams(dir, { encoding: 'text' })
+  const texts = await openStreams(dir, { encoding: 'utf8' })
   await texts.stream('s').append('t')
   await texts.close()
-  expect(await codeOf(openStreams(dir, { encoding: 'bytes' }))).toBe('ERR_DURLOG_INVALID_ARGUMENT')
+  expect(await codeOf(openStreams(dir, { encoding: 'buffer' }))).toBe('ERR_DURLOG_INVALID_ARGUMENT')
   const again = await openStreams(dir)
   expect(await codeOf(again.stream('s').append({}))).toBe('ERR_DURLOG_INVALID_ARGUMENT')
   expect(await values(again.stream('s').read())).toEqual(['t'])
@@ -289,15 +289,15 @@ describe.each([true, false])('intact records before damage are delivered (exclus
   test.each([
     ['json', (file: Buffer, at: number) => file.fill(0, at + 1, at + 2)],
     ['json', (file: Buffer, at: number) => file.fill('x', at - 1, at)],
-    ['text', (file: Buffer, at: number) => file.fill('"', at + 5, at + 6)],
-    ['bytes', (file: Buffer, at: number) => file.fill(1, at + 9, at + 10)],
+    ['utf8', (file: Buffer, at: number) => file.fill('"', at + 5, at + 6)],
+    ['buffer', (file: Buffer, at: number) => file.fill(1, at + 9, at + 10)],
     ['json', (file: Buffer, at: number) => file.subarray(0, at + 3)],
-    ['bytes', (file: Buffer, at: number) => file.subarray(0, at + 3)],
+    ['buffer', (file: Buffer, at: number) => file.subarray(0, at + 3)],
   ] as const)('%s, change %#', async (encoding, damage) => {
     const { streams } = await scratchStreams({ encoding, exclusive })
     const stream = streams.stream('s')
     const text = (i: number): string => `${i}`.padStart(50, '0')
-    const values = { json: (i: number) => ({ i, t: text(i) }), text, bytes: (i: number) => Buffer.from(text(i)) }
+    const values = { json: (i: number) => ({ i, t: text(i) }), utf8: text, buffer: (i: number) => Buffer.from(text(i)) }
     for (let i = 0; i < 10; i++) await stream.append(values[encoding](i))
     await streams.checkpoint()
     const path = (await stream.info())?.path as string

@@ -24,7 +24,7 @@ test('create creates a stream once; repeated with the same options it resolves t
 test('a stream of bytes in a JSON folder stores its bytes in a file of frames, also after opening again', async () => {
   const { streams, reopen } = await scratchStreams()
   const bytes = Buffer.from([0, 10, 255, 34])
-  await streams.stream('b').create({ encoding: 'bytes', contentType: 'image/png', values: [bytes] })
+  await streams.stream('b').create({ encoding: 'buffer', contentType: 'image/png', values: [bytes] })
   await streams.stream('b').append(bytes)
   await streams.stream('j').append({ a: 1 })
   expect(await codeOf(streams.stream('b').append('text'))).toBe('ERR_DURLOG_INVALID_ARGUMENT')
@@ -137,7 +137,7 @@ test('a deleted stream with forks keeps its records and its name until its last 
 })
 
 test('a fork with fork.bytes has a copy of the first bytes of the record at fork.seq', async () => {
-  const { streams, reopen } = await scratchStreams({ encoding: 'bytes' })
+  const { streams, reopen } = await scratchStreams({ encoding: 'buffer' })
   const text = (value: string) => Buffer.from(value)
   await streams.stream('a').appendAll([text('one'), text('two')])
   const fork = { stream: 'a', seq: 1, bytes: 2 }

@@ -78,7 +78,7 @@ test('after power cuts during checkpoints, the files of streams contain all reco
   for (let seed = 1; seed <= ROUNDS; seed++) {
     const trial = new Trial(seed)
     let streams = await trial.open()
-    await streams.stream('frames').create({ encoding: 'bytes' })
+    await streams.stream('frames').create({ encoding: 'buffer' })
     await trial.append(streams)
     await streams.checkpoint()
     trial.files = new UnsyncedFiles(trial.dir)

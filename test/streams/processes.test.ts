@@ -255,7 +255,7 @@ test('a folder cannot be opened by others if one process has it open with exclus
   const locked = { code: 'ERR_DURLOG_LOCKED', ownerPid: sharing.child.pid }
   await expect(openStreams(dir, { exclusive: true })).rejects.toMatchObject(locked)
   expect(await codeOf(openStreams(dir, { durability: 'memory' }))).toBe('ERR_DURLOG_INVALID_ARGUMENT')
-  expect(await codeOf(openStreams(dir, { encoding: 'text' }))).toBe('ERR_DURLOG_INVALID_ARGUMENT')
+  expect(await codeOf(openStreams(dir, { encoding: 'utf8' }))).toBe('ERR_DURLOG_INVALID_ARGUMENT')
 })
 
 /** Copies a folder. If `isLinked` returns true for a file's name, makes a hard link of the file. */

@@ -96,7 +96,7 @@ test('a repeated append has the result of the original if a stream of another en
   const append = () => streamOf(store, CLIENT, 0, 'a').append({ key: 1 })
   expect(await append()).toEqual(stored(0))
   await store.stream('a').delete()
-  await store.stream('a').create({ encoding: 'text' })
+  await store.stream('a').create({ encoding: 'utf8' })
   expect(await append()).toEqual(stored(0))
   expect(await values(store.stream('a').read())).toEqual([])
 })
@@ -143,7 +143,7 @@ test.each([true, false])(
       (store) => streamOf(store, CLIENT, 3, 'a').append('first'),
       (store) => streamOf(store, CLIENT, 4, 'deleted').append('again', retried),
       (store) => streamOf(store, CLIENT, 5, 'deleted').delete(),
-      (store) => streamOf(store, CLIENT, 6, 'a').create({ encoding: 'text' }),
+      (store) => streamOf(store, CLIENT, 6, 'a').create({ encoding: 'utf8' }),
     ]
     const store = await openForTest(dir)
     await store.stream('deleted').append('once', retried)

@@ -62,7 +62,7 @@ test('with maxRecords, each checkpoint keeps the newest records, and at most an 
 test('with maxBytes, the files of a stream take the limit and at most an eighth of it and a record more', async () => {
   const { streams, dir } = await scratchStreams()
   const stream = streams.stream('b')
-  await stream.create({ encoding: 'bytes', retention: { maxBytes: '64k' } })
+  await stream.create({ encoding: 'buffer', retention: { maxBytes: '64k' } })
   for (let round = 0; round < 30; round++) {
     for (let i = 0; i < 12; i++) void stream.append(Buffer.alloc(1000, round * 12 + i))
     await settle(streams)
@@ -329,7 +329,7 @@ test('a fork with the last record that a checkpoint in progress drops is refused
   const streams = await openExclusive(dir, { checkpointMs: 3_600_000 }, { onStep: (step) => onStep(step) })
   onTestFinished(() => streams.close())
   const [source, fork] = [streams.stream('source'), streams.stream('fork')]
-  await source.create({ encoding: 'bytes', retention: { maxRecords: 16 } })
+  await source.create({ encoding: 'buffer', retention: { maxRecords: 16 } })
   for (let i = 0; i < 100; i++) void source.append(Buffer.from('hello') as never)
   let created: Promise<unknown> | undefined
   // The checkpoint drops the records before 80. The fork has all 5 bytes of record 79.

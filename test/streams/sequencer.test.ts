@@ -75,7 +75,7 @@ function appendItems(stream: string, value: unknown): Item[] {
   return groupItems({ ...resolveAppendOptions(undefined), stream, created: undefined, values: [encodeForAny(value)] })
 }
 
-function setUp(encoding: StreamEncoding = 'text'): {
+function setUp(encoding: StreamEncoding = 'utf8'): {
   log: ControlledLog
   sequencer: Sequencer
   append(stream: string, text: string): Promise<number>
@@ -213,7 +213,7 @@ test('an append that has waited for room is decided by the records that are then
 
 test('an append that has waited for room creates its stream with the encoding of the folder if the creation has failed', async () => {
   const { log, sequencer } = setUp('json')
-  const names: Record<string, StreamEncoding> = { single: 'text', batch: 'text' }
+  const names: Record<string, StreamEncoding> = { single: 'utf8', batch: 'utf8' }
   const created = Object.entries(names).map(([name, encoding]) =>
     sequencer.submit([creationItem(name, defaultMeta(encoding))]),
   )
@@ -243,7 +243,7 @@ test('a fork that has waited for room begins with the records of its source that
   lost.catch(() => {})
   log.isFull = true
   const fork = { stream: 'source', seq: 0, bytes: 0 }
-  const forked = sequencer.submit([creationItem('fork', { ...defaultMeta('text'), fork })])
+  const forked = sequencer.submit([creationItem('fork', { ...defaultMeta('utf8'), fork })])
   await turn()
   log.failAll()
   log.admit()

@@ -56,7 +56,7 @@ async function connected(port: object = PORT): Promise<Connected> {
   return { session, socket, peer, writer, next }
 }
 
-const VALUE = new EncodedValue('text', JSON.stringify('x'.repeat(8_000_000)))
+const VALUE = new EncodedValue('utf8', JSON.stringify('x'.repeat(8_000_000)))
 const submission = (number: number, value = VALUE) =>
   submitFrame(new FrameMaker(), number, {
     op: SubmitOp.append,

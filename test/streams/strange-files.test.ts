@@ -148,7 +148,7 @@ test('a checkpoint succeeds after another program has removed the folder for cha
   expect(await values(streams.stream('s').read())).toEqual([1, 2])
 })
 
-test.each(['json', 'bytes'] as const)(
+test.each(['json', 'buffer'] as const)(
   'a file of %s that another program has made longer than memory is moved aside, and no record is lost',
   async (encoding) => {
     const { dir, streams, reopen } = await scratchStreams({ encoding })

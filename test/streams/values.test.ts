@@ -89,11 +89,11 @@ test.each([true, false])(
       expect(await codeOf(streams.stream('s').create({ values: [1, bad] }))).toBe('ERR_DURLOG_INVALID_ARGUMENT')
     }
     expect(await streams.stream('s').info()).toBeUndefined()
-    await streams.stream('text').create({ encoding: 'text', values: ['a', 'b'] })
+    await streams.stream('text').create({ encoding: 'utf8', values: ['a', 'b'] })
     await expect(streams.stream('text').appendAll([new Date(0), {}])).rejects.toThrow(
-      'must be a string (encoding text)',
+      'must be a string (encoding utf8)',
     )
-    expect(await codeOf(streams.stream('bytes').create({ encoding: 'bytes', values: ['a', 'b'] }))).toBe(
+    expect(await codeOf(streams.stream('bytes').create({ encoding: 'buffer', values: ['a', 'b'] }))).toBe(
       'ERR_DURLOG_INVALID_ARGUMENT',
     )
     await streams.stream('text').appendAll(['c', 'd'])
@@ -116,7 +116,7 @@ test.each([true, false])(
       expect(await codeOf(stream.appendJson(bad as string))).toBe('ERR_DURLOG_INVALID_ARGUMENT')
     await expect(stream.appendJson(`[1,${'['.repeat(513)}${']'.repeat(513)}]`)).rejects.toThrow('at most 512')
     await expect(stream.appendJson(`[1${',1'.repeat(65_535)}]`)).rejects.toThrow('1 to 65535 values')
-    await streams.stream('text').create({ encoding: 'text' })
+    await streams.stream('text').create({ encoding: 'utf8' })
     expect(await codeOf(streams.stream('text').appendJson('["a","b"]'))).toBe('ERR_DURLOG_INVALID_ARGUMENT')
     await streams.checkpoint()
     const stored = readFileSync(join(dir, 'streams/s.jsonl'), 'utf8')

@@ -123,7 +123,7 @@ test.each<[name: string, path: (string | number)[], value: unknown]>([
   ['b', ['meta', 'fork', 'stream'], 'missing'],
   ['b', ['meta', 'fork', 'stream'], 'r'],
   ['b', ['meta', 'fork', 'seq'], 21],
-  ['b', ['meta', 'encoding'], 'bytes'],
+  ['b', ['meta', 'encoding'], 'buffer'],
   ['b', ['disk', 0], 6],
   ['r', ['older', 0], 'none'],
   ['r', ['older', 0, 1], 60],

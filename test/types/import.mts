@@ -93,7 +93,7 @@ const { seq: streamSeq, duplicate } = await streams
   .append({ id: 1 }, { expectedSeq: 0, producer: { id: 'p', epoch: 1, seq: 0 } })
 for await (const { value, position } of streams.stream('a').read({ from: streamSeq, follow: duplicate }))
   void [value.id, position]
-const bytesOf: Streams<Uint8Array> = await openStreams('dir', { encoding: 'bytes' })
+const bytesOf: Streams<Uint8Array> = await openStreams('dir', { encoding: 'buffer' })
 await bytesOf.stream('a').append(new Uint8Array(1))
 // @ts-expect-error: the value is of another type
 await streams.stream('a').append({ name: 'x' })

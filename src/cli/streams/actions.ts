@@ -173,7 +173,7 @@ async function append(streams: Streams, [name = '', file]: Names, { timeField, j
       if (isBlank(bytes)) continue
       const place = `line ${line}`
       const value =
-        encoding === 'json' ? parseJsonLine(bytes, place) : encoding === 'text' ? textOf(bytes, place) : bytes
+        encoding === 'json' ? parseJsonLine(bytes, place) : encoding === 'utf8' ? textOf(bytes, place) : bytes
       const timestamp = timeField === undefined ? undefined : timeIn(value, timeField, place)
       const done = stream.append(encoding === 'json' ? storedJson(bytes, value) : value, { timestamp })
       done.catch(() => {})

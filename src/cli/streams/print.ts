@@ -41,12 +41,12 @@ async function printLines(
 function jsonLine({ seq, timestamp, value }: StreamRecord<EncodedValue>, iso: boolean): Buffer {
   const time = iso ? `"${formatTime(timestamp)}"` : timestamp
   const { encoding, data } = value
-  const rest = encoding === 'bytes' ? `"${data.toString('base64')}","encoding":"base64"` : data.toString().trim()
+  const rest = encoding === 'buffer' ? `"${data.toString('base64')}","encoding":"base64"` : data.toString().trim()
   return Buffer.from(`{"seq":${seq},"timestamp":${time},"value":${rest}}`)
 }
 
 function valueBytes({ encoding, data }: EncodedValue): Uint8Array {
-  if (encoding === 'bytes') return data
-  const text = encoding === 'text' ? (codecOf(encoding).decode(data) as string) : data.toString().trim()
+  if (encoding === 'buffer') return data
+  const text = encoding === 'utf8' ? (codecOf(encoding).decode(data) as string) : data.toString().trim()
   return Buffer.from(text)
 }

@@ -8,5 +8,5 @@ import { EncodedValue } from '../../streams/encoding.js'
  * deeply.
  */
 export function storedJson(line: Buffer, parsed: unknown): EncodedValue<Buffer> {
-  return new EncodedValue(typeof parsed === 'string' ? 'text' : 'json', oneValue(line))
+  return new EncodedValue(typeof parsed === 'string' ? 'utf8' : 'json', oneValue(line))
 }

@@ -22,10 +22,10 @@ export function openStreams<V = unknown>(
   dir: string | URL,
   options?: StreamsOptions & { encoding?: 'json' | undefined },
 ): Promise<Streams<V>>
-export function openStreams(dir: string | URL, options: StreamsOptions & { encoding: 'text' }): Promise<Streams<string>>
+export function openStreams(dir: string | URL, options: StreamsOptions & { encoding: 'utf8' }): Promise<Streams<string>>
 export function openStreams(
   dir: string | URL,
-  options: StreamsOptions & { encoding: 'bytes' },
+  options: StreamsOptions & { encoding: 'buffer' },
 ): Promise<Streams<Uint8Array>>
 export function openStreams(dir: string | URL, options?: StreamsOptions): Promise<Streams<unknown>>
 export async function openStreams(dir: string | URL, options?: StreamsOptions): Promise<unknown> {
