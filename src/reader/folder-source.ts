@@ -151,7 +151,7 @@ export class FolderSource implements ReadSource {
   async range(durableOnly: boolean): Promise<ReadRange> {
     this.look()
     const pendingEnd = Math.max(this.seqs().next, this.#counters?.[Counter.nextSeq] ?? 0)
-    if (this.#isValid()) return { ...this.seqs(), limit: this.followLimit(durableOnly), pendingEnd }
+    if (this.#isValid()) return { limit: this.followLimit(durableOnly), pendingEnd, ...this.seqs() }
     await this.refresh()
     const { firstSeq, nextSeq, syncedEnd } = this.bounds
     return { first: firstSeq, limit: durableOnly ? syncedEnd : nextSeq, next: nextSeq }

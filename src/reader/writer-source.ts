@@ -61,7 +61,7 @@ export class WriterSource implements ReadSource {
 
   async range(durableOnly: boolean): Promise<ReadRange> {
     const pendingEnd = Math.min(this.#counters[Counter.nextSeq] as number, this.#cutEnd)
-    return { ...this.seqs(), limit: this.followLimit(durableOnly), pendingEnd }
+    return { limit: this.followLimit(durableOnly), pendingEnd, ...this.seqs() }
   }
 
   seqs(): { first: number; next: number } {

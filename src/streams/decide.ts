@@ -88,7 +88,7 @@ export function decideBatch(batch: readonly ProposedChange[], find: Find): Decis
     const state = find(wanted.stream)
     const meta = state?.meta ?? defaultMeta(wanted.encoding)
     const copied = copies.get(wanted.stream)
-    const verdict = decide(wanted, copied === undefined ? state : { ...copied, meta }, find)
+    const verdict = decide(wanted, copied === undefined ? state : { meta, ...copied }, find)
     if (verdict.outcome === 'duplicate') return verdict
     const copy = copied ?? state?.takeSnapshot() ?? emptySnapshot()
     copies.set(wanted.stream, copy)

@@ -16,8 +16,8 @@ import {
   type Batches,
   type CreationRequest,
   type Group,
-  KNOWN,
   type KnownGroup,
+  knownGroup,
   type PortCursor,
   type ReadRange,
   type SeenState,
@@ -92,7 +92,7 @@ export class LocalPort implements StreamsPort {
     const state = this.#find(name)
     const group = groupOf(state)
     if (state === undefined) throw noSuchStream(name)
-    this.append({ ...KNOWN, ...group, stream: name, created: state.created }, settle)
+    this.append(knownGroup(state, group), settle)
   }
 
   async create(name: string, creation: CreationRequest, values: SentValues, request?: RequestId): Promise<boolean> {

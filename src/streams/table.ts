@@ -80,7 +80,7 @@ export class StreamTable {
   }
 
   #isAccepted(batch: readonly Entry[]): boolean {
-    const wanted = batch.map((entry) => ({ ...entry, expectedSeq: entry.seq }))
+    const wanted = batch.map((entry) => ({ expectedSeq: entry.seq, ...entry }))
     try {
       return decideBatch(wanted, this.find).every(({ outcome }) => outcome === 'stored')
     } catch {

@@ -65,7 +65,7 @@ export class Folder<V> extends EventEmitter<StreamsEvents> implements Streams<V>
 
   async appendBatch(items: readonly StreamBatchItem<V>[]): Promise<StreamAppendResult[]> {
     const groups = resolveBatch(items).map(({ stream, value, conditions }) => {
-      return { ...conditions, stream, created: undefined, values: [encodeForAny(value)] }
+      return { stream, created: undefined, values: [encodeForAny(value)], ...conditions }
     })
     return await atCaller(this.#port.appendBatch(groups))
   }

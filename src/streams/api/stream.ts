@@ -69,7 +69,7 @@ export class NamedStream<V> implements Stream<V> {
   }
 
   #append(values: SentValues, options: StreamAppendOptions | undefined): Promise<StreamAppendResult> {
-    const group = { ...resolveAppendOptions(options), stream: this.name, created: undefined, values }
+    const group = { stream: this.name, created: undefined, values, ...resolveAppendOptions(options) }
     const promise = new Promise<StreamAppendResult>(capture)
     this.#port.append(group, lastResolve)
     return promise
@@ -91,7 +91,7 @@ export class NamedStream<V> implements Stream<V> {
   }
 
   async end(options?: StreamEndOptions): Promise<void> {
-    const group = { ...resolveEndOptions(options), stream: this.name, created: undefined, values: [] }
+    const group = { stream: this.name, created: undefined, values: [], ...resolveEndOptions(options) }
     await new Promise<StreamAppendResult>((resolve) => this.#port.append(group, resolve))
   }
 

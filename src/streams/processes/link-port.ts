@@ -15,8 +15,8 @@ import {
   type Batches,
   type CreationRequest,
   type Group,
-  KNOWN,
   type KnownGroup,
+  knownGroup,
   type PortCursor,
   type ReadRange,
   type SeenState,
@@ -398,10 +398,6 @@ function groupIn(view: StreamView, groupOf: (stream: StreamView) => KnownGroup):
   } catch {
     return undefined
   }
-}
-
-function knownGroup({ name, created }: StreamView, group: KnownGroup): Group {
-  return { ...group, stream: name, created, ...KNOWN }
 }
 
 function committed({ stream, seq, timestamp, position, value }: SentRecord): CommittedRecord<unknown> {

@@ -378,7 +378,7 @@ async function* batchesOf(port: LocalPort, request: ReadRequest, signal: AbortSi
   } else if (request.kind === 'all') yield* port.readAll(request, signal, true) as Batches<SentRecord>
   else
     for await (const records of port.readStream(request.stream, request, true, signal))
-      yield records.map((record) => ({ ...record, stream: '', value: record.value as EncodedValue }))
+      yield records.map((record) => ({ stream: '', ...record, value: record.value as EncodedValue }))
 }
 
 function sentInfo(info: StreamInfo): SentRecord {
