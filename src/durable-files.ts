@@ -2,6 +2,7 @@
 import { constants, fsync } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
 import { promisify } from 'node:util'
+import { takeOwner } from './new-files.js'
 
 const syncDescriptor = promisify(fsync)
 
@@ -17,6 +18,7 @@ export async function syncFile(file: FileHandle): Promise<void> {
 export async function writeSynced(path: string, text: string): Promise<void> {
   const file = await open(path, 'w', 0o600)
   try {
+    takeOwner(path)
     await file.writeFile(text)
     await syncFile(file)
   } finally {

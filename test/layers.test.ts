@@ -70,7 +70,7 @@ function roomOf(path: string): string {
   const [folder, room, file] = path.split(/[\\/]/) as [string, string, string | undefined]
   if (folder === 'bench') return 'bench'
   if (file !== undefined) return room
-  return /^(caller-stack|errors|file-system-error|linked-queue|segment-name|timers|turns|types)\./.test(room)
+  return /^(caller-stack|errors|file-system-error|linked-queue|new-files|segment-name|timers|turns|types)\./.test(room)
     ? 'base'
     : 'face'
 }

@@ -173,7 +173,7 @@ enum class OpenMode : uint8_t {
   kRead,
   kReadWrite,
   kCreateNew,       // read and write; fails if the name exists
-  kCreatePrivate,   // the same, with the access of this user alone: see CreatesFile()
+  kCreatePrivate,   // the same, for the owner of the folder alone: see CreatesFile()
   kDirect,          // write past the page cache, each write durable on return (O_DIRECT|O_DSYNC)
   kDirectUnsynced,  // the same, durable after the next sync (O_DIRECT)
 };

@@ -82,6 +82,7 @@ Result<std::unique_ptr<File>> PosixDirectory::Open(const std::string& name, Open
       mode == OpenMode::kCreateNew
           ? CreateRegular(name, FlagsFor(mode))
           : OpenRegular(name, FlagsFor(mode) | (CreatesFile(mode) ? O_CREAT | O_EXCL : 0));
+  if (fd.ok() && mode == OpenMode::kCreatePrivate) TakeOwnerOfFolder(fd_.get(), fd->get());
   if (!fd.ok()) {
     Status status = fd.TakeStatus();
     if (direct && status.sys_errno() == EINVAL) {

@@ -40,15 +40,26 @@ Status SyncParentOf(const std::string& path) {
   return SyncFullOf(fd.get(), parent);
 }
 
+// Best effort: the new folder may belong to its creator.
+void TakeOwnerOfParent(const std::string& path) {
+  const ScopedFd parent = OpenFolder(ParentOf(path));
+  const ScopedFd made(RetryInterrupted(
+      [&] { return open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC); }));
+  if (parent.valid() && made.valid()) TakeOwnerOfFolder(parent.get(), made.get());
+}
+
 // Makes `path` and its missing parents, from the top down. Each folder is durable before the next
 // one is made.
 Status MakeFolder(const std::string& path) {
-  if (mkdir(path.c_str(), 0700) != 0) {
+  bool made = mkdir(path.c_str(), 0700) == 0;
+  if (!made) {
     if (errno == EEXIST) return Status::Ok();
     if (errno != ENOENT || ParentOf(path) == path) return NameError("mkdir", errno, path);
     DURLOG_RETURN_IF_ERROR(MakeFolder(ParentOf(path)));
-    if (mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) return NameError("mkdir", errno, path);
+    made = mkdir(path.c_str(), 0700) == 0;
+    if (!made && errno != EEXIST) return NameError("mkdir", errno, path);
   }
+  if (made) TakeOwnerOfParent(path);
   return SyncParentOf(path);
 }
 

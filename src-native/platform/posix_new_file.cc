@@ -45,6 +45,12 @@ std::string FirstSegmentIn(int folder, const std::string& besides) {
   return first;
 }
 
+// Returns whether the file `fd`, which is `made`, has the owner and the group of `model` now.
+bool TakeOwner(int fd, const struct stat& made, const struct stat& model) {
+  const bool differs = made.st_uid != model.st_uid || made.st_gid != model.st_gid;
+  return !differs || fchown(fd, model.st_uid, model.st_gid) == 0;
+}
+
 }  // namespace
 
 void TakeAccessOfFolder(int folder, int fd, const std::string& name) {
@@ -58,10 +64,15 @@ void TakeAccessOfFolder(int folder, int fd, const std::string& name) {
     return;
   }
   struct stat made;
-  if (fstat(fd, &made) != 0) return;
-  const bool differs = made.st_uid != model.st_uid || made.st_gid != model.st_gid;
-  if (differs && fchown(fd, model.st_uid, model.st_gid) != 0) return;
+  if (fstat(fd, &made) != 0 || !TakeOwner(fd, made, model)) return;
   if (mode != (made.st_mode & 07777)) static_cast<void>(fchmod(fd, mode));
+}
+
+void TakeOwnerOfFolder(int folder, int fd) {
+  struct stat model;
+  struct stat made;
+  if (fstat(folder, &model) != 0 || fstat(fd, &made) != 0) return;
+  static_cast<void>(TakeOwner(fd, made, model));
 }
 
 }  // namespace durlog

@@ -1,4 +1,4 @@
-// Owner, group and mode of the files that durlog creates in a log's folder.
+// Owner, group and mode of the files and folders that durlog creates.
 #pragma once
 
 #include <string>
@@ -11,5 +11,9 @@ namespace durlog {
 // user. Best effort, because only root may give a file to another user. If owner and group cannot
 // be set, the mode stays 0600.
 void TakeAccessOfFolder(int folder, int fd, const std::string& name);
+
+// Gives the new file or folder `fd` the owner and group of `folder`, which contains it, for the
+// same reason. Best effort too.
+void TakeOwnerOfFolder(int folder, int fd);
 
 }  // namespace durlog

@@ -2,10 +2,11 @@
  * A cache of archived pieces on the local disk, each in a folder that is a log. Removes the least recently used pieces.
  */
 import { mkdtempSync } from 'node:fs'
-import { mkdir, mkdtemp, readdir, rename, rm, stat, utimes, writeFile } from 'node:fs/promises'
+import { mkdtemp, readdir, rename, rm, stat, utimes, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { ofFileSystem } from '../file-system-error.js'
+import { makeFolder, takeOwner } from '../new-files.js'
 import { segmentFile } from '../segment-name.js'
 import type { PieceFacts } from './piece.js'
 
@@ -61,12 +62,15 @@ export class PieceCache {
     if (await this.has(piece)) return
     await rm(this.#folderOf(piece), { recursive: true, force: true })
     await this.#makeRoom(body.length)
-    await mkdir(this.#dir, { recursive: true, mode: 0o700 })
+    await makeFolder(this.#dir)
     // A separate folder for each reader: another reader may add the same piece at the same time.
     const making = await mkdtemp(`${this.#folderOf(piece)}.new-`)
     try {
       // Synced before the rename, so that a power cut cannot leave an incomplete piece under the final name.
-      await writeFile(join(making, segmentFile(piece.firstSeq)), body, { mode: 0o600, flush: true })
+      takeOwner(making)
+      const file = join(making, segmentFile(piece.firstSeq))
+      await writeFile(file, body, { mode: 0o600, flush: true })
+      takeOwner(file)
       await rename(making, this.#folderOf(piece))
     } catch (error) {
       await rm(making, { recursive: true, force: true })

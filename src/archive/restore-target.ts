@@ -1,6 +1,7 @@
 /** The folder into which an archive is restored: the mark of the unfinished restore, and the files of the log. */
 import { mkdirSync } from 'node:fs'
 import { DurlogError } from '../errors.js'
+import { takeOwners } from '../new-files.js'
 import { markFolder } from '../ship/restore-folder.js'
 import { writeGeneration } from '../ship/write-generation.js'
 import type { StreamEncoding } from '../streams/types.js'
@@ -58,7 +59,7 @@ export class RestoreTarget {
     if (before === undefined) await markFolder(folder, mark)
     const streams = (await manifest.last())?.streams
     const dir = logFolder(folder, streams)
-    mkdirSync(dir, { recursive: true, mode: 0o700 })
+    takeOwners(mkdirSync(dir, { recursive: true, mode: 0o700 }), dir)
     const files = await RestoredFiles.open(dir, mark.first)
     // An earlier run may have died while it wrote the generation.
     if (files.next === mark.first) await writeGeneration(folder, dir, { uuid, generation: mark.cuts })

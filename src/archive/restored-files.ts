@@ -6,6 +6,7 @@ import { type FileHandle, open, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { syncFile, syncFolder } from '../durable-files.js'
 import { findExtent } from '../extent.js'
+import { takeOwner } from '../new-files.js'
 import { rename } from '../rename.js'
 import { segmentFile, segmentSeqs } from '../segment-name.js'
 import { PAGE_BYTES } from '../streams/aligned-memory.js'
@@ -98,6 +99,7 @@ export class RestoredFiles {
     const path = this.#pathOf(this.next)
     // A reader of a replica would take a segment without a whole header for damage.
     await writeFile(join(this.#dir, MAKING), header, { mode: 0o600 })
+    takeOwner(join(this.#dir, MAKING))
     await rename(join(this.#dir, MAKING), path)
     await this.#open(path)
     this.#firstSeq = this.next

@@ -5,6 +5,7 @@
  */
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { takeOwner } from '../new-files.js'
 import { rename } from '../rename.js'
 
 /** Times are in milliseconds since 1970. */
@@ -58,6 +59,7 @@ export class FailureFile {
       if (after === before) return after
       try {
         await writeFile(`${this.#path}.new`, JSON.stringify(after))
+        takeOwner(`${this.#path}.new`)
         await rename(`${this.#path}.new`, this.#path)
       } catch {
         // The status is not worth a failure.

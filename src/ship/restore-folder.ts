@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { syncFolder, writeSynced } from '../durable-files.js'
 import { DurlogError } from '../errors.js'
 import { ofFileSystem } from '../file-system-error.js'
+import { takeOwners } from '../new-files.js'
 import { rename } from '../rename.js'
 
 const NAME = 'restoring'
@@ -37,7 +38,7 @@ export function readMark<Mark>(dir: string): Mark | undefined {
 
 function makeFolder(dir: string): void {
   try {
-    mkdirSync(dir, { recursive: true, mode: 0o700 })
+    takeOwners(mkdirSync(dir, { recursive: true, mode: 0o700 }), dir)
   } catch (error) {
     const isFile = ['EEXIST', 'ENOTDIR'].includes((error as NodeJS.ErrnoException).code ?? '')
     if (!isFile) throw ofFileSystem(error)

@@ -1,6 +1,7 @@
 import { mkdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { syncFolder } from '../durable-files.js'
+import { takeOwners } from '../new-files.js'
 import { openRestored } from '../open.js'
 import { rename } from '../rename.js'
 import { LOCK_FOLDER } from './restore-folder.js'
@@ -13,7 +14,7 @@ export async function writeGeneration(
 ): Promise<void> {
   const made = join(folder, LOCK_FOLDER, 'made')
   rmSync(made, { recursive: true, force: true })
-  mkdirSync(made, { recursive: true })
+  takeOwners(mkdirSync(made, { recursive: true }), made)
   const options = { segmentBytes: 65_536, preallocate: 'none', strategy: 'pwrite' } as const
   const log = await openRestored(made, { uuid, firstSeq: 0, generation }, options)
   await log.close()

@@ -3,6 +3,7 @@ import { close, closeSync, constants, open, read } from 'node:fs'
 import { copyFile, open as openHandle } from 'node:fs/promises'
 import { promisify } from 'node:util'
 import { syncFile } from '../durable-files.js'
+import { SAFE_FLAGS, takeOwner } from '../new-files.js'
 
 const [openFile, readFile, closeFile] = [promisify(open), promisify(read), promisify(close)]
 /**
@@ -10,8 +11,6 @@ const [openFile, readFile, closeFile] = [promisify(open), promisify(read), promi
  */
 const abandoned = new FinalizationRegistry<number>(closeSync)
 
-/** Symbolic links are not followed, and a FIFO is not waited for. 0 on Windows, which has no such flags. */
-export const SAFE_FLAGS: number = (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0)
 const COPIED_AT_ONCE = 1 << 20
 /** The errors of opening and reading a symbolic link, a folder, a FIFO and a socket with SAFE_FLAGS. */
 const NOT_A_FILE = ['ELOOP', 'EISDIR', 'ESPIPE', 'ENXIO']
@@ -26,6 +25,7 @@ export function problemOf(error: unknown, path: string): string | undefined {
 /** Copies a file and syncs the bytes of the copy. The name of the copy is durable after the next sync of its folder. */
 export async function copyDurably(from: string, to: string): Promise<void> {
   await copyFile(from, to)
+  takeOwner(to)
   const copy = await openHandle(to, 'r+')
   try {
     await syncFile(copy)
@@ -40,6 +40,7 @@ export async function copyStart(from: string, to: string, bytes: number): Promis
   try {
     const copy = await openHandle(to, 'wx', 0o600)
     try {
+      takeOwner(to)
       for (let at = 0; at < bytes; at += COPIED_AT_ONCE)
         await copy.appendFile(await readRange(source, at, Math.min(at + COPIED_AT_ONCE, bytes)))
       await syncFile(copy)

@@ -1,8 +1,8 @@
 /** The paths in a folder of streams, and the syncs of its folders. */
 import { randomBytes } from 'node:crypto'
-import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { syncFolder } from '../durable-files.js'
+import { makeFolder } from '../new-files.js'
 import type { StreamCodec } from './encoding.js'
 import { fileNameOf } from './file-name.js'
 
@@ -40,25 +40,21 @@ export class FolderFiles {
 
   /** A new, unique path in `changed/`. */
   async aside(stream: string, { lines }: Pick<StreamCodec, 'lines'>): Promise<string> {
-    await this.#make('changed')
+    await makeFolder(join(this.dir, 'changed'))
     const unique = `${Date.now()}-${randomBytes(4).toString('hex')}`
     return join(this.dir, 'changed', `${fileNameOf(stream)}-${unique}${lines ? '.jsonl' : '.frames'}`)
   }
 
   /** Creates the folders and syncs the folder that contains them. */
   async make(): Promise<void> {
-    for (const folder of ['streams', 'index', 'changed']) await this.#make(folder)
+    for (const folder of ['streams', 'index', 'changed']) await makeFolder(join(this.dir, folder))
     await syncFolder(this.dir)
-  }
-
-  async #make(folder: string): Promise<void> {
-    await mkdir(join(this.dir, folder), { recursive: true, mode: 0o700 })
   }
 
   /** Syncs the folders, so that created, renamed and removed files are durable. */
   async sync(): Promise<void> {
     // Users may remove it when they have looked at the changed files.
-    await this.#make('changed')
+    await makeFolder(join(this.dir, 'changed'))
     for (const folder of ['streams', 'index', 'changed']) await syncFolder(join(this.dir, folder))
   }
 }

@@ -1,9 +1,10 @@
 /** `durlog streams DIR import`: imports existing .jsonl files into streams. */
 import { isUtf8 } from 'node:buffer'
 import { createHash } from 'node:crypto'
-import { appendFile, type FileHandle, mkdir, open, readdir, realpath, rm, stat } from 'node:fs/promises'
+import { appendFile, type FileHandle, open, readdir, realpath, rm, stat } from 'node:fs/promises'
 import { basename, join, relative, resolve, sep } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
+import { makeFolder, takeOwner } from '../../new-files.js'
 import type { Folder } from '../../streams/api/folder.js'
 import { RECORD_MAX_BYTES } from '../../streams/encoding.js'
 import { portOf } from '../../streams/port/port.js'
@@ -353,11 +354,12 @@ class FileImport {
     const folder = join(this.#streams.dir, 'changed')
     const path = join(folder, `${this.#producerId.replace(' ', '-')}.jsonl`)
     if (this.damaged === 0) {
-      await mkdir(folder, { recursive: true, mode: 0o700 })
+      await makeFolder(folder)
       await rm(path, { force: true }) // of an earlier import of the file
       warn('KEPT_ASIDE', `the damaged lines of ${this.path} are in ${path}`, this.#flags.json === true)
     }
     await appendFile(path, this.#bad.map((bad) => `${JSON.stringify(bad)}\n`).join(''), { mode: 0o600 })
+    takeOwner(path)
   }
 
   /** Throws if the file was replaced or shortened: its new records would have the producer seqs of the old ones. */

@@ -9,6 +9,7 @@ import { join } from 'node:path'
 import { DurlogError } from '../../errors.js'
 import { ofFileSystem } from '../../file-system-error.js'
 import { native } from '../../native/native.js'
+import { SAFE_FLAGS } from '../../new-files.js'
 
 const PREFIX = 'trim-request-'
 const NAME = /^trim-request-[0-9a-f]{16}$/
@@ -17,8 +18,6 @@ const LINE = /^([0-9a-f-]{36}) (\d{1,16})( seal)?(?: keep (\d{1,16}))?(?: genera
 const MAX_BYTES = 128
 /** A file without a valid line that is older than this is an unfinished request, and is removed. */
 const UNFINISHED_MS = 60_000
-/** Open flags that refuse symbolic links and do not wait for the writer of a FIFO. Windows has neither flag. */
-const ITSELF = (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0)
 
 export interface TrimBounds {
   /** The segments whose records are all below this seq are to be removed. */
@@ -70,7 +69,7 @@ export function isTrimRequested(dir: string, name: string): boolean {
 export function readTrimRequest(dir: string, uuid: string, name: string): TrimRequest | undefined {
   const path = join(dir, name)
   try {
-    const file = openSync(path, constants.O_RDONLY | ITSELF)
+    const file = openSync(path, constants.O_RDONLY | SAFE_FLAGS)
     try {
       const stat = fstatSync(file)
       if (!stat.isFile()) throw notAFile(path)

@@ -1,12 +1,13 @@
 /** The address at which the owner of a folder of streams listens. */
 import { createHash, randomBytes } from 'node:crypto'
 import { closeSync, constants, openSync } from 'node:fs'
-import { lstat, mkdir, readFile, realpath, rm, stat, unlink, writeFile } from 'node:fs/promises'
+import { lstat, readFile, realpath, rm, stat, unlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import process from 'node:process'
 import { DurlogError } from '../../errors.js'
 import { fileForFolder } from '../../file-system-error.js'
+import { makeFolder, takeOwner } from '../../new-files.js'
 
 /** Every system allows at least this many bytes for the path of a socket. */
 const PATH_MAX_BYTES = 100
@@ -32,7 +33,7 @@ export async function addressOf(dir: string): Promise<Address> {
     return { path: `/proc/self/fd/${descriptor}/socket`, release: () => closeSync(descriptor) }
   }
   const short = join(tmpdir(), `durlog-${process.getuid?.()}-${hashOf(await realpath(dir))}`)
-  await mkdir(short, { recursive: true, mode: 0o700 })
+  await makeFolder(short)
   await checkPrivate(short)
   return { path: join(short, 'socket'), release: () => {} }
 }
@@ -40,7 +41,7 @@ export async function addressOf(dir: string): Promise<Address> {
 /** Returns the path to listen on. Only the process that has the folder's lock may call it. */
 export async function newAddress(dir: string): Promise<Address> {
   const folder = join(dir, 'owner')
-  await mkdir(folder, { recursive: true, mode: 0o700 })
+  await makeFolder(folder)
   await rm(join(folder, 'exclusive'), { force: true })
   if (process.platform === 'win32') {
     const name = `\\\\.\\pipe\\durlog-${randomBytes(16).toString('hex')}`
@@ -57,11 +58,12 @@ export async function newAddress(dir: string): Promise<Address> {
  * listen.
  */
 export async function markExclusive(dir: string): Promise<void> {
-  await mkdir(join(dir, 'owner'), { recursive: true, mode: 0o700 })
+  await makeFolder(join(dir, 'owner'))
   const path = join(dir, 'owner', 'exclusive')
   // Writing would wait for the reader of a FIFO, and follow a symbolic link.
   await rm(path, { force: true })
   await writeFile(path, String(process.pid), { mode: 0o600, flag: 'wx' })
+  takeOwner(path)
 }
 
 /**

@@ -1,0 +1,45 @@
+/**
+ * The owner of new files and folders. A process of root that works in the folder of another user would otherwise leave
+ * files there that the user cannot open. The core does the same for the files that it creates.
+ */
+import { closeSync, constants, fchownSync, fstatSync, openSync, statSync } from 'node:fs'
+import { mkdir } from 'node:fs/promises'
+import { dirname, resolve } from 'node:path'
+import process from 'node:process'
+
+/** Symbolic links are not followed, and a FIFO is not waited for. 0 on Windows, which has no such flags. */
+export const SAFE_FLAGS: number = (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0)
+
+/** Gives a new file or folder of root the owner and the group of the folder that contains it. Best effort. */
+export function takeOwner(path: string): void {
+  // Only root may give a file to another user. Undefined on Windows.
+  if (process.geteuid?.() !== 0) return
+  try {
+    const { uid, gid } = statSync(dirname(path))
+    const made = openSync(path, constants.O_RDONLY | SAFE_FLAGS)
+    try {
+      const { uid: madeUid, gid: madeGid } = fstatSync(made)
+      if (madeUid !== uid || madeGid !== gid) fchownSync(made, uid, gid)
+    } finally {
+      closeSync(made)
+    }
+  } catch {
+    // The file can be used by root, as before.
+  }
+}
+
+/** Creates a folder, and its parents, if they are missing. Only this user and the owner of the parent can enter it. */
+export async function makeFolder(path: string): Promise<void> {
+  takeOwners(await mkdir(path, { recursive: true, mode: 0o700 }), path)
+}
+
+/** Like `takeOwner`, for the folders that one call of mkdir has created: from `first`, if it is set, to `last`. */
+export function takeOwners(first: string | undefined, last: string): void {
+  if (first === undefined || process.geteuid?.() !== 0) return
+  const made: string[] = []
+  for (let path = resolve(last); path.length >= first.length; path = dirname(path)) {
+    made.unshift(path)
+    if (path === dirname(path)) break
+  }
+  for (const path of made) takeOwner(path)
+}
