@@ -1,4 +1,5 @@
 /** Opens a log: checks the options, waits for the lock, and returns a writer or a reader. */
+import { refuseBackup } from './backup-mark.js'
 import { atCaller } from './caller-stack.js'
 import { WritePipeline } from './log/append/write-pipeline.js'
 import { FramingLog } from './log/framing-log.js'
@@ -24,7 +25,7 @@ type ReaderOf<V> = ReadOnlyLog<DecodedRecord<V>>
  * there is none, unless `create` is false.
  *
  * Rejects with ERR_DURLOG_INVALID_ARGUMENT, ERR_DURLOG_NOT_FOUND, ERR_DURLOG_NOT_A_LOG (also for a folder of streams
- * and its logs), ERR_DURLOG_LOCKED (by process `ownerPid`), ERR_DURLOG_CORRUPT (`path`, `offset`, `lostFirst`,
+ * and its logs, and for a backup), ERR_DURLOG_LOCKED (by process `ownerPid`), ERR_DURLOG_CORRUPT (`path`, `offset`, `lostFirst`,
  * `lostLast`), ERR_DURLOG_VERSION, ERR_DURLOG_OUT_OF_RANGE (the seqs are used up), ERR_DURLOG_NO_SPACE,
  * ERR_DURLOG_OUT_OF_MEMORY or ERR_DURLOG_IO. If the file system does not support the `strategy` or `preallocate`, a
  * weaker one is used: see `stats()`.
@@ -81,8 +82,10 @@ export function openFraming(dir: string, options: OpenOptions, firstSegmentBytes
 }
 
 /** As `open` for writing. */
-export function openOrdered(dir: string, options: OpenOptions): Promise<OrderedLog> {
-  return openWriter(resolveDir(dir), resolveOptions(options), OrderedLog)
+export async function openOrdered(dir: string, options: OpenOptions): Promise<OrderedLog> {
+  const path = resolveDir(dir)
+  refuseBackup(path)
+  return openWriter(path, resolveOptions(options), OrderedLog)
 }
 
 async function openReader(dir: string, options: ResolvedOptions): Promise<ReaderLog> {
@@ -91,6 +94,7 @@ async function openReader(dir: string, options: ResolvedOptions): Promise<Reader
 
 async function openPlain(dir: string, options: ResolvedOptions): Promise<WriterLog> {
   refuseStreams(dir)
+  refuseBackup(dir)
   return openWriter(dir, options, WriterLog)
 }
 

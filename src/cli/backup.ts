@@ -1,6 +1,7 @@
 /** Copies a log to another folder, with the same seqs, times, bytes, UUID and cursors, for `backup` and `restore`. */
 import { existsSync, readdirSync, realpathSync, statSync } from 'node:fs'
 import { resolve } from 'node:path'
+import { markBackup } from '../backup-mark.js'
 import { inspect, type LogSummary, open, type ReadOnlyLog, verify } from '../index.js'
 import { openRestored, type RestoringLog } from '../open.js'
 import { InputError } from '../terminal/input-error.js'
@@ -24,7 +25,12 @@ export interface CopyReport {
 }
 
 /** With `salvage`, the seqs of damaged records hold no record in the copy. */
-export type Salvage = Pick<ReadOptions, 'salvage' | 'onGap'>
+export interface CopyOptions extends Pick<ReadOptions, 'salvage' | 'onGap'> {
+  /** Marks the copy as a backup, to which `open` refuses to append. */
+  isBackup?: boolean
+  /** A cursor that is not copied. */
+  without?: string
+}
 
 /**
  * Copies every synced record and the cursors of the log in `from` to the folder `to`, then verifies the copy. Another
@@ -35,7 +41,7 @@ export async function copyLog(
   from: string,
   to: string,
   onProgress: (done: number, total: number) => void,
-  salvage: Salvage = {},
+  { isBackup = false, without, ...salvage }: CopyOptions = {},
 ): Promise<CopyReport> {
   if (realPath(from) === realPath(to)) throw new InputError(`${to} is the log itself: name another folder`)
   await using source = await open(from, { readOnly: true })
@@ -46,7 +52,7 @@ export async function copyLog(
     summary = await inspect(from)
     // Read the positions before the end: then only a cursor that has read records which are not synced is after the
     // end.
-    cursors = await source.cursors()
+    cursors = (await source.cursors()).filter(({ name }) => name !== without)
     await source.refresh()
   } while (source.generation !== summary.generation)
   const { generation, syncedSeq } = source
@@ -54,6 +60,7 @@ export async function copyLog(
   await using copy = await openCopy(summary, source.firstSeq, to)
   const first = copy.nextSeq
   await checkContinues(source, copy, end, to)
+  if (isBackup) await markBackup(to, source.dir)
   const lastTimestamp = await copyRecords(source, copy, end, salvage, (seq) => onProgress(seq - first, end - first))
   // A truncation also ends the reader. The seqs after it are no voids.
   if (copy.nextSeq < end && !(await isUncut(source, generation, end)))
@@ -70,7 +77,7 @@ export async function copyLog(
   return { uuid, firstSeq, nextSeq, copied: nextSeq - first, cursors: names, skippedCursors }
 }
 
-function realPath(dir: string): string {
+export function realPath(dir: string): string {
   return existsSync(dir) ? realpathSync(dir) : resolve(dir)
 }
 
@@ -122,7 +129,7 @@ async function copyRecords(
   source: ReadOnlyLog,
   copy: RestoringLog,
   end: number,
-  salvage: Salvage,
+  salvage: Pick<ReadOptions, 'salvage' | 'onGap'>,
   onProgress: (seq: number) => void,
 ): Promise<number> {
   let lastTimestamp = 0

@@ -3,6 +3,7 @@ import { close, closeSync, constants, open, read } from 'node:fs'
 import { copyFile, open as openHandle } from 'node:fs/promises'
 import { promisify } from 'node:util'
 import { syncFile } from '../durable-files.js'
+import { native } from '../native/native.js'
 import { SAFE_FLAGS, takeOwner } from '../new-files.js'
 
 const [openFile, readFile, closeFile] = [promisify(open), promisify(read), promisify(close)]
@@ -34,16 +35,21 @@ export async function copyDurably(from: string, to: string): Promise<void> {
   }
 }
 
-/** Like `copyDurably`, for the first `bytes` bytes of a file. */
-export async function copyStart(from: string, to: string, bytes: number): Promise<void> {
+/** Like `copyDurably`, for the first `bytes` bytes of a file. Returns the CRC-32C of the copy. */
+export async function copyStart(from: string, to: string, bytes: number): Promise<number> {
   const source = await openHandle(from, constants.O_RDONLY | SAFE_FLAGS)
   try {
     const copy = await openHandle(to, 'wx', 0o600)
     try {
       takeOwner(to)
-      for (let at = 0; at < bytes; at += COPIED_AT_ONCE)
-        await copy.appendFile(await readRange(source, at, Math.min(at + COPIED_AT_ONCE, bytes)))
+      let crc = 0
+      for (let at = 0; at < bytes; at += COPIED_AT_ONCE) {
+        const piece = await readRange(source, at, Math.min(at + COPIED_AT_ONCE, bytes))
+        crc = native.crc32c(crc, piece)
+        await copy.appendFile(piece)
+      }
       await syncFile(copy)
+      return crc
     } finally {
       await copy.close()
     }

@@ -6,6 +6,11 @@ import { makeFolder } from '../new-files.js'
 import type { StreamCodec } from './encoding.js'
 import { fileNameOf } from './file-name.js'
 
+/** The name of a stream's file with its extension. */
+export function recordsName(fileName: string, { lines }: Pick<StreamCodec, 'lines'>): string {
+  return fileName + (lines ? '.jsonl' : '.frames')
+}
+
 export class FolderFiles {
   readonly dir: string
 
@@ -30,8 +35,8 @@ export class FolderFiles {
   }
 
   /** The path of a stream's file. `fileName` has no extension. */
-  records(fileName: string, { lines }: Pick<StreamCodec, 'lines'>): string {
-    return join(this.dir, 'streams', fileName + (lines ? '.jsonl' : '.frames'))
+  records(fileName: string, codec: Pick<StreamCodec, 'lines'>): string {
+    return join(this.recordsFolder, recordsName(fileName, codec))
   }
 
   index(fileName: string): string {
@@ -39,10 +44,10 @@ export class FolderFiles {
   }
 
   /** A new, unique path in `changed/`. */
-  async aside(stream: string, { lines }: Pick<StreamCodec, 'lines'>): Promise<string> {
+  async aside(stream: string, codec: Pick<StreamCodec, 'lines'>): Promise<string> {
     await makeFolder(join(this.dir, 'changed'))
     const unique = `${Date.now()}-${randomBytes(4).toString('hex')}`
-    return join(this.dir, 'changed', `${fileNameOf(stream)}-${unique}${lines ? '.jsonl' : '.frames'}`)
+    return join(this.dir, 'changed', recordsName(`${fileNameOf(stream)}-${unique}`, codec))
   }
 
   /** Creates the folders and syncs the folder that contains them. */

@@ -1,6 +1,7 @@
 /** Opens a folder of streams: opens its two logs and loads the state that they contain. */
 import { readdir } from 'node:fs/promises'
 import { resolve } from 'node:path'
+import { refuseBackup } from '../backup-mark.js'
 import { DurlogError, invalidArgument, isCode } from '../errors.js'
 import { ofFileSystem } from '../file-system-error.js'
 import { native } from '../native/native.js'
@@ -59,6 +60,7 @@ export async function openLocal(
   const resolved = resolveStreamsOptions(options)
   const files = new FolderFiles(resolve(resolveDir(dir)))
   await refuseLog(files.dir)
+  refuseBackup(files.dir)
   const log = await openFraming(
     files.log,
     {

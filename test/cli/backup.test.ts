@@ -197,7 +197,7 @@ test('a folder that holds other files is refused and not changed', async () => {
   mkdirSync(files)
   writeFileSync(join(files, 'letter'), 'dear')
   const changed = join(folder, 'changed')
-  await durlog(['backup', dir, changed])
+  await durlog(['restore', changed, dir])
   const log = await open(changed)
   await log.truncateAfter(0)
   await log.append('other')

@@ -150,7 +150,7 @@ test('a folder of streams is no log: the message names the commands for streams'
   }
 })
 
-test('append, import, trim and backup refuse a folder of streams and its main log, and change nothing', async () => {
+test('append, import and trim refuse a folder of streams and its main log, and change nothing', async () => {
   const dir = join(scratchDir(), 'streams')
   await durlog(['streams', dir, 'append', 'a'], '1\n')
   const files = readdirSync(join(dir, 'log')).join()
@@ -159,7 +159,6 @@ test('append, import, trim and backup refuse a folder of streams and its main lo
       [['append', folder], '"durlog streams DIR append NAME"'],
       [['import', folder], '"durlog streams DIR import FILE"'],
       [['trim', folder, '--max-bytes', '0'], 'checkpoints trim their log'],
-      [['backup', folder, join(scratchDir(), 'copy')], '"durlog archive"'],
     ] as const) {
       const { code, stderr } = await durlog(args, '{"data":"x"}\n')
       expect([code, stderr]).toEqual([64, expect.stringContaining(`${dir} contains streams: `)])

@@ -1,25 +1,32 @@
 import type { Command } from 'commander'
 import { addJson } from '../../terminal/arguments.js'
-import { reportOnInterrupt } from '../../terminal/interrupt.js'
-import { formatCount, formatCounted, formatSeqs, warn, writeJson, writeOut } from '../../terminal/output.js'
+import { ExitCode } from '../../terminal/exit-codes.js'
+import { InputError } from '../../terminal/input-error.js'
+import { InterruptedError, onInterrupt, reportOnInterrupt } from '../../terminal/interrupt.js'
+import {
+  formatBytes,
+  formatCount,
+  formatCounted,
+  formatSeqs,
+  warn,
+  writeJson,
+  writeOut,
+} from '../../terminal/output.js'
 import { startProgress } from '../../terminal/progress.js'
 import { type CopyReport, copyLog } from '../backup.js'
 import { gapReporter } from '../print.js'
-import { refuseStreams } from '../streams/folder.js'
-
-const NO_BACKUP_OF_STREAMS =
-  'their log lacks the records that checkpoints removed; use "durlog archive", a snapshot of the file system, or a copy of the whole folder while no process has it open'
+import { copyStreams, type StreamsCopyReport } from '../streams/backup.js'
+import { logFolder, refuseStreams } from '../streams/folder.js'
 
 export function register(command: Command): void {
   command
     .description(
-      'Copy every synced record of a log and its cursors to DEST, and verify the copy. The log may be in use. The copy has the same seqs, times, bytes and UUID. If DEST holds an earlier backup of the log, only newer records are copied. "durlog restore DIR DEST" restores it.',
+      'Copy every synced record of a log and its cursors to DEST, and verify the copy. The log may be in use. The copy has the same seqs, times, bytes and UUID. If DEST holds an earlier backup of the log, only newer records are copied. A folder of streams is copied whole, and replaces an earlier backup once it is complete. "durlog restore DIR DEST" restores a backup.',
     )
-    .argument('<dir>', 'the folder of the log')
-    .argument('<dest>', 'a new or empty folder, or an earlier backup of this log')
+    .argument('<dir>', 'the folder of the log, or of streams')
+    .argument('<dest>', 'a new or empty folder, or an earlier backup of DIR')
     .option('--salvage', 'skip damaged records, report them on stderr and exit with 2; all others keep their seqs')
   addJson(command).action(async (dir: string, dest: string, flags: CopyFlags) => {
-    refuseStreams(dir, NO_BACKUP_OF_STREAMS)
     await runCopy('backup', dir, dest, flags)
   })
 }
@@ -29,8 +36,10 @@ interface CopyFlags {
   json?: boolean
 }
 
-/** Copies a log and prints a report. `label` is the name of the command. */
-export async function runCopy(label: string, from: string, to: string, flags: CopyFlags): Promise<void> {
+/** Copies a log, or a folder of streams, and prints a report. */
+export async function runCopy(label: 'backup' | 'restore', from: string, to: string, flags: CopyFlags): Promise<void> {
+  if (logFolder(from).hasStreams) return runStreamsCopy(label, from, to, flags)
+  refuseStreams(from, 'name their folder, because its log is not complete without the other files')
   const json = flags.json === true
   const progress = startProgress(label, 0, json)
   let copied = 0
@@ -41,7 +50,11 @@ export async function runCopy(label: string, from: string, to: string, flags: Co
   }
   let report: CopyReport
   try {
-    report = await copyLog(from, to, onProgress, { salvage: flags.salvage === true, onGap: gapReporter(json) })
+    report = await copyLog(from, to, onProgress, {
+      salvage: flags.salvage === true,
+      onGap: gapReporter(json),
+      isBackup: label === 'backup',
+    })
   } finally {
     stop()
     progress.stop()
@@ -52,5 +65,38 @@ export async function runCopy(label: string, from: string, to: string, flags: Co
   const { firstSeq, nextSeq, cursors } = report
   await writeOut(
     `${to} holds ${formatSeqs(firstSeq, nextSeq)} and ${formatCounted(cursors.length, 'cursor')}, verified; ${formatCount(report.copied)} new\n`,
+  )
+}
+
+async function runStreamsCopy(
+  label: 'backup' | 'restore',
+  from: string,
+  to: string,
+  { salvage, json = false }: CopyFlags,
+): Promise<void> {
+  if (salvage) throw new InputError('--salvage does not apply to streams', ExitCode.usage)
+  const progress = startProgress(label, 0, json)
+  let isInterrupted = false
+  const stop = onInterrupt(() => {
+    isInterrupted = true
+  })
+  const onProgress = (done: number, total: number): void => {
+    if (isInterrupted) throw new InterruptedError()
+    progress.update(done, total)
+  }
+  let report: StreamsCopyReport
+  try {
+    report = await copyStreams(from, to, label === 'backup', onProgress)
+  } finally {
+    stop()
+    progress.stop()
+  }
+  for (const name of report.changed)
+    warn('STREAM_CHANGED', `another program has changed the file of the stream ${name}: records are missing`, json)
+  if (report.changed.length > 0) process.exitCode = ExitCode.corrupt
+  if (json) return writeJson(report)
+  const { streams, files, fileBytes } = report
+  await writeOut(
+    `${to} holds ${formatCounted(streams, 'stream')}: ${formatCounted(files, 'file')} with ${formatBytes(fileBytes)}, verified, and the records after the last checkpoint\n`,
   )
 }

@@ -1,0 +1,143 @@
+/** `durlog backup` and `durlog restore` of a folder of streams. */
+import { readdirSync, readFileSync, truncateSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, onTestFinished, test } from 'vitest'
+import { copyStreams } from '../../src/cli/streams/backup.js'
+import { openStreams, type Streams } from '../../src/streams/index.js'
+import { durlog } from '../fixtures/command.js'
+import { scratchDir } from '../fixtures/scratch.js'
+import { all, localPort, scratchStreams } from '../fixtures/streams.js'
+
+const QUIET = (): void => {}
+
+/** Every stream with its options and its records. */
+async function contents(streams: Streams<unknown>): Promise<unknown> {
+  const found: Record<string, unknown> = {}
+  for await (const { path, fileBytes, ...info } of streams.list())
+    found[info.name] = { info, records: await all(streams.stream(info.name).read()) }
+  return found
+}
+
+async function openAt(dir: string): Promise<Streams<unknown>> {
+  const streams = (await openStreams(dir, { exclusive: true, create: false })) as Streams<unknown>
+  onTestFinished(() => streams.close())
+  return streams
+}
+
+test('a backup of streams in use, and its restore, have every stream with its options, records and cursors', async () => {
+  const { dir, streams } = await scratchStreams()
+  const chat = streams.stream('chat/1')
+  for (let i = 0; i < 40; i++)
+    await chat.append({ i }, { timestamp: 1000 + i, producer: { id: 'p', epoch: 1, seq: i } })
+  await streams.stream('raw').create({ encoding: 'buffer', contentType: 'image/png', values: [Buffer.from([0, 255])] })
+  await streams.stream('limited').create({ retention: { maxRecords: 16 } })
+  await streams.stream('limited').appendAll(Array.from({ length: 100 }, (_, i) => i))
+  await streams.checkpoint()
+  await streams.stream('fork').create({ fork: { stream: 'chat/1', seq: 5 }, values: ['other'] })
+  await streams.stream('gone').append('x')
+  await (await streams.cursor('indexer')).commit(3)
+  await streams.stream('done').append('last', { end: true })
+  await streams.checkpoint()
+  await streams.stream('gone').delete()
+  await chat.append('after the checkpoint')
+  const before = await contents(streams)
+
+  const folder = scratchDir()
+  const [copy, restored] = [join(folder, 'copy'), join(folder, 'restored')]
+  const { code, stdout, stderr } = await durlog(['backup', dir, copy])
+  expect([code, stderr]).toEqual([0, ''])
+  expect(stdout.toString()).toMatch(/copy holds 6 streams: \d+ files with .*, verified/)
+  expect((await durlog(['cursors', dir, '--json'])).stdout.toString()).not.toContain('durlog-backup')
+  await durlog(['restore', restored, copy])
+  const again = await openAt(restored)
+  expect(await contents(again)).toEqual(before)
+  expect(again.changes).toEqual([])
+  const repeated = await again.stream('chat/1').append({ i: 39 }, { producer: { id: 'p', epoch: 1, seq: 39 } })
+  expect(repeated).toEqual({ seq: 39, duplicate: true })
+  expect((await again.cursor('indexer')).position).toBe(4)
+})
+
+test('a backup that is taken while streams are appended to, deleted, created again and checkpointed is complete', async () => {
+  const { dir, streams } = await scratchStreams()
+  const names = Array.from({ length: 4 }, (_, i) => `stream ${i}`)
+  let isStopped = false
+  let rounds = 0
+  const working = (async () => {
+    for (; !isStopped; rounds++) {
+      for (const name of names) await streams.stream(name).appendAll([name, rounds])
+      await streams.stream(names[rounds % names.length] as string).delete()
+      await streams.checkpoint()
+    }
+  })()
+  const folder = scratchDir()
+  const copy = join(folder, 'copy')
+  for (let backup = 0; backup < 2; backup++) {
+    const { changed, nextSeq } = await copyStreams(dir, copy, true, QUIET)
+    expect(changed).toEqual([])
+    const restored = join(folder, `restored ${backup}`)
+    await copyStreams(copy, restored, false, QUIET)
+    const again = await openAt(restored)
+    expect(again.changes).toEqual([])
+    expect(localPort(again).store.sequencer.position).toBe(nextSeq)
+    for (const name of names) {
+      const records = (await again.stream(name).info()) === undefined ? [] : await all(again.stream(name).read())
+      expect(records.every(({ value }, at) => at % 2 === 1 || value === name)).toBe(true)
+    }
+  }
+  isStopped = true
+  await working
+  expect(rounds).toBeGreaterThan(1)
+})
+
+test('a second backup replaces the first; anything else in the place of the copy stays, and is refused', async () => {
+  const { dir, streams } = await scratchStreams()
+  await streams.stream('a').append(1)
+  const folder = scratchDir()
+  const copy = join(folder, 'copy')
+  await durlog(['backup', dir, copy])
+  await streams.stream('a').append(2)
+  await streams.checkpoint()
+  expect((await durlog(['backup', dir, copy])).code).toBe(0)
+  expect(readdirSync(folder)).toEqual(['copy'])
+  expect(readFileSync(join(copy, 'streams', 'a.jsonl'), 'utf8')).toMatch(/1\s+2\s/)
+
+  const other = join(folder, 'other')
+  await durlog(['streams', other, 'append', 'b'], '1\n')
+  for (const [from, to, message] of [
+    [other, copy, /is a backup of other streams/],
+    [dir, other, /holds no backup of streams/],
+    [dir, dir, /is the folder itself/],
+  ] as const) {
+    const { code, stderr } = await durlog(['backup', from, to])
+    expect([code, stderr]).toEqual([65, expect.stringMatching(message)])
+  }
+})
+
+test('appends to a backup of streams or of a log are refused, with the command that makes a log of it', async () => {
+  const folder = scratchDir()
+  const [dir, log] = [join(folder, 'streams'), join(folder, 'log')]
+  await durlog(['streams', dir, 'append', 'a'], '1\n')
+  await durlog(['append', log], 'x\n')
+  for (const [from, append] of [
+    [dir, ['append', 'a']],
+    [log, undefined],
+  ] as const) {
+    const copy = `${from} copy`
+    await durlog(['backup', from, copy])
+    const { code, stderr } = await durlog(append === undefined ? ['append', copy] : ['streams', copy, ...append], '2\n')
+    expect([code, stderr]).toEqual([66, expect.stringContaining(`"durlog restore NEW ${copy}"`)])
+    expect((await durlog(['backup', from, copy])).code).toBe(0)
+  }
+})
+
+test('a backup names the streams whose files another program has changed, and exits with 2', async () => {
+  const { dir, streams } = await scratchStreams()
+  await streams.stream('a').appendAll([1, 2, 3])
+  await streams.stream('b').appendAll([4])
+  await streams.checkpoint()
+  truncateSync(join(dir, 'streams', 'a.jsonl'), 2)
+  writeFileSync(join(dir, 'streams', 'b.jsonl'), '5\n')
+  const copy = join(scratchDir(), 'copy')
+  const { code, stdout } = await durlog(['backup', dir, copy, '--json'])
+  expect([code, JSON.parse(stdout.toString()).changed.sort()]).toEqual([2, ['a', 'b']])
+})
