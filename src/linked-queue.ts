@@ -1,15 +1,15 @@
 /** A queue from which any item can be removed in constant time. */
 
-interface Entry<T> {
+interface QueuedItem<T> {
   readonly item: T
-  previous: Entry<T> | undefined
-  next: Entry<T> | undefined
+  previous: QueuedItem<T> | undefined
+  next: QueuedItem<T> | undefined
   left: boolean
 }
 
 export class LinkedQueue<T> {
-  #first: Entry<T> | undefined
-  #last: Entry<T> | undefined
+  #first: QueuedItem<T> | undefined
+  #last: QueuedItem<T> | undefined
   #size = 0
 
   get size(): number {
@@ -18,7 +18,7 @@ export class LinkedQueue<T> {
 
   /** Returns a function that removes the item, if it is still in the queue. */
   push(item: T): () => void {
-    const entry: Entry<T> = { item, previous: this.#last, next: undefined, left: false }
+    const entry: QueuedItem<T> = { item, previous: this.#last, next: undefined, left: false }
     if (this.#last === undefined) this.#first = entry
     else this.#last.next = entry
     this.#last = entry
@@ -47,7 +47,7 @@ export class LinkedQueue<T> {
     return removed
   }
 
-  #remove(entry: Entry<T>): void {
+  #remove(entry: QueuedItem<T>): void {
     if (entry.left) return
     entry.left = true
     if (entry.previous === undefined) this.#first = entry.next

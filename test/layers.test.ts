@@ -162,6 +162,21 @@ test('a circle of imports is found', () => {
   expect(circles(new Map([...circle, ['c', []]]))).toEqual(['a', 'b'])
 })
 
+/** `Flags`: those of a command. The other two are of two subpaths, for the same action. */
+const SHARED_NAMES = ['Flags', 'TakeOverOptions', 'TakeOverReport']
+
+test('a class, interface or type of src has a name that no other file gives to another one', () => {
+  const places = new Map<string, Set<string>>()
+  for (const file of filesBelow('src', /\.ts$/)) {
+    const source = readFileSync(join(root, file), 'utf8')
+    for (const [, name] of source.matchAll(/^(?:export )?(?:abstract )?(?:class|interface|type) (\w+)/gm))
+      places.set(name as string, (places.get(name as string) ?? new Set()).add(file))
+  }
+  expect(places.size).toBeGreaterThan(500)
+  const taken = [...places].filter(([name, files]) => files.size > 1 && !SHARED_NAMES.includes(name))
+  expect(taken.map(([name, files]) => [name, ...files])).toEqual([])
+})
+
 test.each([
   ['src/log/writer-log.ts', "import { x } from '../cli/main.js'", 'src/cli/main.js'],
   ['src/log/writer-log.ts', "await import('../../bench/dist/command.js')", 'bench/dist/command.js'],

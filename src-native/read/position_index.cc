@@ -16,7 +16,7 @@ PositionIndex& PositionIndex::Shared() {
   return *index;
 }
 
-PositionIndex::Segment* PositionIndex::FindSegment(uint64_t salt) {
+PositionIndex::IndexedSegment* PositionIndex::FindSegment(uint64_t salt) {
   const auto found = by_salt_.find(salt);
   if (found == by_salt_.end()) return nullptr;
   segments_.splice(segments_.begin(), segments_, found->second);
@@ -32,7 +32,7 @@ void PositionIndex::DropOldest() {
 void PositionIndex::Note(uint64_t salt, Position position, Place place) {
   const std::lock_guard<std::mutex> guard(mutex_);
   if (FindSegment(salt) == nullptr) {
-    segments_.push_front(Segment{salt, {}});
+    segments_.push_front(IndexedSegment{salt, {}});
     by_salt_[salt] = segments_.begin();
   }
   std::vector<Position>& positions = segments_.front().positions[static_cast<size_t>(place)];
@@ -59,14 +59,14 @@ std::optional<PositionIndex::Found> PositionIndex::FindIn(const std::vector<Posi
 
 std::optional<PositionIndex::Found> PositionIndex::Find(uint64_t salt, uint64_t seq) {
   const std::lock_guard<std::mutex> guard(mutex_);
-  const Segment* const segment = FindSegment(salt);
+  const IndexedSegment* const segment = FindSegment(salt);
   if (segment == nullptr) return std::nullopt;
   return FindIn(segment->positions[static_cast<size_t>(Place::kBetweenBatches)], seq);
 }
 
 std::optional<PositionIndex::Found> PositionIndex::FindFrame(uint64_t salt, uint64_t seq) {
   const std::lock_guard<std::mutex> guard(mutex_);
-  const Segment* const segment = FindSegment(salt);
+  const IndexedSegment* const segment = FindSegment(salt);
   if (segment == nullptr) return std::nullopt;
   std::optional<Found> nearest;
   for (const std::vector<Position>& positions : segment->positions) {
@@ -87,7 +87,7 @@ void PositionIndex::Forget(uint64_t salt) {
 
 void PositionIndex::ForgetFrom(uint64_t salt, uint64_t seq) {
   const std::lock_guard<std::mutex> guard(mutex_);
-  Segment* const segment = FindSegment(salt);
+  IndexedSegment* const segment = FindSegment(salt);
   if (segment == nullptr) return;
   for (std::vector<Position>& positions : segment->positions) {
     const auto after = std::upper_bound(positions.begin(), positions.end(), seq, IsBefore);

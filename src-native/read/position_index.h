@@ -55,7 +55,7 @@ class PositionIndex {
  private:
   static constexpr size_t kMaxSegments = 4096;
   static constexpr size_t kMaxPositions = 512 << 10;
-  struct Segment {
+  struct IndexedSegment {
     uint64_t salt;
     // In ascending order of offset.
     std::array<std::vector<Position>, 2> positions;
@@ -64,12 +64,12 @@ class PositionIndex {
 
   static std::optional<Found> FindIn(const std::vector<Position>& positions, uint64_t seq);
   // The segment, moved to the front; null if no position of it is known.
-  Segment* FindSegment(uint64_t salt);
+  IndexedSegment* FindSegment(uint64_t salt);
   void DropOldest();
 
   std::mutex mutex_;
-  std::list<Segment> segments_;  // the most recently used first
-  std::unordered_map<uint64_t, std::list<Segment>::iterator> by_salt_;
+  std::list<IndexedSegment> segments_;  // the most recently used first
+  std::unordered_map<uint64_t, std::list<IndexedSegment>::iterator> by_salt_;
   size_t positions_ = 0;  // of all segments
 };
 

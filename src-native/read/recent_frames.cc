@@ -12,9 +12,10 @@ RecentFrames& RecentFrames::Shared() {
   return *frames;
 }
 
-RecentFrames::Segment* RecentFrames::Find(uint64_t salt) {
-  const auto found = std::find_if(segments_.begin(), segments_.end(),
-                                  [salt](const Segment& segment) { return segment.salt == salt; });
+RecentFrames::HeldSegment* RecentFrames::Find(uint64_t salt) {
+  const auto found =
+      std::find_if(segments_.begin(), segments_.end(),
+                   [salt](const HeldSegment& segment) { return segment.salt == salt; });
   if (found == segments_.end()) return nullptr;
   segments_.splice(segments_.begin(), segments_, found);
   return &segments_.front();
@@ -23,10 +24,10 @@ RecentFrames::Segment* RecentFrames::Find(uint64_t salt) {
 void RecentFrames::Note(uint64_t salt, uint64_t offset, Bytes frames) {
   if (frames.size > kMaxGroupBytes) return;
   const std::lock_guard<std::mutex> guard(mutex_);
-  Segment* segment = Find(salt);
+  HeldSegment* segment = Find(salt);
   if (segment == nullptr) {
     if (segments_.size() == kMaxSegments) segments_.pop_back();
-    segments_.push_front(Segment{salt, offset, {}});
+    segments_.push_front(HeldSegment{salt, offset, {}});
     segment = &segments_.front();
   }
   if (segment->end() != offset || segment->frames.size() + frames.size > kMaxSegmentBytes) {
@@ -38,7 +39,7 @@ void RecentFrames::Note(uint64_t salt, uint64_t offset, Bytes frames) {
 
 size_t RecentFrames::Read(uint64_t salt, uint64_t offset, void* to, size_t capacity) {
   const std::lock_guard<std::mutex> guard(mutex_);
-  const Segment* const segment = Find(salt);
+  const HeldSegment* const segment = Find(salt);
   if (segment == nullptr || offset < segment->begin || offset >= segment->end()) return 0;
   const size_t skip = static_cast<size_t>(offset - segment->begin);
   const size_t length = std::min(capacity, segment->frames.size() - skip);

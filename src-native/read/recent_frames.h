@@ -37,7 +37,7 @@ class RecentFrames {
   static constexpr size_t kMaxSegmentBytes = 64 << 10;
   static constexpr size_t kMaxSegments = 64;
 
-  struct Segment {
+  struct HeldSegment {
     uint64_t salt;
     uint64_t begin;
     std::vector<uint8_t> frames;
@@ -45,10 +45,10 @@ class RecentFrames {
   };
 
   // The segment, moved to the front; null if it is not held.
-  Segment* Find(uint64_t salt);
+  HeldSegment* Find(uint64_t salt);
 
   std::mutex mutex_;
-  std::list<Segment> segments_;  // the most recently used first
+  std::list<HeldSegment> segments_;  // the most recently used first
 };
 
 }  // namespace durlog

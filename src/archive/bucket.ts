@@ -41,7 +41,7 @@ const PAGES_WITHOUT_ENTRY = 100
 /** The condition under which a write takes effect. */
 export type Condition = { ifAbsent: true } | { ifMatch: string }
 
-interface Call extends UnsignedRequest {
+interface BucketRequest extends UnsignedRequest {
   method: 'GET' | 'PUT' | 'HEAD' | 'DELETE'
   body?: Uint8Array | PieceThread
   /** The expected length of the response's body, for the timeout. */
@@ -223,7 +223,7 @@ export class Bucket {
   }
 
   /** Sends a request. Returns the response if it is a success, or 404 for a key; throws otherwise. */
-  async #call(call: Call): Promise<WireAnswer> {
+  async #call(call: BucketRequest): Promise<WireAnswer> {
     const { method, key, body, bytes = 0, into } = call
     const request = `${method} ${this.urlOf(key)}`
     const ms = this.#options.timeoutMs + ((bytes + (body?.length ?? 0)) * 1000) / SLOWEST_BYTES_PER_SECOND

@@ -15,13 +15,13 @@ const ATTEMPTS = 5
 /** A range is not requested again after this time: the caller then counts the failure. */
 const REPEAT_MS = 5000
 
-interface Request {
+interface RangeRequest {
   entry: PieceEntry
   offset: number
   length: number
 }
 
-function* requestsFor(entries: readonly PieceEntry[]): Generator<Request> {
+function* requestsFor(entries: readonly PieceEntry[]): Generator<RangeRequest> {
   for (const entry of entries) {
     for (let offset = 0; offset < entry.bytes; offset += RANGE_BYTES) {
       yield { entry, offset, length: Math.min(RANGE_BYTES, entry.bytes - offset) }
@@ -44,7 +44,7 @@ function memoryFor(entries: readonly PieceEntry[]): Buffer[] {
  */
 async function readRange(
   bucket: Bucket,
-  { entry, offset, length }: Request,
+  { entry, offset, length }: RangeRequest,
   into: Buffer,
   signal: AbortSignal,
   retryForMs: number,
@@ -67,7 +67,7 @@ async function* readRanges(
   entries: readonly PieceEntry[],
   retryForMs: number,
 ): AsyncGenerator<StoredRange> {
-  const waiting: { request: Request; into: Buffer; answer: Promise<StoredObject | undefined> }[] = []
+  const waiting: { request: RangeRequest; into: Buffer; answer: Promise<StoredObject | undefined> }[] = []
   const free = memoryFor(entries)
   const requests = requestsFor(entries)
   const ending = new AbortController()

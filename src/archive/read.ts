@@ -8,7 +8,7 @@ import { chooseArchive } from './choose.js'
 import type { Manifest, PieceEntry } from './manifest.js'
 import { damaged, type PieceFacts, pieceIn, sha256Of } from './piece.js'
 import { PieceCache } from './piece-cache.js'
-import { type ResolvedRead, resolveRead } from './restore-options.js'
+import { type ResolvedArchiveRead, resolveRead } from './restore-options.js'
 import { withoutRetry } from './store-errors.js'
 import type { ReadArchiveOptions } from './types.js'
 
@@ -24,7 +24,7 @@ export function readArchive(options: ReadArchiveOptions): RecordReader<LogRecord
 }
 
 /** A read whose `signal` the reader aborts when it is closed. */
-type StoppableRead = ResolvedRead & { signal: AbortSignal }
+type StoppableRead = ResolvedArchiveRead & { signal: AbortSignal }
 
 async function* checkedBatches(read: StoppableRead): AsyncGenerator<LogRecord[], void, undefined> {
   try {
@@ -91,7 +91,7 @@ const ATTEMPTS = 10
 class PieceDeleted extends Error {}
 
 /** A piece of the archive. */
-interface Piece {
+interface ListedPiece {
   facts: PieceFacts
   entry: PieceEntry
   nextSeq: number
@@ -106,14 +106,14 @@ class ArchiveReader {
   /** The number of pieces that were deleted after they were listed, since the last piece that was not. */
   #deletions = 0
 
-  constructor({ bucket, uuid, generation, log, cacheDir, cacheBytes, signal }: ResolvedRead) {
+  constructor({ bucket, uuid, generation, log, cacheDir, cacheBytes, signal }: ResolvedArchiveRead) {
     this.#bucket = new Bucket(bucket, signal)
     this.#choice = { uuid: uuid ?? log?.uuid, generation }
     this.#cache = new PieceCache(cacheDir, cacheBytes)
   }
 
   /** The first seq to read: a negative `from` counts from `to`, or from the end of the log or of the archive. */
-  async begin({ from, to, log, durableOnly }: ResolvedRead): Promise<number> {
+  async begin({ from, to, log, durableOnly }: ResolvedArchiveRead): Promise<number> {
     if (from !== undefined && from >= 0) return from
     const logEnd = durableOnly && log !== undefined ? log.syncedSeq + 1 : log?.nextSeq
     if (from !== undefined && log !== undefined && logEnd !== undefined) {
@@ -131,7 +131,7 @@ class ArchiveReader {
    * Returns the piece that holds `seq`. If the archive ends before `seq`, throws if it `mustExist`; otherwise returns
    * undefined.
    */
-  async find(seq: number, mustExist: boolean): Promise<Piece | undefined> {
+  async find(seq: number, mustExist: boolean): Promise<ListedPiece | undefined> {
     const known = this.#manifest === undefined ? undefined : await this.#pieceWith(this.#manifest, seq)
     if (known !== undefined) return known
     // Pieces may have been added or merged after they were listed: list them again.
@@ -149,7 +149,7 @@ class ArchiveReader {
   }
 
   async *read(
-    { facts, entry, nextSeq }: Piece,
+    { facts, entry, nextSeq }: ListedPiece,
     from: number,
     to: number,
     signal: AbortSignal,
@@ -199,7 +199,7 @@ class ArchiveReader {
     return manifest
   }
 
-  async #pieceWith(manifest: Manifest, seq: number): Promise<Piece | undefined> {
+  async #pieceWith(manifest: Manifest, seq: number): Promise<ListedPiece | undefined> {
     const at = manifest.entries.findLastIndex(({ firstSeq }) => firstSeq <= seq)
     if (at === -1) throw new DurlogError('ERR_DURLOG_OUT_OF_RANGE', `the archive begins after seq ${seq}`)
     const facts = await manifest.facts(at)

@@ -19,7 +19,7 @@ import { firstDifference } from './position.js'
 import { readArchive } from './read.js'
 import { RestoreLock } from './restore-lock.js'
 import { type ResolvedRejoin, resolveRejoin } from './restore-options.js'
-import type { RestoreMark } from './restore-target.js'
+import type { ArchiveRestoreMark } from './restore-target.js'
 import { Segments } from './segments.js'
 import { withoutRetry } from './store-errors.js'
 import type { KeptRecords, RejoinOptions, RejoinReport } from './types.js'
@@ -50,7 +50,7 @@ export async function rejoin(dir: string | URL, options: RejoinOptions): Promise
 }
 
 async function rejoinLocked(dir: string, options: ResolvedRejoin): Promise<RejoinReport> {
-  const before = readMark<RestoreMark>(dir)
+  const before = readMark<ArchiveRestoreMark>(dir)
   const log = await open(dir, { create: false, ...(before !== undefined && { readOnly: before.cutTo === undefined }) })
   try {
     const { uuid } = log
@@ -78,7 +78,7 @@ async function rejoinLocked(dir: string, options: ResolvedRejoin): Promise<Rejoi
 }
 
 /** The mark of a replica of the newest history, which `log` is once its records from `cutTo` on are removed. */
-async function markOf(log: Log, { into, ...options }: ResolvedRejoin): Promise<RestoreMark> {
+async function markOf(log: Log, { into, ...options }: ResolvedRejoin): Promise<ArchiveRestoreMark> {
   const bucket = new Bucket(options.bucket, options.signal)
   const chosen = await chooseArchive(bucket, { uuid: log.uuid, generation: undefined })
   const { owner, generation } = chosen.manifest.history

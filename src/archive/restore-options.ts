@@ -106,7 +106,7 @@ const READ_NAMES: readonly string[] = [
   ] satisfies (keyof ReadArchiveOptions)[]),
 ]
 
-export interface ResolvedRead extends ResolvedChoice {
+export interface ResolvedArchiveRead extends ResolvedChoice {
   log: ReadableLog | undefined
   from: number | undefined
   to: number
@@ -119,7 +119,7 @@ export interface ResolvedRead extends ResolvedChoice {
 }
 
 /** Throws ERR_DURLOG_INVALID_ARGUMENT. */
-export function resolveRead(options: unknown): ResolvedRead {
+export function resolveRead(options: unknown): ResolvedArchiveRead {
   const given = bag('readArchive options', options, READ_NAMES) as unknown as ReadArchiveOptions
   const { log, from, to, until } = given
   if (log !== undefined && typeof log.read !== 'function')

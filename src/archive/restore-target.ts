@@ -12,7 +12,7 @@ import { streamsLog } from './streams-folder.js'
 import type { KeptRecords } from './types.js'
 
 /** The properties of an unfinished restore, which a run that continues it must share. */
-export interface RestoreMark {
+export interface ArchiveRestoreMark {
   archive: string
   /** The generation of the history whose records are restored. */
   generation: number
@@ -32,11 +32,16 @@ export class RestoreTarget {
   readonly streams: StreamEncoding | undefined
   readonly files: RestoredFiles
   readonly #folder: string
-  #mark: RestoreMark
+  #mark: ArchiveRestoreMark
   /** Whether a history of the archive was accepted by this run. */
   #isChosen = false
 
-  private constructor(folder: string, mark: RestoreMark, streams: StreamEncoding | undefined, files: RestoredFiles) {
+  private constructor(
+    folder: string,
+    mark: ArchiveRestoreMark,
+    streams: StreamEncoding | undefined,
+    files: RestoredFiles,
+  ) {
     this.#folder = folder
     this.#mark = mark
     this.streams = streams
@@ -47,7 +52,7 @@ export class RestoreTarget {
   /** Begins a restore of the archive at `url` into `folder`, or continues the one that has the mark `before`. */
   static async open(
     folder: string,
-    before: RestoreMark | undefined,
+    before: ArchiveRestoreMark | undefined,
     { url, chosen }: { url: string; chosen: ChosenArchive },
   ): Promise<RestoreTarget> {
     const { manifest, uuid } = chosen
@@ -94,7 +99,7 @@ export class RestoreTarget {
     await this.#setMark({ ...this.#mark, cuts: generation })
   }
 
-  async #setMark(mark: RestoreMark): Promise<void> {
+  async #setMark(mark: ArchiveRestoreMark): Promise<void> {
     await markFolder(this.#folder, mark)
     this.#mark = mark
   }
@@ -110,7 +115,7 @@ function logFolder(folder: string, streams: StreamEncoding | undefined): string 
   return streams === undefined ? folder : streamsLog(folder)
 }
 
-function otherError(folder: string, { archive, generation }: RestoreMark): DurlogError {
+function otherError(folder: string, { archive, generation }: ArchiveRestoreMark): DurlogError {
   return new DurlogError(
     'ERR_DURLOG_NOT_EMPTY',
     `${folder} holds an unfinished restore of ${archive}, generation ${generation}. Finish it with the same arguments, or use another folder`,

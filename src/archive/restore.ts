@@ -18,7 +18,7 @@ import { readPieces } from './ranges.js'
 import { RestoreLock } from './restore-lock.js'
 import { type ResolvedRestore, resolveRestore, resolveTakeOver } from './restore-options.js'
 import { endOfBatches, factsBefore, follows, missingFrom, provenEnd, wantedPieces } from './restore-plan.js'
-import { newGeneration, type RestoreMark, RestoreTarget } from './restore-target.js'
+import { type ArchiveRestoreMark, newGeneration, RestoreTarget } from './restore-target.js'
 import type { RestoredFiles } from './restored-files.js'
 import { Segments } from './segments.js'
 import { ConditionFailed, StoreFailure } from './store-errors.js'
@@ -98,7 +98,7 @@ class ArchiveRestore {
     const lock = await RestoreLock.take(this.#folder)
     try {
       // Checked again with the lock: another restore may have finished meanwhile.
-      const before = enterFolder<RestoreMark>(this.#folder)
+      const before = enterFolder<ArchiveRestoreMark>(this.#folder)
       while (!(await this.#attempt(before))) {
         // #attempt has waited: try again.
       }
@@ -122,7 +122,7 @@ class ArchiveRestore {
   }
 
   /** Makes one attempt. Returns whether the restore is complete; waits before it returns false. */
-  async #attempt(before: RestoreMark | undefined): Promise<boolean> {
+  async #attempt(before: ArchiveRestoreMark | undefined): Promise<boolean> {
     const { signal, to, follow, pollMs, onRetry } = this.#options
     try {
       signal?.throwIfAborted()
@@ -175,7 +175,7 @@ class ArchiveRestore {
     throw lostEndError(this.#bucket.urlOf(newer.root), first, proven - 1)
   }
 
-  async #accept(chosen: ChosenArchive, before: RestoreMark | undefined): Promise<RestoreTarget> {
+  async #accept(chosen: ChosenArchive, before: ArchiveRestoreMark | undefined): Promise<RestoreTarget> {
     if (this.#target === undefined) {
       const archive = { url: this.#bucket.urlOf(chosen.root), chosen }
       this.#target = await RestoreTarget.open(this.#folder, before, archive)

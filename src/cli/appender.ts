@@ -9,7 +9,7 @@ import { type Input, isBlank, type Splitter } from './input.js'
 const MAX_PENDING_BYTES = 8 * 1024 * 1024
 
 /** A record to append. Without a `timestamp` it gets the clock's time. */
-export interface Piece {
+export interface NewRecord {
   data: Buffer
   timestamp?: number
 }
@@ -46,7 +46,7 @@ export class Appender {
   onFailure: (error: Error) => void = () => {}
   readonly #log: OrderedLog
   readonly #durability: Durability
-  #gathered: Piece[] = []
+  #gathered: NewRecord[] = []
   #gatheredBytes = 0
   #flight: Promise<void> | undefined
   #failure: { error: unknown } | undefined
@@ -59,7 +59,7 @@ export class Appender {
   /**
    * Appends `records`. Waits while too many bytes are pending. Throws if the append of an earlier record has failed.
    */
-  async add(records: readonly Piece[]): Promise<void> {
+  async add(records: readonly NewRecord[]): Promise<void> {
     for (const record of records) {
       this.#gathered.push(record)
       this.#gatheredBytes += record.data.length
@@ -90,7 +90,7 @@ export class Appender {
     })
   }
 
-  async #append(list: readonly Piece[]): Promise<void> {
+  async #append(list: readonly NewRecord[]): Promise<void> {
     const data = list.map((piece) => piece.data)
     const timestamps = list.map(({ timestamp }) => timestamp)
     const { reached, firstSeq, lastSeq, failure } = await this.#log.appendInOrder(data, this.#durability, timestamps)
@@ -112,7 +112,7 @@ export class Appender {
 /** The conversion of the pieces of an input to records. */
 export interface Conversion {
   /** Throws InputError if the piece is invalid. `place` names the piece in the message. */
-  toRecord(piece: Buffer, place: string): Piece
+  toRecord(piece: Buffer, place: string): NewRecord
   /** The number of records at the beginning of the input that are not appended. Default: 0. */
   skip?: number
   /** Called for the first blank line. Blank lines are skipped. */
@@ -133,7 +133,7 @@ export async function appendInput(
   const { summary } = appender
   let pieces = 0
   const add = async (list: Buffer[]): Promise<void> => {
-    const records: Piece[] = []
+    const records: NewRecord[] = []
     let problem: unknown
     try {
       for (const piece of list) {

@@ -8,7 +8,7 @@ import { InputError } from '../terminal/input-error.js'
 import { formatSeqs } from '../terminal/output.js'
 import type { CursorSummary, LogRecord, ReadOptions } from '../types.js'
 import { isUncut } from '../uncut.js'
-import { Appender, type Piece } from './appender.js'
+import { Appender, type NewRecord } from './appender.js'
 
 /** The last records of a log, with at most this many seqs, show whether a copy continues it. */
 const COMPARED_SEQS = 1024
@@ -137,7 +137,7 @@ async function copyRecords(
   const appender = new Appender(copy, 'memory')
   let next = copy.nextSeq
   for await (const records of source.read({ ...salvage, from: next, to: end }).batches()) {
-    let pieces: Piece[] = []
+    let pieces: NewRecord[] = []
     for (const { seq, data, timestamp } of records) {
       lastTimestamp = timestamp
       if (seq > next) {

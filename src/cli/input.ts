@@ -83,7 +83,7 @@ class Remainder {
 }
 
 /** Splits the input into lines without their newline, including blank lines. */
-export class LineSplitter implements Splitter {
+export class InputLines implements Splitter {
   readonly lines = true
   readonly #remainder = new Remainder()
   readonly #maxBytes: number

@@ -1,7 +1,7 @@
 /** Prints records to stdout, for cat, tail and get. */
 import { ExitCode } from '../terminal/exit-codes.js'
 import { reportOnInterrupt } from '../terminal/interrupt.js'
-import { formatCounted, formatSeqs, formatTime, OutputClosedError, Sink, writeOut } from '../terminal/output.js'
+import { formatCounted, formatSeqs, formatTime, OutputClosedError, OutputSink, writeOut } from '../terminal/output.js'
 import { startProgress } from '../terminal/progress.js'
 import type { LogReader, LogRecord, ReadGap } from '../types.js'
 import { onOutputClosed } from './closed-output.js'
@@ -24,7 +24,7 @@ export interface PrintOptions {
 
 /** Prints the records that `reader` delivers, including those before an error. */
 export async function printRecords(reader: LogReader, { format, follow, onWritten }: PrintOptions): Promise<void> {
-  const sink = new Sink()
+  const sink = new OutputSink()
   const framing = format.json ? 'none' : format.lengthPrefixed ? 'length' : 'line'
   let closed = false
   const end = (): void => {

@@ -9,11 +9,11 @@ import { InputError } from '../terminal/input-error.js'
 import { formatTime } from '../terminal/output.js'
 import type { LogRecord } from '../types.js'
 
-export type Encoding = 'utf8' | 'base64' | 'json'
-export const ENCODINGS: readonly Encoding[] = ['utf8', 'base64', 'json']
+export type LineEncoding = 'utf8' | 'base64' | 'json'
+export const LINE_ENCODINGS: readonly LineEncoding[] = ['utf8', 'base64', 'json']
 /** The encodings of export. `auto` keeps every byte: it uses UTF-8 if the payload is valid UTF-8, otherwise base64. */
-export type ExportEncoding = 'auto' | Encoding
-export const EXPORT_ENCODINGS: readonly ExportEncoding[] = ['auto', ...ENCODINGS]
+export type ExportEncoding = 'auto' | LineEncoding
+export const EXPORT_ENCODINGS: readonly ExportEncoding[] = ['auto', ...LINE_ENCODINGS]
 
 const strictUtf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
@@ -37,7 +37,7 @@ export function toReadableJsonLine(record: LogRecord, iso = false): string {
   return `{"seq":${seq},"timestamp":${time},"data":${rest}}\n`
 }
 
-function encodeData({ seq, data }: LogRecord, encoding: Encoding): string {
+function encodeData({ seq, data }: LogRecord, encoding: LineEncoding): string {
   if (encoding === 'base64') return `"${data.toString('base64')}"`
   const text = decodeUtf8(data)
   if (text === undefined) throw new InputError(`record ${seq} is not UTF-8; export it with --encoding base64`)
@@ -83,16 +83,18 @@ export function parseJsonLine(line: Buffer, place: string): unknown {
 }
 
 /** Parses a line that `toJsonLine` has written. The line's "encoding" overrides `preset`. */
-export function fromJsonLine(line: Buffer, preset: Encoding, place: string): JsonRecord {
+export function fromJsonLine(line: Buffer, preset: LineEncoding, place: string): JsonRecord {
   const value = parseJsonLine(line, place)
   if (typeof value !== 'object' || value === null || !Object.hasOwn(value, 'data'))
     throw new InputError(
       `${place} has no "data", so "durlog export" has not written it; to store each line unchanged, use "durlog append" or --plain`,
     )
   const { data, encoding = preset, seq, timestamp } = value as Record<string, unknown>
-  if (!ENCODINGS.includes(encoding as Encoding))
-    throw new InputError(`${place}: "encoding" must be one of ${ENCODINGS.join(', ')}; got ${JSON.stringify(encoding)}`)
-  const bytes = toBytes(data, encoding as Encoding, place)
+  if (!LINE_ENCODINGS.includes(encoding as LineEncoding))
+    throw new InputError(
+      `${place}: "encoding" must be one of ${LINE_ENCODINGS.join(', ')}; got ${JSON.stringify(encoding)}`,
+    )
+  const bytes = toBytes(data, encoding as LineEncoding, place)
   if (bytes.length === 0) throw new InputError(`${place}: "data" is empty; a record has at least one byte`)
   return { data: bytes, seq, timestamp }
 }
@@ -113,7 +115,7 @@ export function toTime(time: unknown, name: string, place: string): number {
   )
 }
 
-function toBytes(data: unknown, encoding: Encoding, place: string): Buffer {
+function toBytes(data: unknown, encoding: LineEncoding, place: string): Buffer {
   if (encoding === 'json') return Buffer.from(JSON.stringify(data))
   if (typeof data !== 'string')
     throw new InputError(

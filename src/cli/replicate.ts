@@ -30,7 +30,7 @@ export interface ReplicationWords {
   agent: 'shipper' | 'archiver'
 }
 
-export interface ReplicationStats {
+export interface CopierStats {
   /** The last seq that was shipped or archived. */
   seq: number
   records: number
@@ -41,7 +41,7 @@ export interface ReplicationStats {
 }
 
 /** A shipper or an archiver. */
-export interface Replication {
+export interface Copier {
   on(event: 'retry', listener: (retry: ShipRetry) => void): unknown
   on(event: 'lagging', listener: (lag: ShipLag) => void): unknown
   on(event: 'error', listener: (error: Error) => void): unknown
@@ -73,8 +73,8 @@ export function endingSignal(): AbortSignal {
  */
 export async function watch(
   words: ReplicationWords,
-  replication: Replication,
-  stats: () => ReplicationStats,
+  replication: Copier,
+  stats: () => CopierStats,
   log: ReadOnlyLog,
   flags: { once?: boolean; json?: boolean },
   ending: AbortSignal,
@@ -105,7 +105,7 @@ export async function watch(
 function progressReporter(
   { done }: ReplicationWords,
   progress: Progress,
-  stats: () => ReplicationStats,
+  stats: () => CopierStats,
   json: boolean,
 ): () => void {
   // Nothing is reported before the destination has a record.
@@ -130,7 +130,7 @@ export function retryReporter(report: Report): (retry: ShipRetry) => void {
     )
 }
 
-function reportEvents(replication: Replication, report: Report): void {
+function reportEvents(replication: Copier, report: Report): void {
   replication.on('retry', retryReporter(report))
   replication.on('lagging', (lag) =>
     report('lagging', { lag }, `${lag.records} records wait, the oldest for ${Math.round(lag.ms / 1000)} s`),

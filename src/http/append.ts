@@ -10,7 +10,7 @@ import type { Exchange, HeaderList } from './exchange.js'
 import { badRequest, closedStream, conflict } from './http-error.js'
 import { messagesOf, messagesOfLong } from './json-body.js'
 import { offsetOf } from './offset.js'
-import { type Call, existing, isTrue, refuseCoding, reply, type Service } from './service.js'
+import { existing, type HttpCall, isTrue, refuseCoding, reply, type Service } from './service.js'
 
 const WRITER_SEQ_MAX_BYTES = 1024
 /** The refusals of appends that a closed stream gives too. */
@@ -21,7 +21,7 @@ const AFTER_CLOSE = [
   'ERR_DURLOG_PRODUCER_FENCED',
 ] as const
 
-export function append(service: Service, call: Call): void | Promise<void> {
+export function append(service: Service, call: HttpCall): void | Promise<void> {
   const { exchange } = call
   refuseCoding(exchange)
   const conditions = conditionsOf(exchange)
@@ -44,7 +44,7 @@ interface Split {
 }
 
 /** Splits a body of JSON on another thread before it is stored. */
-async function storeLong(service: Service, call: Call, conditions: Conditions, body: Buffer): Promise<void> {
+async function storeLong(service: Service, call: HttpCall, conditions: Conditions, body: Buffer): Promise<void> {
   const found = await service.access.find(call.name)
   if (found?.meta.encoding !== 'json' || !hasTypeOf(found, conditions.contentType ?? ''))
     store(service, call, conditions, body)
@@ -68,7 +68,7 @@ function conditionsOf(exchange: Exchange): Conditions {
 }
 
 /** Never throws: an error is the answer. */
-function store(service: Service, call: Call, conditions: Conditions, body: Buffer, split?: Split): void {
+function store(service: Service, call: HttpCall, conditions: Conditions, body: Buffer, split?: Split): void {
   const { closes, producer, writerSeq } = conditions
   let records = 0
   let created = -1
@@ -98,7 +98,7 @@ function store(service: Service, call: Call, conditions: Conditions, body: Buffe
 }
 
 /** Answers a request that has stored records. `next` is the offset after the last one. */
-function answer(service: Service, call: Call, next: string, { closes, producer }: Conditions): void {
+function answer(service: Service, call: HttpCall, next: string, { closes, producer }: Conditions): void {
   const headers: HeaderList = ['stream-next-offset', next]
   if (producer !== undefined) pushProducer(headers, producer, producer.seq)
   if (closes) headers.push('stream-closed', 'true')
@@ -109,7 +109,7 @@ function answer(service: Service, call: Call, next: string, { closes, producer }
 /** Answers a request that has stored no record: it only closed the stream, or it was a repeated request. */
 async function answerUnchanged(
   service: Service,
-  call: Call,
+  call: HttpCall,
   { closes, producer }: Conditions,
   duplicate: boolean,
 ): Promise<void> {
@@ -129,7 +129,7 @@ async function answerUnchanged(
 }
 
 /** Refuses a request. If the stream is closed, the client must learn that, whatever else is wrong. */
-async function refuse({ access }: Service, { name }: Call, refusal: unknown): Promise<never> {
+async function refuse({ access }: Service, { name }: HttpCall, refusal: unknown): Promise<never> {
   const found = existing(await access.find(name))
   throw found.ended ? closedStream(offsetOf(access, found, found.visible)) : refusal
 }

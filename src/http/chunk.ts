@@ -6,7 +6,7 @@ import type { StreamView } from '../streams/port/port.js'
 import { TimeSlice } from '../streams/time-slice.js'
 import type { Service } from './service.js'
 
-export interface Chunk {
+export interface BodyChunk {
   /** The records: a JSON array, or one after the other. */
   body: Buffer
   /** The seq after the last record; the seq at which the read began if there are none. */
@@ -19,7 +19,7 @@ export async function readChunk(
   stream: StreamView,
   from: number,
   maxBytes: number,
-): Promise<Chunk> {
+): Promise<BodyChunk> {
   const taken = memory.take()
   const body = new Body(stream.meta.encoding, maxBytes, taken)
   const slice = new TimeSlice()

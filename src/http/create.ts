@@ -8,14 +8,14 @@ import type { HeaderList } from './exchange.js'
 import { badRequest, conflict, gone, notFound } from './http-error.js'
 import { offsetOf, parseOffset } from './offset.js'
 import { sourceOf } from './rights.js'
-import { type Call, isTrue, refuseCoding, reply, type Service, seqOf } from './service.js'
+import { type HttpCall, isTrue, refuseCoding, reply, type Service, seqOf } from './service.js'
 
 const WHOLE = /^(0|[1-9][0-9]{0,11})$/
 const TIME = /^(\d{4}-\d\d-\d\d)[Tt ]([01]\d|2[0-3]):[0-5]\d:[0-5]\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)$/
 
 type CreatedState = Pick<StreamView, 'created' | 'meta' | 'visible' | 'ended' | 'endVisible'>
 
-export async function create(service: Service, call: Call): Promise<void> {
+export async function create(service: Service, call: HttpCall): Promise<void> {
   const { access, options } = service
   const { exchange, name } = call
   refuseCoding(exchange)
@@ -46,7 +46,7 @@ export async function create(service: Service, call: Call): Promise<void> {
 /** Settles with whether this call created the stream. */
 async function createOnce(
   { access, live }: Service,
-  { name, exchange: { scope } }: Call,
+  { name, exchange: { scope } }: HttpCall,
   request: CreationRequest,
   values: SentValues,
 ): Promise<boolean> {
@@ -69,7 +69,7 @@ function stateOf(meta: StreamMeta, values: number, ended: boolean): CreatedState
   return { created: -1, meta, visible: seq + (bytes > 0 ? 1 : 0) + values, ended, endVisible: ended }
 }
 
-async function requestedMeta(service: Service, call: Call): Promise<{ meta: StreamMeta; forkAnywhere: boolean }> {
+async function requestedMeta(service: Service, call: HttpCall): Promise<{ meta: StreamMeta; forkAnywhere: boolean }> {
   const { exchange } = call
   const given = exchange.header('content-type') ?? ''
   if (given !== '' && !isContentType(given))
@@ -86,7 +86,7 @@ async function requestedMeta(service: Service, call: Call): Promise<{ meta: Stre
   }
 }
 
-function expiryOf({ exchange }: Call): Pick<StreamMeta, 'ttlMs' | 'expiresAtMs'> {
+function expiryOf({ exchange }: HttpCall): Pick<StreamMeta, 'ttlMs' | 'expiresAtMs'> {
   const ttl = exchange.header('stream-ttl')
   const at = exchange.header('stream-expires-at')
   if (ttl !== undefined && at !== undefined)
@@ -112,7 +112,7 @@ interface Forked {
   anywhere: boolean
 }
 
-async function forkOf(service: Service, call: Call): Promise<Forked | undefined> {
+async function forkOf(service: Service, call: HttpCall): Promise<Forked | undefined> {
   const { exchange } = call
   const path = exchange.header('stream-forked-from')
   const offset = exchange.header('stream-fork-offset')

@@ -14,7 +14,7 @@ export interface ClientLimits {
 export type HeaderList = string[]
 
 /** The body of an answer that is sent in parts. */
-export interface Sink extends Held {
+export interface BodySink extends Held {
   /** Must not be called with an empty chunk. */
   write(chunk: Buffer): void
   /**
@@ -65,7 +65,7 @@ export interface Exchange extends Held {
   pass(): boolean
   reply(status: number, headers: HeaderList, body?: Buffer | string): void
   /** Begins an answer whose body is sent in parts. */
-  open(status: number, headers: HeaderList): Sink
+  open(status: number, headers: HeaderList): BodySink
   /** Calls `ended` once, when the answer is complete or the client has disconnected. */
   onEnd(ended: () => void): void
 }

@@ -23,7 +23,7 @@ import { NodeExchange } from './node-exchange.js'
 import { resolveHandlerOptions } from './options.js'
 import { head, read, remove } from './read.js'
 import { ALL, allowed, authorize, need } from './rights.js'
-import { type Call, reply, type Service } from './service.js'
+import { type HttpCall, reply, type Service } from './service.js'
 import { checkEncoded, splitTarget, streamOfPath } from './target.js'
 import type { HandlerOptions, RequestReport, Rights, StreamsHandler } from './types.js'
 import { WebExchange } from './web-exchange.js'
@@ -64,7 +64,7 @@ export const CLOSE_MS = 4000
 
 interface Operation {
   right: keyof Rights
-  perform(service: Service, call: Call): void | Promise<void>
+  perform(service: Service, call: HttpCall): void | Promise<void>
 }
 /** The operations by method. A Map, because a client can send any text as its method. */
 const OPERATIONS: ReadonlyMap<string, Operation> = new Map([
@@ -242,7 +242,7 @@ class Server {
     const prefix = exchange.base + options.prefix
     const isList = path === `${prefix}__ds/streams`
     const name = isList ? '' : streamOfPath(path, prefix)
-    const call: Call = { exchange, path, prefix, query, rights: this.#rights, name, fail }
+    const call: HttpCall = { exchange, path, prefix, query, rights: this.#rights, name, fail }
     const operation = isList ? LIST : OPERATIONS.get(method)
     if (options.authorize === undefined) return perform(operation, service, call)
     call.fail = (error) => fail(withoutScope(error, exchange.scope))
@@ -288,7 +288,7 @@ function checkSite(exchange: Exchange, cors: readonly string[]): void {
   )
 }
 
-function perform(operation: Operation | undefined, service: Service, call: Call): void | Promise<void> {
+function perform(operation: Operation | undefined, service: Service, call: HttpCall): void | Promise<void> {
   if (operation === undefined)
     throw new HttpError(405, 'method-not-allowed', `the method is not supported: use one of ${METHODS}`, [
       'allow',

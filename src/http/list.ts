@@ -6,7 +6,7 @@ import type { ServedPort, StreamView } from '../streams/port/port.js'
 import { badRequest, HttpError, notFound } from './http-error.js'
 import { offsetOf } from './offset.js'
 import { needRead } from './rights.js'
-import { type Call, existing, reply, type Service } from './service.js'
+import { existing, type HttpCall, reply, type Service } from './service.js'
 import { parameters } from './target.js'
 
 const MAX_STREAMS = 1000
@@ -15,7 +15,7 @@ const DEFAULT_STREAMS = 100
 const SEEK_BYTES = 1 << 10
 
 /** Lists streams; with the query parameter `at`, finds an offset. */
-export function list(service: Service, call: Call): Promise<void> {
+export function list(service: Service, call: HttpCall): Promise<void> {
   if (call.exchange.method !== 'GET')
     throw new HttpError(405, 'method-not-allowed', 'the method is not supported: use GET', ['allow', 'GET'])
   return parameters(call.query, 'at').length > 0 ? seek(service, call) : listNames(service, call)
@@ -25,7 +25,7 @@ export function list(service: Service, call: Call): Promise<void> {
  * Answers with the offset of the first record of the stream `name` at or after the time `at`, in milliseconds since
  * 1970.
  */
-async function seek(service: Service, call: Call): Promise<void> {
+async function seek(service: Service, call: HttpCall): Promise<void> {
   const { exchange, query } = call
   const { scope } = exchange
   const [name = ''] = parameters(query, 'name')
@@ -59,7 +59,7 @@ async function seek(service: Service, call: Call): Promise<void> {
  * Lists streams in the order of their names: those that begin with `prefix` and come after the name `after`, at most
  * `limit`.
  */
-async function listNames(service: Service, { exchange, query }: Call): Promise<void> {
+async function listNames(service: Service, { exchange, query }: HttpCall): Promise<void> {
   const { scope } = exchange
   const [prefix = ''] = parameters(query, 'prefix')
   const [after = ''] = parameters(query, 'after')

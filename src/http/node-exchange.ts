@@ -2,7 +2,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { TLSSocket } from 'node:tls'
 import { clearTimeout, setTimeout } from '../timers.js'
-import { type ClientLimits, EMPTY, type Exchange, type HeaderList, type Sink } from './exchange.js'
+import { type BodySink, type ClientLimits, EMPTY, type Exchange, type HeaderList } from './exchange.js'
 import { hostOf } from './host.js'
 import { alreadyRead, busy, HttpError } from './http-error.js'
 import type { DropReason } from './types.js'
@@ -21,7 +21,7 @@ export function expectContinue(request: IncomingMessage): void {
   waiting.add(request)
 }
 
-export class NodeExchange implements Exchange, Sink {
+export class NodeExchange implements Exchange, BodySink {
   readonly method: string
   readonly target: string
   readonly base: string
@@ -188,7 +188,7 @@ export class NodeExchange implements Exchange, Sink {
     request.on('close', () => finish(false))
   }
 
-  open(status: number, headers: HeaderList): Sink {
+  open(status: number, headers: HeaderList): BodySink {
     this.#response.writeHead(status, headers)
     this.#response.flushHeaders()
     return this

@@ -2,11 +2,11 @@
 
 import { contentTypeOf } from '../streams/meta.js'
 import type { StreamView } from '../streams/port/port.js'
-import { type Chunk, isJson, readChunk } from './chunk.js'
+import { type BodyChunk, isJson, readChunk } from './chunk.js'
 import type { HeaderList } from './exchange.js'
 import { badRequest, HttpError } from './http-error.js'
 import { cursorAfter, cursorOf, offsetOf } from './offset.js'
-import { type Call, existing, replaced, reply, type Service, seqOf } from './service.js'
+import { existing, type HttpCall, replaced, reply, type Service, seqOf } from './service.js'
 import { subscribe } from './sse.js'
 import { parameters } from './target.js'
 
@@ -19,7 +19,7 @@ const STALE_SECONDS = 300
  */
 const SANDBOX: HeaderList = ['content-security-policy', 'sandbox']
 
-export async function read(service: Service, call: Call): Promise<void> {
+export async function read(service: Service, call: HttpCall): Promise<void> {
   const { access } = service
   const { name, query, exchange } = call
   const [given, ...others] = parameters(query, 'offset')
@@ -53,7 +53,7 @@ async function readOnce(
   service: Service,
   name: string,
   { found, offset, start }: Wanted,
-): Promise<Pick<Answer, 'chunk' | 'from'> & { now: StreamView }> {
+): Promise<Pick<ReadAnswer, 'chunk' | 'from'> & { now: StreamView }> {
   const { access, options } = service
   for (;;) {
     const now = existing(await access.find(name, true))
@@ -92,8 +92,8 @@ function checkKept({ firstSeq }: StreamView, seq: number): void {
     throw new HttpError(410, 'gone', 'the data at the offset is not kept any more: read from offset=-1')
 }
 
-interface Answer {
-  chunk: Chunk
+interface ReadAnswer {
+  chunk: BodyChunk
   from: number
   /** The request has offset=now, so a later request must not get the same answer. */
   isNow: boolean
@@ -101,7 +101,12 @@ interface Answer {
   cursor: number | undefined
 }
 
-function answer(service: Service, call: Call, state: StreamView, { chunk, from, isNow, live, cursor }: Answer): void {
+function answer(
+  service: Service,
+  call: HttpCall,
+  state: StreamView,
+  { chunk, from, isNow, live, cursor }: ReadAnswer,
+): void {
   const { access } = service
   const { body, next } = chunk
   const atEnd = next === state.visible
@@ -132,7 +137,7 @@ function answer(service: Service, call: Call, state: StreamView, { chunk, from, 
 }
 
 /** Answers a read with offset=now: the offset of the end, without data. */
-function answerNow(service: Service, call: Call, state: StreamView): void {
+function answerNow(service: Service, call: HttpCall, state: StreamView): void {
   const headers: HeaderList = [...tailHeaders(service, state), 'stream-up-to-date', 'true', 'cache-control', 'no-store']
   reply(service, call, 200, headers, isJson(state) ? '[]' : '')
 }
@@ -144,7 +149,7 @@ function tailHeaders({ access }: Service, state: StreamView): HeaderList {
   return headers
 }
 
-export async function head(service: Service, call: Call): Promise<void> {
+export async function head(service: Service, call: HttpCall): Promise<void> {
   const state = existing(await service.access.find(call.name))
   const { ttlMs, expiresAtMs } = state.meta
   const headers: HeaderList = [...tailHeaders(service, state), 'cache-control', 'no-store']
@@ -154,7 +159,7 @@ export async function head(service: Service, call: Call): Promise<void> {
   reply(service, call, 200, headers)
 }
 
-export async function remove(service: Service, call: Call): Promise<void> {
+export async function remove(service: Service, call: HttpCall): Promise<void> {
   const { access, live } = service
   const existed = await access.delete(call.name)
   const kept = await access.find(call.name)
@@ -168,7 +173,7 @@ export async function remove(service: Service, call: Call): Promise<void> {
  * appended would get old data from its own cache, so the cache must ask with the ETag. A cache must not keep data for
  * longer than the stream lives.
  */
-function cacheControl({ options }: Service, { exchange }: Call, { lifeMs }: StreamView, isFinal: boolean): string {
+function cacheControl({ options }: Service, { exchange }: HttpCall, { lifeMs }: StreamView, isFinal: boolean): string {
   if (options.cache === 'no-store') return 'no-store'
   const isPrivate = exchange.header('authorization') !== undefined || exchange.header('cookie') !== undefined
   const cache = isPrivate ? 'private' : options.cache

@@ -2,7 +2,7 @@
 import type { Exchange } from './exchange.js'
 import { badRequest, HttpError } from './http-error.js'
 import type { ResolvedHandlerOptions } from './options.js'
-import type { Call, Service } from './service.js'
+import type { HttpCall, Service } from './service.js'
 import { checkEncoded, splitTarget, streamOfPath } from './target.js'
 import type { HttpRequest, Rights } from './types.js'
 
@@ -14,7 +14,7 @@ const NAME_MAX_BYTES = 1024
  * Sets the rights and the tenant of `call` as `authorize` returns them. Throws an HttpError with status 401 if it
  * returns none.
  */
-export async function authorize(options: ResolvedHandlerOptions, call: Call): Promise<void> {
+export async function authorize(options: ResolvedHandlerOptions, call: HttpCall): Promise<void> {
   const { exchange, name: stream } = call
   const { method, target } = exchange
   const rights = await askRights(options, exchange, { method, target, stream })
@@ -64,7 +64,7 @@ function nameIn(scope: string, stream: string): string {
  * Returns the name of the stream at the path `from`. Throws an HttpError unless the request may read it and it belongs
  * to the same tenant.
  */
-export async function sourceOf(service: Service, call: Call, from: string): Promise<string> {
+export async function sourceOf(service: Service, call: HttpCall, from: string): Promise<string> {
   checkEncoded(from)
   const { path } = splitTarget(from)
   const stream = streamOfPath(path, call.prefix)
@@ -75,7 +75,7 @@ export async function sourceOf(service: Service, call: Call, from: string): Prom
 /** Throws an HttpError with status 403 unless the request may read `stream`, which is at `path`, as the same tenant. */
 export async function needRead(
   { options }: Service,
-  { exchange, rights }: Call,
+  { exchange, rights }: HttpCall,
   path: string,
   stream: string,
 ): Promise<void> {

@@ -23,7 +23,7 @@ export interface Service {
 }
 
 /** A request, and what its path and its rights mean. */
-export interface Call {
+export interface HttpCall {
   readonly exchange: Exchange
   readonly path: string
   /** The path before the names of streams. */
@@ -48,7 +48,7 @@ export function existing(found: StreamView | undefined): StreamView {
 
 export function reply(
   { headers, live }: Service,
-  { exchange }: Pick<Call, 'exchange'>,
+  { exchange }: Pick<HttpCall, 'exchange'>,
   status: number,
   own: HeaderList,
   body?: Buffer | string,

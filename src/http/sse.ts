@@ -8,10 +8,10 @@ import { clearTimeout, setTimeout } from '../timers.js'
 import { Broadcast } from './broadcast.js'
 import { isText } from './chunk.js'
 import { controlEvent, readEvent } from './events.js'
-import type { HeaderList, Sink } from './exchange.js'
+import type { BodySink, HeaderList } from './exchange.js'
 import type { Subscriber, Subscribers } from './live.js'
 import { currentCursor, cursorAfter } from './offset.js'
-import { type Call, reply, type Service } from './service.js'
+import { type HttpCall, reply, type Service } from './service.js'
 
 /** While a subscriber that catches up has this many unread bytes, it gets no more data. */
 const CATCH_UP_UNREAD = 1 << 16
@@ -21,12 +21,12 @@ const CATCH_UP_UNREAD = 1 << 16
  */
 const MAX_UNREAD = 1 << 20
 
-interface Start {
+interface SubscriptionStart {
   from: number
   cursor: number | undefined
 }
 
-export function subscribe(service: Service, call: Call, state: StreamView, start: Start): void {
+export function subscribe(service: Service, call: HttpCall, state: StreamView, start: SubscriptionStart): void {
   const { exchange } = call
   // This status prevents that an EventSource of a browser connects again.
   if (exchange.header('last-event-id') !== undefined && state.endVisible && start.from === state.visible) {
@@ -60,12 +60,12 @@ class Subscription implements Subscriber {
   readonly #service: Service
   /** The stream's state when it was last looked up. */
   #stream: StreamView
-  readonly #sink: Sink
+  readonly #sink: BodySink
   readonly #timer: NodeJS.Timeout
   #broadcast: Subscribers | undefined
   #isClosed = false
 
-  constructor(service: Service, stream: StreamView, { from, cursor }: Start, sink: Sink) {
+  constructor(service: Service, stream: StreamView, { from, cursor }: SubscriptionStart, sink: BodySink) {
     this.#service = service
     this.#stream = stream
     this.#sink = sink

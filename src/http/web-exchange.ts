@@ -1,6 +1,6 @@
 /** An Exchange for a request of the Fetch API, for Hono, Next.js, Bun and Deno. */
 import { clearTimeout, setTimeout } from '../timers.js'
-import { type ClientLimits, EMPTY, type Exchange, type HeaderList, type Sink } from './exchange.js'
+import { type BodySink, type ClientLimits, EMPTY, type Exchange, type HeaderList } from './exchange.js'
 import { alreadyRead, badRequest, busy, HttpError } from './http-error.js'
 import type { DropReason } from './types.js'
 
@@ -9,7 +9,7 @@ const NO_BODY = [101, 103, 204, 205, 304]
 /** The number of bytes that the runtime buffers before a client reads them. */
 const RUNTIME_BYTES = 1 << 16
 
-export class WebExchange implements Exchange, Sink {
+export class WebExchange implements Exchange, BodySink {
   readonly method: string
   readonly target: string
   readonly host: string
@@ -105,7 +105,7 @@ export class WebExchange implements Exchange, Sink {
     this.#ended()
   }
 
-  open(status: number, headers: HeaderList): Sink {
+  open(status: number, headers: HeaderList): BodySink {
     this.status = status
     const stream = new ReadableStream<Uint8Array>(
       {

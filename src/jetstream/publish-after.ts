@@ -1,6 +1,7 @@
 /** Publishes one message directly after another one. */
-import type { LiveLink } from './link.js'
+
 import { Header } from './message.js'
+import type { LiveLink } from './nats-link.js'
 import { headerLines, rawHeaders } from './raw-headers.js'
 import { type ApiError, fromApiError, fromClientError } from './refusals.js'
 

@@ -15,8 +15,8 @@
 import type { ShipOrigin, ShipRecord } from '../ship/types.js'
 import type { AckTimeout } from './ack-timeout.js'
 import type { FlowControl } from './flow-control.js'
-import type { LiveLink } from './link.js'
 import { Header, type MessageShape, type RecordMessage, toMessages } from './message.js'
+import type { LiveLink } from './nats-link.js'
 import { Publications } from './publications.js'
 import { headerLines, rawHeaders } from './raw-headers.js'
 

@@ -1,10 +1,10 @@
 /** Message headers from prepared text, which costs a tenth of the client's own class. */
 import type { MsgHdrs } from '@nats-io/transport-node'
 
-export type HeaderList = readonly (readonly [name: string, value: string])[]
+export type RawHeaderList = readonly (readonly [name: string, value: string])[]
 
 /** Formats headers as lines. The values must not contain line breaks. */
-export function headerLines(list: HeaderList): string {
+export function headerLines(list: RawHeaderList): string {
   let lines = ''
   for (const [name, value] of list) lines += `${name}: ${value}\r\n`
   return lines

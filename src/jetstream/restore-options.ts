@@ -36,7 +36,7 @@ export interface ResolvedRestoreOptions extends ResolvedPlace, RestoreRetry {
 }
 
 /** The properties of an unfinished restore, which a run that continues it must share. */
-export interface RestoreMark {
+export interface StreamRestoreMark {
   stream: string
   subject: string
   uuid: string

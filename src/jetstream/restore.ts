@@ -16,17 +16,17 @@ import { clock, wait } from '../timers.js'
 import { AckTimeout } from './ack-timeout.js'
 import { Assembler, type RestoredRecord } from './assembler.js'
 import { gapInStream } from './gap.js'
-import { Link, type LiveLink } from './link.js'
 import { claimHeaders } from './message.js'
+import { type LiveLink, NatsLink } from './nats-link.js'
 import { loadPeers } from './peers.js'
 import { publishAfter } from './publish-after.js'
 import { fromClientError, StreamMissing, Unanswered } from './refusals.js'
 import {
   nothingThere,
   type ResolvedRestoreOptions,
-  type RestoreMark,
   resolveRestoreOptions,
   resolveTakeOver,
+  type StreamRestoreMark,
 } from './restore-options.js'
 import { findStream, missingError } from './stream.js'
 import { StreamSeqs } from './stream-seqs.js'
@@ -65,7 +65,7 @@ export async function takeOver(dir: string | URL, options: TakeOverOptions): Pro
 class Restore {
   readonly #dir: string
   readonly #options: ResolvedRestoreOptions
-  readonly #link: Link
+  readonly #link: NatsLink
   readonly #backoff = new Backoff()
   readonly #ackTimeout: AckTimeout
   #subject = ''
@@ -83,12 +83,12 @@ class Restore {
     this.#claims = claims
     this.#dir = dir
     this.#options = options
-    this.#link = new Link(options)
+    this.#link = new NatsLink(options)
     this.#ackTimeout = new AckTimeout(options.timeoutMs)
   }
 
   async run(): Promise<RestoreReport> {
-    const before = enterFolder<RestoreMark>(this.#dir)
+    const before = enterFolder<StreamRestoreMark>(this.#dir)
     const forget = onAbort(this.#options.signal, () => void this.#link.close())
     try {
       this.#options.signal?.throwIfAborted()
@@ -101,7 +101,7 @@ class Restore {
     }
   }
 
-  async #attempt(before: RestoreMark | undefined): Promise<void> {
+  async #attempt(before: StreamRestoreMark | undefined): Promise<void> {
     try {
       const live = await this.#link.open()
       const seqs = await this.#findSubject(live)
@@ -141,7 +141,7 @@ class Restore {
     }
   }
 
-  async #openLog(seqs: StreamSeqs, before: RestoreMark | undefined): Promise<void> {
+  async #openLog(seqs: StreamSeqs, before: StreamRestoreMark | undefined): Promise<void> {
     const { stream, from, follow, to } = this.#options
     const last = await seqs.last()
     let begin = await seqs.find(before?.first ?? from ?? 0, last)

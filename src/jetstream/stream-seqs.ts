@@ -1,7 +1,7 @@
 /** Finds the messages of a log's records in a stream. */
 import { DurlogError } from '../errors.js'
-import type { LiveLink } from './link.js'
 import { isDeletionMarker, parseMessage, type StoredPart } from './message.js'
+import type { LiveLink } from './nats-link.js'
 import { askUntilAnswered } from './race.js'
 import { fromClientError } from './refusals.js'
 import { lastMessage } from './target.js'

@@ -1,8 +1,8 @@
 /** Finds or creates the stream to which records are shipped, and reads its properties. */
 import type { StreamConfig, StreamInfo } from '@nats-io/jetstream'
 import { DurlogError } from '../errors.js'
-import type { LiveLink } from './link.js'
 import { HEADER_ROOM_BYTES } from './message.js'
+import type { LiveLink } from './nats-link.js'
 import type { ResolvedPlace } from './options.js'
 import { askUntilAnswered } from './race.js'
 import { fromClientError, refused, StreamMissing } from './refusals.js'

@@ -4,8 +4,8 @@ import { DurlogError } from '../errors.js'
 import type { ShipOrigin, ShippedRecord, ShipRecord, ShipTarget } from '../ship/types.js'
 import { AckTimeout } from './ack-timeout.js'
 import { FlowControl } from './flow-control.js'
-import { Link, type LiveLink } from './link.js'
 import { isDeletionMarker, parseMessage, type StoredPart } from './message.js'
+import { type LiveLink, NatsLink } from './nats-link.js'
 import type { ResolvedShipOptions } from './options.js'
 import { loadPeers } from './peers.js'
 import { Publisher } from './publisher.js'
@@ -20,7 +20,7 @@ const QUESTIONS_UNTIL_MISSING = 4
 
 export class JetStreamTarget implements ShipTarget {
   readonly #options: ResolvedShipOptions
-  readonly #link: Link
+  readonly #link: NatsLink
   readonly #flow = new FlowControl()
   readonly #ackTimeout: AckTimeout
   #facts: StreamFacts | undefined
@@ -35,7 +35,7 @@ export class JetStreamTarget implements ShipTarget {
 
   constructor(options: ResolvedShipOptions) {
     this.#options = options
-    this.#link = new Link(options)
+    this.#link = new NatsLink(options)
     this.#ackTimeout = new AckTimeout(options.timeoutMs)
   }
 

@@ -7,7 +7,7 @@ import { segmentSeq } from '../segment-name.js'
 const SPARE = /^spare-[0-9a-f]{16}$/
 
 /** The fields of `stats` for which the folder is read. */
-type Field = 'diskBytes' | 'segments'
+type CountedField = 'diskBytes' | 'segments'
 
 export class DiskUse {
   readonly #dir: string
@@ -19,7 +19,7 @@ export class DiskUse {
   }
 
   /** Adds `fields` as getters, so that only a caller that reads one of them pays for reading the folder. */
-  addTo<T extends object, F extends Field>(stats: T, fields: readonly F[]): T & Readonly<Record<F, number>> {
+  addTo<T extends object, F extends CountedField>(stats: T, fields: readonly F[]): T & Readonly<Record<F, number>> {
     for (const field of fields) {
       Object.defineProperty(stats, field, { get: () => this[field], enumerable: true, configurable: true })
     }

@@ -16,7 +16,7 @@ const CLOSE_WAIT_MS = 2000
 /** A stall is reported after this time without an acknowledgement while appends wait. */
 const STALLED_MS = 10_000
 
-interface Waiter {
+interface ReplicationWaiter {
   seq: number
   resolve: () => void
   reject: (error: DurlogError) => void
@@ -38,9 +38,9 @@ export class Replication implements ReplicationListener {
   readonly #link: ReplicationLink
   /** The first seq that is not acknowledged. */
   #end = 0
-  readonly #waiters = new LinkedQueue<Waiter>()
+  readonly #waiters = new LinkedQueue<ReplicationWaiter>()
   /** Waiters whose seq is below that of the newest waiter in `#waiters`. */
-  readonly #lateWaiters = new LinkedQueue<Waiter>()
+  readonly #lateWaiters = new LinkedQueue<ReplicationWaiter>()
   #newestWaiter = -1
   /** The appends that were made and wait for the destination, and their bytes. */
   #appends = 0

@@ -15,7 +15,7 @@ type AppendInOrder = (list: readonly Payload[]) => Promise<Reached>
 type WriteCallback = (error?: Error | null) => void
 
 /** A chunk as Node passes it: the encoding is that of a string. */
-interface Chunk {
+interface WrittenChunk {
   chunk: unknown
   encoding: BufferEncoding
 }
@@ -45,9 +45,9 @@ export function makeWritable(
   return new RecordWritable((list) => appendInOrder(pipeline, list, level), { ...chunks, maxRecordBytes, codec })
 }
 
-type Failure = NonNullable<Reached['failure']>
+type AppendFailure = NonNullable<Reached['failure']>
 /** A value in object mode, encoded by the call that wrote it. */
-type EncodedChunk = { record: Payload } | Failure
+type EncodedChunk = { record: Payload } | AppendFailure
 
 const MAX_GROUP_RECORDS = 4096
 const MAX_GROUP_BYTES = 2 ** 20
@@ -57,7 +57,7 @@ const MAX_GROUP_MS = 1
 const RECORDS_PER_LOOK = 64
 
 /** Records that are appended together. */
-class Group {
+class WriteGroup {
   readonly records: Payload[] = []
   /** For each chunk that ends in the group: the number of records in the group up to the end of that chunk. */
   readonly ends: number[] = []
@@ -133,14 +133,14 @@ class RecordWritable extends Writable implements LogWritable {
   /**
    * Node calls this with the chunks that were written while earlier chunks were pending. They are appended together.
    */
-  override _writev(chunks: Chunk[], callback: WriteCallback): void {
+  override _writev(chunks: WrittenChunk[], callback: WriteCallback): void {
     this.#store(chunks, callback)
   }
 
   /** Appends the last line if it has no newline. */
   override _final(callback: WriteCallback): void {
     const last = this.#splitter?.last()
-    const group = new Group()
+    const group = new WriteGroup()
     if (last !== undefined) group.add(last, false)
     report(this.#appendGroup(group), callback)
   }
@@ -151,7 +151,7 @@ class RecordWritable extends Writable implements LogWritable {
     return codec === undefined || chunk === null ? ownBytes(chunk) : encodedChunk(codec, chunk)
   }
 
-  #store(chunks: readonly Chunk[], callback: WriteCallback): void {
+  #store(chunks: readonly WrittenChunk[], callback: WriteCallback): void {
     report(this.#appendChunks(chunks), callback)
   }
 
@@ -159,15 +159,15 @@ class RecordWritable extends Writable implements LogWritable {
    * Appends the chunks in groups, with a turn of the event loop between two groups. Returns the first failure. Appends
    * no further group once the stream is destroyed.
    */
-  async #appendChunks(chunks: readonly Chunk[]): Promise<Failure | undefined> {
-    let group = new Group()
+  async #appendChunks(chunks: readonly WrittenChunk[]): Promise<AppendFailure | undefined> {
+    let group = new WriteGroup()
     for (const chunk of chunks) {
       try {
         for (const record of this.#recordsOf(chunk)) {
           if (group.isFull) {
             const failure = await this.#appendGroup(group)
             if (failure !== undefined) return failure
-            group = new Group()
+            group = new WriteGroup()
             await new Promise((resolve) => setImmediate(resolve))
             if (this.destroyed) return { error: this.errored ?? destroyedError() }
           }
@@ -184,7 +184,7 @@ class RecordWritable extends Writable implements LogWritable {
   /**
    * Yields records one at a time, because a chunk may hold more lines than one turn of the event loop should process.
    */
-  #recordsOf({ chunk, encoding }: Chunk): Iterable<Payload> {
+  #recordsOf({ chunk, encoding }: WrittenChunk): Iterable<Payload> {
     if (this.#options.codec !== undefined) {
       const encoded = chunk as EncodedChunk
       if ('error' in encoded) throw encoded.error
@@ -195,7 +195,7 @@ class RecordWritable extends Writable implements LogWritable {
   }
 
   /** Returns the error of the first record that was not stored. */
-  async #appendGroup({ records, ends }: Group): Promise<Failure | undefined> {
+  async #appendGroup({ records, ends }: WriteGroup): Promise<AppendFailure | undefined> {
     const { reached, lastSeq, failure } = await this.#append(records)
     this.appended += reached
     if (reached > 0) this.lastSeq = lastSeq
@@ -223,6 +223,6 @@ function destroyedError(): DurlogError {
   return new DurlogError('ERR_DURLOG_CLOSED', 'the stream was destroyed before every record of the chunk was appended')
 }
 
-function report(appended: Promise<Failure | undefined>, callback: WriteCallback): void {
+function report(appended: Promise<AppendFailure | undefined>, callback: WriteCallback): void {
   appended.then((failure) => callback(failure === undefined ? null : (failure.error as Error)), callback)
 }

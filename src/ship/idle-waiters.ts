@@ -2,7 +2,7 @@
 import type { ReadableLog } from '../index.js'
 import { isVoid } from './voids.js'
 
-interface Waiter {
+interface IdleWaiter {
   seq: number
   resolve: () => void
   reject: (error: Error) => void
@@ -11,7 +11,7 @@ interface Waiter {
 export class IdleWaiters {
   readonly #log: ReadableLog
   readonly #onVoid: (seq: number) => void
-  readonly #waiters = new Set<Waiter>()
+  readonly #waiters = new Set<IdleWaiter>()
   #shipped = -1
 
   /** `onVoid(seq)` is called if none of the seqs after the shipped records up to `seq` holds a record. */
@@ -43,7 +43,7 @@ export class IdleWaiters {
   }
 
   /** Resolves a waiter if only seqs without a record are missing, because those are never acknowledged. */
-  async #resolveAfterVoid(waiter: Waiter): Promise<void> {
+  async #resolveAfterVoid(waiter: IdleWaiter): Promise<void> {
     const shipped = this.#shipped
     // A truncation may have removed the last records that the waiter waits for.
     const last = Math.min(waiter.seq, this.#log.nextSeq - 1)
@@ -52,7 +52,7 @@ export class IdleWaiters {
     this.#resolve(waiter)
   }
 
-  #resolve(waiter: Waiter): void {
+  #resolve(waiter: IdleWaiter): void {
     this.#waiters.delete(waiter)
     waiter.resolve()
   }

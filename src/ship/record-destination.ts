@@ -9,8 +9,8 @@ import type { Destination, ReplicationSession } from './destination.js'
 import { fencedError } from './fenced.js'
 import type { ResolvedShipperOptions } from './options.js'
 import { recordCrc } from './record-crc.js'
-import { Session } from './session.js'
-import { gapError, type Start, whereToStart } from './start.js'
+import { ShipSession } from './ship-session.js'
+import { gapError, type ShipStart, whereToStart } from './start.js'
 import type { ShippedRecord, ShipTarget } from './types.js'
 
 export class RecordDestination implements Destination {
@@ -18,13 +18,13 @@ export class RecordDestination implements Destination {
   readonly #target: ShipTarget
   readonly #options: ResolvedShipperOptions
   readonly #replicates: boolean
-  #session: Session | undefined
+  #session: ShipSession | undefined
   /** The log's generation when the session began. */
   #generation = -1
   /** The lowest shipped seq that was cut from the log; Infinity if there is none. */
   #cutAt = Number.POSITIVE_INFINITY
   /** The start after a gap that was reported but that no record in the destination names yet. */
-  #gap: Start | undefined
+  #gap: ShipStart | undefined
 
   /** With `replicates`, the destination serves the option `replicate` of the log. */
   constructor(log: ReadableLog, target: ShipTarget, options: ResolvedShipperOptions, replicates: boolean) {
@@ -65,7 +65,7 @@ export class RecordDestination implements Destination {
     this.#generation = this.#log.generation
     session.onStart(start.seq - 1)
     const origin = { uuid: this.#log.uuid, generation: cursor.generation }
-    const running = new Session(this.#target, origin, this.#options, {
+    const running = new ShipSession(this.#target, origin, this.#options, {
       start,
       onShipped: (seq, records, bytes) => {
         this.#gap = undefined
@@ -100,7 +100,7 @@ export class RecordDestination implements Destination {
     return this.#target.close()
   }
 
-  async #findStart(session: ReplicationSession): Promise<Start> {
+  async #findStart(session: ReplicationSession): Promise<ShipStart> {
     const { cursor } = session
     await this.#findCut(session)
     // Records that are trimmed after `last` is read may have been shipped by another shipper: they are no gap.
@@ -140,7 +140,7 @@ export class RecordDestination implements Destination {
     await reader.return()
   }
 
-  #reportGap({ seq, lostFrom }: Start, session: ReplicationSession): void {
+  #reportGap({ seq, lostFrom }: ShipStart, session: ReplicationSession): void {
     if (lostFrom >= seq) return
     if (!this.#options.skipGaps) throw gapError(lostFrom, seq - 1, 'skip them with skipGaps (--skip-gaps)')
     this.#gap = { seq, lostFrom }

@@ -19,7 +19,7 @@ export interface StartFacts {
   dropsOld: boolean
 }
 
-export interface Start {
+export interface ShipStart {
   /** The seq of the next record to publish. */
   seq: number
   /** The first seq below `seq` that neither the log nor the destination holds; equal to `seq` if there is none. */
@@ -40,7 +40,7 @@ export interface Start {
  * | the log holds it with the same content, or it is directly before the log's first record | start after it, or with it if parts of it are missing |
  * | it is further before the log's first record | start at the log's first record; the records between the two are lost |
  */
-export function whereToStart(facts: StartFacts): Start {
+export function whereToStart(facts: StartFacts): ShipStart {
   const { first, next, last, position } = facts
   if (last === undefined) {
     if (facts.dropsOld && position > first) return { seq: Math.min(position, next), lostFrom: Math.min(position, next) }

@@ -19,7 +19,7 @@ import { resultSeq, type StreamTable } from './table.js'
 import type { StreamAppendResult, StreamEncoding } from './types.js'
 
 /** The parts that calls need to frame entries in the log. */
-export interface Framing {
+export interface EntryFraming {
   log: FramingLog
   durability: Durability
   memory: Arena
@@ -43,7 +43,7 @@ export interface Call {
    * Frames the items in the log, from `position` on, and applies them to the table. Returns false and changes nothing
    * if the log has no room.
    */
-  frame(framing: Framing, table: StreamTable, position: number): boolean
+  frame(framing: EntryFraming, table: StreamTable, position: number): boolean
   /** To be called when the items have reached the durability level: readers may see them. */
   acknowledge(table: StreamTable): void
   /** To be called when the originals of duplicate items have reached the durability level. */
@@ -100,7 +100,7 @@ export class SingleCall implements Call {
     return false
   }
 
-  frame(framing: Framing, table: StreamTable, position: number): boolean {
+  frame(framing: EntryFraming, table: StreamTable, position: number): boolean {
     const item = this.#item as Item
     const timeMs = timeOf(item, Math.max(Date.now(), table.lastTimeMs))
     const { rest } = item
@@ -116,7 +116,7 @@ export class SingleCall implements Call {
 
   #frameOne(
     item: Item,
-    { log, durability, memory, onSettled }: Framing,
+    { log, durability, memory, onSettled }: EntryFraming,
     table: StreamTable,
     timeMs: number,
     position: number,
@@ -133,7 +133,7 @@ export class SingleCall implements Call {
   #frameGroup(
     item: Item,
     { values, end }: GroupRest,
-    { log, durability, memory, heads, onSettled }: Framing,
+    { log, durability, memory, heads, onSettled }: EntryFraming,
     table: StreamTable,
     timeMs: number,
     position: number,
@@ -230,7 +230,7 @@ export class BatchCall implements Call {
     return false
   }
 
-  frame({ log, durability, memory, onSettled }: Framing, table: StreamTable, position: number): boolean {
+  frame({ log, durability, memory, onSettled }: EntryFraming, table: StreamTable, position: number): boolean {
     const places = this.#encode(memory, Math.max(Date.now(), table.lastTimeMs))
     const frames = places.map(({ bytes, start, end }) => bytes.subarray(start, end))
     if (!log.frameBatch(frames, durability, onSettled)) return false

@@ -19,7 +19,7 @@ import {
   type KnownGroup,
   knownGroup,
   type PortCursor,
-  type ReadRange,
+  type ReadBounds,
   type SeenState,
   type SentValues,
   type Settle,
@@ -189,7 +189,7 @@ export class LocalPort implements StreamsPort {
     return readStream(this.store, name, range, stored ? storedCodecOf : codecOf, signal)
   }
 
-  readAll(range: ReadRange, signal: AbortSignal, stored = false): Batches<CommittedRecord<unknown>> {
+  readAll(range: ReadBounds, signal: AbortSignal, stored = false): Batches<CommittedRecord<unknown>> {
     return readAll(this.store, range, stored ? storedCodecOf : codecOf, signal)
   }
 

@@ -25,7 +25,7 @@ export interface MemTableRecord {
 }
 
 /** Entries of successive positions whose bytes are in one Buffer. */
-class Slab implements NativeRecordSlab {
+class RecordSlab implements NativeRecordSlab {
   readonly bytes: Buffer
   readonly first: number
   count = 0
@@ -78,8 +78,8 @@ class Slab implements NativeRecordSlab {
 export class MemTable {
   /** The memory that the records take, in bytes. */
   bytes = 0
-  #slabs: Slab[] = []
-  #newest = new Slab(EMPTY, 0)
+  #slabs: RecordSlab[] = []
+  #newest = new RecordSlab(EMPTY, 0)
   /** The slab of the last record that was looked up. */
   #recent = this.#newest
 
@@ -136,29 +136,29 @@ export class MemTable {
     }
     this.#slabs.splice(0, empty)
     // Replace the newest slab too if it is released, because it would keep its memory.
-    if (this.#slabs.length === 0) this.#newest = new Slab(EMPTY, 0)
+    if (this.#slabs.length === 0) this.#newest = new RecordSlab(EMPTY, 0)
     this.#recent = this.#newest
   }
 
   /** The slab to which the entry at `position` is added. */
-  #slabFor(bytes: Buffer, position: number): Slab {
+  #slabFor(bytes: Buffer, position: number): RecordSlab {
     const newest = this.#newest
     if (newest.bytes === bytes && newest.first + newest.count === position) return newest
-    this.#newest = new Slab(bytes, position)
+    this.#newest = new RecordSlab(bytes, position)
     this.#slabs.push(this.#newest)
     return this.#newest
   }
 
-  #slabOf(position: number): Slab {
+  #slabOf(position: number): RecordSlab {
     const { first, count } = this.#recent
     if (position >= first && position < first + count) return this.#recent
     let [low, high] = [0, this.#slabs.length - 1]
     while (low < high) {
       const middle = (low + high + 1) >> 1
-      if ((this.#slabs[middle] as Slab).first <= position) low = middle
+      if ((this.#slabs[middle] as RecordSlab).first <= position) low = middle
       else high = middle - 1
     }
-    this.#recent = this.#slabs[low] as Slab
+    this.#recent = this.#slabs[low] as RecordSlab
     return this.#recent
   }
 }

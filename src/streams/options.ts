@@ -11,7 +11,7 @@ import { bag, choice, flag, isUnicode, shown, whole } from '../options/checks.js
 import { VALUES_MAX } from './encoding.js'
 import { checkStreamName, NAME_MAX_BYTES } from './file-name.js'
 import { checkContentType, type StreamMeta } from './meta.js'
-import type { AppendConditions, CreationRequest, ReadRange } from './port/port.js'
+import type { AppendConditions, CreationRequest, ReadBounds } from './port/port.js'
 import type {
   Producer,
   StreamAppendOptions,
@@ -245,7 +245,7 @@ export function resolveCursorReadOptions(options: unknown): ResolvedRead {
 }
 
 export interface ResolvedRead {
-  range: ReadRange
+  range: ReadBounds
   signal: AbortSignal | undefined
 }
 

@@ -2,7 +2,7 @@
 import type { DurableCursor, Log } from '../index.js'
 import type { StreamCodec } from './encoding.js'
 import { decodeEntry, EntryKind } from './entry.js'
-import type { Batches, ReadRange } from './port/port.js'
+import type { Batches, ReadBounds } from './port/port.js'
 import type { StreamTable } from './table.js'
 import { TimeSlice } from './time-slice.js'
 import type { CommittedRecord, StreamEncoding } from './types.js'
@@ -19,7 +19,7 @@ export interface ReadAllFolder {
 /** With `cursor`, begins at its position, and fails if records that it has delivered are cut from the log. */
 export async function* readAll(
   folder: ReadAllFolder,
-  { from, to, untilMs = Number.POSITIVE_INFINITY, follow, durableOnly }: ReadRange,
+  { from, to, untilMs = Number.POSITIVE_INFINITY, follow, durableOnly }: ReadBounds,
   codecOf: (encoding: StreamEncoding) => StreamCodec,
   signal: AbortSignal,
   cursor?: DurableCursor,

@@ -11,7 +11,7 @@ import type { FramingLog } from '../open.js'
 import { HELD_MAX_BYTES } from '../options/call-options.js'
 import { setImmediate } from '../timers.js'
 import { Arena } from './arena.js'
-import { BatchCall, type Call, type Framing, SingleCall } from './call.js'
+import { BatchCall, type Call, type EntryFraming, SingleCall } from './call.js'
 import type { RequestId } from './dedup-table.js'
 import { firstResult, type Item } from './items.js'
 import type { Settle } from './port/port.js'
@@ -50,7 +50,7 @@ export class Sequencer {
   writeFailure: DurlogError | undefined
   readonly #context: SequencerContext
   readonly #log: FramingLog
-  readonly #framing: Framing
+  readonly #framing: EntryFraming
   #waiting: Call[] = []
   /** The bytes of the values that waiting calls hold. */
   #heldBytes = 0

@@ -30,7 +30,7 @@ const NEWLINE = 0x0a
 const NO_PART = new IndexPart(0, EMPTY, 0)
 
 /** The records from seq `from` to seq `to` - 1. */
-interface Chunk {
+interface FileChunk {
   from: number
   to: number
   index: IndexPart
@@ -39,7 +39,7 @@ interface Chunk {
   bytes: Buffer
 }
 
-const NO_CHUNK: Chunk = { from: 0, to: 0, index: NO_PART, start: 0, bytes: EMPTY }
+const NO_CHUNK: FileChunk = { from: 0, to: 0, index: NO_PART, start: 0, bytes: EMPTY }
 
 export class StreamFile {
   readonly #files: FolderFiles
@@ -52,7 +52,7 @@ export class StreamFile {
   /** The chunk from which `read` returns records. */
   #chunk = NO_CHUNK
   /** The next chunk, which is being read ahead. */
-  #ahead: { first: number; from: number; chunk: Promise<Chunk> } | undefined
+  #ahead: { first: number; from: number; chunk: Promise<FileChunk> } | undefined
   /** The first seq of the open file, which identifies it. */
   #first = 0
   /** The number of bytes that were read from the beginning of the file without a gap, and their CRC-32C. */
@@ -88,7 +88,7 @@ export class StreamFile {
     return records
   }
 
-  async #nextChunk(disk: FileDisk, from: number): Promise<Chunk> {
+  async #nextChunk(disk: FileDisk, from: number): Promise<FileChunk> {
     const ahead = this.#ahead
     this.#ahead = undefined
     const isNext = ahead?.first === disk.first && ahead.from === from
@@ -122,7 +122,7 @@ export class StreamFile {
     return this.#firstDamaged(await this.#readChunk(disk, from))
   }
 
-  #firstDamaged({ index, start, bytes, from, to }: Chunk): number | undefined {
+  #firstDamaged({ index, start, bytes, from, to }: FileChunk): number | undefined {
     const codec = codecOf(this.#codec.name)
     for (let seq = from; seq < to; seq++)
       if (storedValue(codec, bytes.subarray(index.end(seq - 1) - start, index.end(seq) - start)) === DAMAGED) return seq
@@ -130,7 +130,7 @@ export class StreamFile {
   }
 
   /** Reads at least the record `from`; fewer records if the index or the file ends or is damaged after it. */
-  async #readChunk(disk: FileDisk, from: number): Promise<Chunk> {
+  async #readChunk(disk: FileDisk, from: number): Promise<FileChunk> {
     if (disk.first !== this.#first) await this.#closeFiles()
     this.#first = disk.first
     const index = await this.#entries(disk, from)
@@ -153,7 +153,7 @@ export class StreamFile {
    * The values of the records from seq `from` to seq `next` - 1, which are in `chunk`, or fewer if one of them is
    * damaged.
    */
-  #values({ index, start, bytes }: Chunk, from: number, next: number): unknown[] {
+  #values({ index, start, bytes }: FileChunk, from: number, next: number): unknown[] {
     let at = index.end(from - 1)
     const piece = bytes.subarray(at - start, index.end(next - 1) - start)
     const values = piece.at(-1) === NEWLINE ? decodeLines(this.#codec, piece, next - from) : undefined
@@ -171,7 +171,7 @@ export class StreamFile {
   }
 
   /** False if the whole file has been read from its beginning and its CRC-32C is wrong. */
-  #checksumMatches(disk: FileDisk, { bytes, start }: Chunk): boolean {
+  #checksumMatches(disk: FileDisk, { bytes, start }: FileChunk): boolean {
     if (start === 0) [this.#checked, this.#crc] = [0, 0]
     if (start !== this.#checked) return true
     this.#crc = native.crc32c(this.#crc, bytes)

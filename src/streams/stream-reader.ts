@@ -5,7 +5,7 @@ import { onAbort } from '../options/abort-signal.js'
 import { noSuchStream } from './decide.js'
 import type { StreamCodec } from './encoding.js'
 import type { FolderFiles } from './folder-files.js'
-import type { Batches, ReadRange } from './port/port.js'
+import type { Batches, ReadBounds } from './port/port.js'
 import { RecordSource, removedStream } from './record-source.js'
 import type { StreamState } from './state.js'
 import type { StreamTable } from './table.js'
@@ -13,7 +13,7 @@ import { TimeSlice } from './time-slice.js'
 import type { StreamEncoding, StreamRecord } from './types.js'
 
 /** With `created`, the stream must be the one that the entry at this position created. */
-export type StreamRange = ReadRange & { created?: number | undefined }
+export type StreamRange = ReadBounds & { created?: number | undefined }
 
 export interface ReadFolder {
   readonly folder: { files: FolderFiles; log: Log }

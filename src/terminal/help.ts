@@ -2,17 +2,17 @@
 import type { Command } from 'commander'
 
 /** A name and its description. */
-type Item = readonly [string, string]
+type HelpItem = readonly [string, string]
 
 interface HelpSection {
   title: string
-  items: readonly Item[]
+  items: readonly HelpItem[]
 }
 
 const SECTIONS = new WeakMap<Command, readonly HelpSection[]>()
 
 /** Adds a section after the options in the help of `command`, and to its part of the manual page. */
-export function addHelpSection(command: Command, title: string, items: readonly Item[]): void {
+export function addHelpSection(command: Command, title: string, items: readonly HelpItem[]): void {
   SECTIONS.set(command, [...helpSections(command), { title, items }])
   command.addHelpText('after', () => `\n${title}:\n${formatItems(command, items, process.stdout.columns ?? 80)}`)
 }
@@ -22,7 +22,7 @@ export function helpSections(command: Command): readonly HelpSection[] {
 }
 
 /** Returns a line for each item, wrapped to `columns`. */
-export function formatItems(command: Command, items: readonly Item[], columns: number): string {
+export function formatItems(command: Command, items: readonly HelpItem[], columns: number): string {
   const help = command.createHelp()
   help.prepareContext({ helpWidth: columns })
   const width = Math.max(...items.map(([name]) => name.length))

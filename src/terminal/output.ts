@@ -13,15 +13,15 @@ const DEFAULT_COLUMNS = 80
 export class OutputClosedError extends Error {}
 
 /** The delimiter of a record: none, a newline after it, or its length (u32, little-endian) before it. */
-export type Framing = 'none' | 'line' | 'length'
+export type OutputFraming = 'none' | 'line' | 'length'
 
 /** Collects records and writes them in large pieces. Each write waits until the previous piece is written. */
-export class Sink {
+export class OutputSink {
   readonly #chunk: Buffer = Buffer.allocUnsafeSlow(CHUNK_BYTES)
   #used = 0
 
   /** Adds a record. Returns false if there is no room: then call `write` with the record. */
-  put(data: Uint8Array, framing: Framing = 'none'): boolean {
+  put(data: Uint8Array, framing: OutputFraming = 'none'): boolean {
     const start = this.#used + (framing === 'length' ? PREFIX_BYTES : 0)
     const end = start + data.length + (framing === 'line' ? 1 : 0)
     if (end > CHUNK_BYTES) return false
@@ -33,7 +33,7 @@ export class Sink {
   }
 
   /** Writes the collected records, then adds this one. If it is too long for the buffer, writes it too. */
-  async write(data: Uint8Array, framing: Framing = 'none'): Promise<void> {
+  async write(data: Uint8Array, framing: OutputFraming = 'none'): Promise<void> {
     await this.flush()
     if (this.put(data, framing)) return
     const prefix = Buffer.alloc(PREFIX_BYTES)

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { isBlank, LineSplitter, PrefixSplitter, type Splitter } from '../../src/cli/input.js'
+import { InputLines, isBlank, PrefixSplitter, type Splitter } from '../../src/cli/input.js'
 
 /** The records that `splitter` makes of `bytes` in pieces of `size`. */
 function split(splitter: Splitter, bytes: Buffer, size: number): string[] {
@@ -24,11 +24,11 @@ function prefixed(...records: string[]): Buffer {
 describe('lines', () => {
   test.each([1, 2, 3, 5, 100])('do not depend on the division of the input (pieces of %i bytes)', (size) => {
     const input = Buffer.from('one\ntwo\r\n\u00e4\u00f6\u00fc\nlast without newline')
-    expect(split(new LineSplitter(100), input, size)).toEqual(['one', 'two\r', 'äöü', 'last without newline'])
+    expect(split(new InputLines(100), input, size)).toEqual(['one', 'two\r', 'äöü', 'last without newline'])
   })
 
   test('blank lines are delivered, because the caller counts lines', () => {
-    expect(split(new LineSplitter(100), Buffer.from('\n\na\n\r\n'), 2)).toEqual(['', '', 'a', '\r'])
+    expect(split(new InputLines(100), Buffer.from('\n\na\n\r\n'), 2)).toEqual(['', '', 'a', '\r'])
     expect(['', '\r', ' ', 'a', '\r\r'].map((line) => isBlank(Buffer.from(line)))).toEqual([
       true,
       true,
@@ -41,7 +41,7 @@ describe('lines', () => {
   test.each([1, 100])(
     'a line that is too long is an error with the number of the line (pieces of %i bytes)',
     (size) => {
-      const splitter = new LineSplitter(4)
+      const splitter = new InputLines(4)
       expect(split(splitter, Buffer.from('four\nfives\n'), size)).toEqual(['four'])
       expect(splitter.problem?.message).toContain('line 2')
     },

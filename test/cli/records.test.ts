@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { ENCODINGS, fromJsonLine, toJsonLine, toReadableJsonLine } from '../../src/cli/records.js'
+import { fromJsonLine, LINE_ENCODINGS, toJsonLine, toReadableJsonLine } from '../../src/cli/records.js'
 
 const record = (data: Buffer | string) => ({ seq: 7, timestamp: 1000, data: Buffer.from(data as string) })
 
@@ -12,7 +12,7 @@ test.each([
   expect(line.indexOf('\n')).toBe(line.length - 1)
   expect(JSON.parse(line)).toMatchObject({ seq: 7, timestamp: 1000 })
   // Each line names the encoding of its data.
-  for (const preset of ENCODINGS.filter((name) => name === encoding || encoding !== 'utf8'))
+  for (const preset of LINE_ENCODINGS.filter((name) => name === encoding || encoding !== 'utf8'))
     expect(fromJsonLine(Buffer.from(line.trimEnd()), preset, 'line 1').data).toEqual(Buffer.from(data as string))
 })
 
@@ -32,7 +32,7 @@ test('a payload that is not UTF-8 is printed as marked base64', () => {
   expect(JSON.parse(toReadableJsonLine(record('text')))).toEqual({ seq: 7, timestamp: 1000, data: 'text' })
 })
 
-test.each(ENCODINGS)('a line without data is refused with its place (%s)', (encoding) => {
+test.each(LINE_ENCODINGS)('a line without data is refused with its place (%s)', (encoding) => {
   for (const line of ['{', '5', 'null', '{"seq":1}']) {
     expect(() => fromJsonLine(Buffer.from(line), encoding, 'line 3')).toThrow(/line 3/)
   }

@@ -6,7 +6,7 @@ import { EncodedValue } from '../../src/streams/encoding.js'
 import { resolveAppendOptions } from '../../src/streams/options.js'
 import { FrameMaker, FrameReader, FrameType, FrameWriter, jsonOf } from '../../src/streams/processes/frames.js'
 import { PROTOCOL, PROTOCOL_VERSION } from '../../src/streams/processes/messages.js'
-import { type OwnerContext, Session } from '../../src/streams/processes/session.js'
+import { ClientSession, type OwnerContext } from '../../src/streams/processes/session.js'
 import { SubmitOp, submitFrame } from '../../src/streams/processes/submission.js'
 import { adjustableClock } from '../fixtures/fake-clock.js'
 
@@ -14,7 +14,7 @@ import { adjustableClock } from '../fixtures/fake-clock.js'
 const PORT = { encoding: 'json', changes: [], identities: { uuid: 'u', generation: 0 }, append() {} }
 
 interface Connected {
-  session: Session
+  session: ClientSession
   socket: Socket
   /** The owner's side of the connection. */
   peer: Socket
@@ -39,7 +39,7 @@ async function connected(port: object = PORT): Promise<Connected> {
   await once(server, 'listening')
   const socket = connect((server.address() as { port: number }).port, '127.0.0.1')
   const [peer] = await accepted
-  const session = new Session(peer, context as unknown as OwnerContext)
+  const session = new ClientSession(peer, context as unknown as OwnerContext)
   onTestFinished(() => {
     socket.destroy()
     server.close()

@@ -4,8 +4,8 @@ import { addJson } from '../../terminal/arguments.js'
 import { ExitCode } from '../../terminal/exit-codes.js'
 import { InputError } from '../../terminal/input-error.js'
 import { startProgress } from '../../terminal/progress.js'
-import { Appender, appendInput, type Piece } from '../appender.js'
-import { LineSplitter, openInput, PrefixSplitter } from '../input.js'
+import { Appender, appendInput, type NewRecord } from '../appender.js'
+import { InputLines, openInput, PrefixSplitter } from '../input.js'
 import { parseJsonLine, timeIn } from '../records.js'
 import { reportAppended, reportRecovery, warnOfBlankLines } from '../reports.js'
 import { refuseStreams } from '../streams/folder.js'
@@ -44,8 +44,8 @@ async function run(dir: string, file: string | undefined, flags: Flags): Promise
   reportRecovery(log, json === true)
   const progress = startProgress('append', input.totalBytes, json === true || input.totalBytes === 0)
   const maxBytes = longestRecord(flags)
-  const splitter = lengthPrefixed ? new PrefixSplitter(maxBytes) : new LineSplitter(maxBytes)
-  const toRecord = (data: Buffer, place: string): Piece =>
+  const splitter = lengthPrefixed ? new PrefixSplitter(maxBytes) : new InputLines(maxBytes)
+  const toRecord = (data: Buffer, place: string): NewRecord =>
     timeField === undefined ? { data } : { data, timestamp: timeIn(parseJsonLine(data, place), timeField, place) }
   const appender = new Appender(log, durability)
   try {

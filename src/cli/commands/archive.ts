@@ -6,14 +6,7 @@ import { ExitCode } from '../../terminal/exit-codes.js'
 import { InputError } from '../../terminal/input-error.js'
 import { addRetryFor, toBytes, toWaitMs } from '../arguments.js'
 import { addBucket, type BucketFlags, isBucket, toBucketAccess } from '../bucket-flags.js'
-import {
-  endingSignal,
-  type ReplicationStats,
-  type ReplicationWords,
-  reporter,
-  showStatus,
-  watch,
-} from '../replicate.js'
+import { type CopierStats, endingSignal, type ReplicationWords, reporter, showStatus, watch } from '../replicate.js'
 
 interface Flags extends BucketFlags {
   once?: boolean
@@ -67,7 +60,7 @@ async function run(dir: string, bucket: string | undefined, flags: Flags): Promi
       `the log was truncated or restored: a new history of generation ${generation} begins with record ${from}`,
     ),
   )
-  const stats = (): ReplicationStats => {
+  const stats = (): CopierStats => {
     const { archivedSeq: seq, ...more } = archiver.stats()
     return { seq, ...more }
   }

@@ -2,7 +2,7 @@ import type { Command } from 'commander'
 import { type Frame, frames, inspect } from '../../index.js'
 import { addJson } from '../../terminal/arguments.js'
 import { InputError } from '../../terminal/input-error.js'
-import { formatTime, Sink } from '../../terminal/output.js'
+import { formatTime, OutputSink } from '../../terminal/output.js'
 
 interface Flags {
   segment?: string
@@ -23,7 +23,7 @@ async function run(dir: string, { segment, json }: Flags): Promise<void> {
   const names = (await inspect(dir)).segments.map(({ name }) => name)
   if (segment !== undefined && !names.includes(segment))
     throw new InputError(`there is no segment ${segment}; there are ${names.join(', ')}`)
-  const sink = new Sink()
+  const sink = new OutputSink()
   const put = async (line: string): Promise<void> => {
     const bytes = Buffer.from(line)
     if (!sink.put(bytes)) await sink.write(bytes)

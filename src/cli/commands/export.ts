@@ -2,7 +2,7 @@ import { type Command, Option } from 'commander'
 import { open } from '../../index.js'
 import { addJson, parseWhole } from '../../terminal/arguments.js'
 import { reportOnInterrupt } from '../../terminal/interrupt.js'
-import { formatCounted, formatSeqs, Sink } from '../../terminal/output.js'
+import { formatCounted, formatSeqs, OutputSink } from '../../terminal/output.js'
 import { startProgress } from '../../terminal/progress.js'
 import type { LogRecord } from '../../types.js'
 import { addTimes, type TimeFlags } from '../arguments.js'
@@ -48,7 +48,7 @@ async function run(dir: string, { encoding, from, to, since, until, salvage, jso
   const progress = startProgress('export', total, json === true || process.stdout.isTTY === true)
   const onGap = gapReporter(json === true)
   const reader = log.read({ from, to, since, until, salvage, onGap })
-  const sink = new Sink()
+  const sink = new OutputSink()
   let next = first
   const stop = reportOnInterrupt(
     () => `exported ${formatCounted(next - first, 'record')}, up to ${formatSeqs(first, next)}`,

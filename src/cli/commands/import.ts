@@ -4,16 +4,16 @@ import { addJson } from '../../terminal/arguments.js'
 import { ExitCode } from '../../terminal/exit-codes.js'
 import { InputError } from '../../terminal/input-error.js'
 import { startProgress } from '../../terminal/progress.js'
-import { Appender, appendInput, type Piece } from '../appender.js'
-import { LineSplitter, openInput } from '../input.js'
-import { ENCODINGS, type Encoding, fromJsonLine, parseJsonLine, timeIn, toTime } from '../records.js'
+import { Appender, appendInput, type NewRecord } from '../appender.js'
+import { InputLines, openInput } from '../input.js'
+import { fromJsonLine, LINE_ENCODINGS, type LineEncoding, parseJsonLine, timeIn, toTime } from '../records.js'
 import { reportAppended, reportRecovery, warnOfBlankLines } from '../reports.js'
 import { countStored } from '../resume.js'
 import { refuseStreams } from '../streams/folder.js'
 import { addWriterOptions, longestRecord, toOpenOptions, type WriterFlags } from '../writer-flags.js'
 
 interface Flags extends WriterFlags {
-  encoding: Encoding
+  encoding: LineEncoding
   keep?: boolean
   plain?: boolean
   resume?: boolean
@@ -35,7 +35,7 @@ export function register(command: Command): void {
     .argument('[file]', 'the file to read; "-" is stdin')
     .addOption(
       new Option('--encoding <name>', 'the encoding of "data" in lines without "encoding"')
-        .choices(ENCODINGS)
+        .choices(LINE_ENCODINGS)
         .default('utf8'),
     )
     .option(
@@ -78,7 +78,7 @@ async function run(dir: string, file: string | undefined, flags: Flags): Promise
   let skip = 0
   if (flags.resume) {
     await using lines = await openInput(file)
-    skip = await countStored(log, lines, new LineSplitter(maxLineBytes, { skipsMark: true }))
+    skip = await countStored(log, lines, new InputLines(maxLineBytes, { skipsMark: true }))
   }
   const conversion = {
     toRecord: converter(flags, log.nextSeq),
@@ -87,7 +87,7 @@ async function run(dir: string, file: string | undefined, flags: Flags): Promise
   }
   const appender = new Appender(log, durability)
   try {
-    await appendInput(appender, input, new LineSplitter(maxLineBytes, { skipsMark: true }), conversion, progress)
+    await appendInput(appender, input, new InputLines(maxLineBytes, { skipsMark: true }), conversion, progress)
   } finally {
     progress.stop()
     await reportAppended('imported', appender.summary, durability, json === true, performance.now() - startMs)
@@ -97,7 +97,7 @@ async function run(dir: string, file: string | undefined, flags: Flags): Promise
 function converter(
   { encoding, keep, plain, timeField }: Flags,
   firstSeq: number,
-): (line: Buffer, place: string) => Piece {
+): (line: Buffer, place: string) => NewRecord {
   if (plain)
     return (data, place) => {
       const value = parseJsonLine(data, place)

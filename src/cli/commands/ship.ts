@@ -6,14 +6,7 @@ import { ExitCode } from '../../terminal/exit-codes.js'
 import { InputError } from '../../terminal/input-error.js'
 import { addRetryFor } from '../arguments.js'
 import { addNats, type NatsFlags, toAccess } from '../nats-flags.js'
-import {
-  endingSignal,
-  type ReplicationStats,
-  type ReplicationWords,
-  reporter,
-  showStatus,
-  watch,
-} from '../replicate.js'
+import { type CopierStats, endingSignal, type ReplicationWords, reporter, showStatus, watch } from '../replicate.js'
 
 interface Flags extends NatsFlags {
   once?: boolean
@@ -76,7 +69,7 @@ async function run(dir: string, url: string | undefined, flags: Flags): Promise<
       `skipped records ${first} to ${last}, which neither the log nor the stream holds`,
     ),
   )
-  const stats = (): ReplicationStats => {
+  const stats = (): CopierStats => {
     const { shippedSeq: seq, ...more } = shipper.stats()
     return { seq, ...more }
   }

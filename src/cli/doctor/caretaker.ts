@@ -6,15 +6,15 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { describeError } from './finding.js'
 
-export type Request = { open: string }
-export type Answer = { folder: string } | { refused: string } | { problem: string }
+export type CaretakerRequest = { open: string }
+export type CaretakerAnswer = { folder: string } | { refused: string } | { problem: string }
 
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => {})
 
 /**
  * Sends a message to the doctor. Ignores errors: if the doctor has ended, this process ends when the channel closes.
  */
-const answer = (message: Answer): void => void process.send?.(message, () => {})
+const answer = (message: CaretakerAnswer): void => void process.send?.(message, () => {})
 
 /** Returns the error code with which a second writer is refused; '' if it is not refused. */
 async function tryOpen(dir: string): Promise<string> {
@@ -45,7 +45,7 @@ function main(parent: string): void {
     }
     process.exit()
   })
-  process.on('message', ({ open }: Request) => void tryOpen(open).then((refused) => answer({ refused })))
+  process.on('message', ({ open }: CaretakerRequest) => void tryOpen(open).then((refused) => answer({ refused })))
   answer({ folder })
 }
 

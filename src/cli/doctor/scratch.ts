@@ -2,7 +2,7 @@
 import { type ChildProcess, type ForkOptions, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
-import type { Answer, Request } from './caretaker.js'
+import type { CaretakerAnswer, CaretakerRequest } from './caretaker.js'
 
 const CARETAKER = fileURLToPath(new URL('./caretaker.js', import.meta.url))
 
@@ -35,7 +35,7 @@ export class Scratch {
    * refused.
    */
   async openElsewhere(dir: string): Promise<string> {
-    const request: Request = { open: dir }
+    const request: CaretakerRequest = { open: dir }
     this.#caretaker.send(request)
     const answer = await nextAnswer(this.#caretaker)
     return 'refused' in answer ? answer.refused : 'an unexpected message'
@@ -51,12 +51,12 @@ export class Scratch {
 }
 
 /** Returns the next message of the caretaker. Throws if it ends without a message. */
-function nextAnswer(caretaker: ChildProcess): Promise<Answer> {
+function nextAnswer(caretaker: ChildProcess): Promise<CaretakerAnswer> {
   return new Promise((resolve, reject) => {
     const onEnd = (): void => reject(new Error('the helper process ended'))
     caretaker.once('exit', onEnd)
     caretaker.once('error', reject)
-    caretaker.once('message', (answer: Answer) => {
+    caretaker.once('message', (answer: CaretakerAnswer) => {
       caretaker.off('exit', onEnd)
       caretaker.off('error', reject)
       resolve(answer)

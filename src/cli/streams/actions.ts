@@ -18,7 +18,7 @@ import {
 } from '../../terminal/output.js'
 import { visible } from '../../terminal/visible.js'
 import { onOutputClosed } from '../closed-output.js'
-import { isBlank, LineSplitter, openInput } from '../input.js'
+import { InputLines, isBlank, openInput } from '../input.js'
 import { parseJsonLine, textOf, timeIn } from '../records.js'
 import { exportRecords, printValues } from './print.js'
 import { storedJson } from './stored-json.js'
@@ -36,9 +36,8 @@ export interface StreamsFlags {
   json?: boolean
 }
 
-type Streams = Folder<unknown>
 type Names = readonly string[]
-export type Action = (streams: Streams, names: Names, flags: StreamsFlags) => Promise<void>
+export type Action = (streams: Folder<unknown>, names: Names, flags: StreamsFlags) => Promise<void>
 
 const DEFAULT_LINES = 10
 /** The largest number of appends in flight. */
@@ -48,7 +47,7 @@ const NO_STREAM = 'there is no such stream'
 
 export const ACTIONS: Record<string, Action> = { ls, stat, cat, tail, export: exportStream, append, rm, fork, verify }
 
-async function ls(streams: Streams, _: Names, { prefix, json }: StreamsFlags): Promise<void> {
+async function ls(streams: Folder<unknown>, _: Names, { prefix, json }: StreamsFlags): Promise<void> {
   const infos: StreamInfo[] = []
   for await (const info of streams.list({ prefix })) {
     if (json) await writeJson(info)
@@ -68,7 +67,7 @@ async function ls(streams: Streams, _: Names, { prefix, json }: StreamsFlags): P
   await writeOut(formatTable(['stream', 'records', 'next seq', 'file', 'encoding', 'state'], rows))
 }
 
-async function stat(streams: Streams, [name]: Names, { json }: StreamsFlags): Promise<void> {
+async function stat(streams: Folder<unknown>, [name]: Names, { json }: StreamsFlags): Promise<void> {
   if (name !== undefined) return statOne(await existing(streams, name), json === true)
   let [count, records, bytes] = [0, 0, 0]
   for await (const { firstSeq, nextSeq, fileBytes } of streams.list()) {
@@ -136,12 +135,12 @@ function formatRetention({ maxRecords, maxBytes, maxAgeMs }: StreamLimits): stri
   return limits.filter((limit) => limit !== false).join(', ')
 }
 
-async function cat(streams: Streams, names: Names, flags: StreamsFlags): Promise<void> {
+async function cat(streams: Folder<unknown>, names: Names, flags: StreamsFlags): Promise<void> {
   const { name } = await existing(streams, names[0] as string)
   await printValues(streams.stream(name).readStored({ from: flags.from }), flags)
 }
 
-async function tail(streams: Streams, names: Names, flags: StreamsFlags): Promise<void> {
+async function tail(streams: Folder<unknown>, names: Names, flags: StreamsFlags): Promise<void> {
   const { follow = false, lines = DEFAULT_LINES } = flags
   const name = names[0] as string
   const info = follow ? await streams.stream(name).info() : await existing(streams, name)
@@ -155,15 +154,19 @@ async function tail(streams: Streams, names: Names, flags: StreamsFlags): Promis
   }
 }
 
-async function exportStream(streams: Streams, names: Names, { from }: StreamsFlags): Promise<void> {
+async function exportStream(streams: Folder<unknown>, names: Names, { from }: StreamsFlags): Promise<void> {
   const { name } = await existing(streams, names[0] as string)
   await exportRecords(streams.stream(name).readStored({ from }))
 }
 
-async function append(streams: Streams, [name = '', file]: Names, { timeField, json }: StreamsFlags): Promise<void> {
+async function append(
+  streams: Folder<unknown>,
+  [name = '', file]: Names,
+  { timeField, json }: StreamsFlags,
+): Promise<void> {
   const encoding = (await streams.stream(name).info())?.encoding ?? streams.encoding
   await using input = await openInput(file)
-  const splitter = new LineSplitter(RECORD_MAX_BYTES, { remedy: 'a record of a stream cannot be longer, so split it' })
+  const splitter = new InputLines(RECORD_MAX_BYTES, { remedy: 'a record of a stream cannot be longer, so split it' })
   const stream = streams.stream(name)
   const pending: Promise<unknown>[] = []
   let [line, appended] = [0, 0]
@@ -193,7 +196,7 @@ async function append(streams: Streams, [name = '', file]: Names, { timeField, j
   }
 }
 
-async function rm(streams: Streams, names: Names, { json }: StreamsFlags): Promise<void> {
+async function rm(streams: Folder<unknown>, names: Names, { json }: StreamsFlags): Promise<void> {
   for (const name of names) {
     const existed = await streams.stream(name).delete()
     if (!existed) throw new InputError(`${NO_STREAM}: ${name}`, ExitCode.noLog)
@@ -201,7 +204,7 @@ async function rm(streams: Streams, names: Names, { json }: StreamsFlags): Promi
   }
 }
 
-async function fork(streams: Streams, names: Names, { from, json }: StreamsFlags): Promise<void> {
+async function fork(streams: Folder<unknown>, names: Names, { from, json }: StreamsFlags): Promise<void> {
   const [source, name] = names as [string, string]
   await existing(streams, source)
   const created = await streams.stream(name).create({ fork: { stream: source, seq: from } })
@@ -209,7 +212,7 @@ async function fork(streams: Streams, names: Names, { from, json }: StreamsFlags
   if (json) await writeJson(await streams.stream(name).info())
 }
 
-async function verify(streams: Streams, _: Names, { prefix, json }: StreamsFlags): Promise<void> {
+async function verify(streams: Folder<unknown>, _: Names, { prefix, json }: StreamsFlags): Promise<void> {
   let [count, records, damaged] = [0, 0, 0]
   for await (const { name } of streams.list({ prefix })) {
     try {
@@ -236,7 +239,7 @@ async function verify(streams: Streams, _: Names, { prefix, json }: StreamsFlags
  * Reads every record and returns their number; undefined if the stream is deleted. If retention removes the next
  * records during the read, continues after them.
  */
-async function readWhole(streams: Streams, name: string): Promise<number | undefined> {
+async function readWhole(streams: Folder<unknown>, name: string): Promise<number | undefined> {
   let records = 0
   for (let next: number | undefined; ; ) {
     try {
@@ -255,7 +258,7 @@ async function readWhole(streams: Streams, name: string): Promise<number | undef
   }
 }
 
-async function existing(streams: Streams, name: string): Promise<StreamInfo> {
+async function existing(streams: Folder<unknown>, name: string): Promise<StreamInfo> {
   const info = await streams.stream(name).info()
   if (info === undefined) throw new InputError(`${NO_STREAM}: ${name}`, ExitCode.noLog)
   return info

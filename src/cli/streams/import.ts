@@ -15,7 +15,7 @@ import { InputError } from '../../terminal/input-error.js'
 import { formatCounted, warn, writeJson, writeOut } from '../../terminal/output.js'
 import { type Progress, startProgress } from '../../terminal/progress.js'
 import { visible } from '../../terminal/visible.js'
-import { isBlank, LineSplitter } from '../input.js'
+import { InputLines, isBlank } from '../input.js'
 import { timeIn } from '../records.js'
 import type { StreamsFlags } from './actions.js'
 import { type Damage, damageOf } from './judge-line.js'
@@ -168,7 +168,7 @@ class FileImport {
   readonly #flags: StreamsFlags
   readonly #streams: Folder<unknown> | undefined
   #stream: Stream<unknown> | undefined
-  readonly #splitter = new LineSplitter(RECORD_MAX_BYTES, { isCut: true, skipsMark: true })
+  readonly #splitter = new InputLines(RECORD_MAX_BYTES, { isCut: true, skipsMark: true })
   /** The producer id, which is derived from the file's path: if an import is repeated, no line is stored twice. */
   readonly #producerId: string
   #file: FileHandle | undefined

@@ -1,7 +1,7 @@
 /** Prints records of streams to stdout. */
 import { codecOf, type EncodedValue } from '../../streams/encoding.js'
 import type { StreamRecord } from '../../streams/types.js'
-import { formatTime, Sink } from '../../terminal/output.js'
+import { formatTime, OutputSink } from '../../terminal/output.js'
 
 /** Prints each value on a line, as JSON, as text, or as unchanged bytes. */
 export function printValues(
@@ -25,7 +25,7 @@ async function printLines(
   follow: boolean,
   toLine: (record: StreamRecord<EncodedValue>) => Uint8Array,
 ): Promise<void> {
-  const sink = new Sink()
+  const sink = new OutputSink()
   try {
     for await (const record of records) {
       const line = toLine(record)

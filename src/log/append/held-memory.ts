@@ -8,7 +8,7 @@ const SHARED_MAX_BYTES = SLAB_BYTES / 4
 /** Free slabs that are kept: the first use of new memory takes longer than copying into it. */
 const MAX_FREE_SLABS = 32
 
-interface Slab {
+interface HeldSlab {
   readonly memory: Buffer
   used: number
   /** The number of calls whose records are in the slab. */
@@ -25,8 +25,8 @@ export interface HeldRecords<T> {
 export class HeldMemory {
   /** The number of bytes in use. */
   bytes = 0
-  #slab: Slab | undefined
-  readonly #free: Slab[] = []
+  #slab: HeldSlab | undefined
+  readonly #free: HeldSlab[] = []
 
   /** Copies records of `bytes` bytes. Strings cannot change and are not copied, but they count. */
   hold<T extends Payload>(records: readonly T[], bytes: number): HeldRecords<T | Buffer> {
@@ -49,7 +49,7 @@ export class HeldMemory {
     return { records: own, release }
   }
 
-  #withRoom(bytes: number): Slab {
+  #withRoom(bytes: number): HeldSlab {
     if (this.#slab === undefined || this.#slab.used + bytes > SLAB_BYTES)
       this.#slab = this.#free.pop() ?? { memory: Buffer.allocUnsafeSlow(SLAB_BYTES), used: 0, calls: 0 }
     return this.#slab
@@ -60,7 +60,7 @@ export class HeldMemory {
   }
 }
 
-function copied(data: Uint8Array, slab: Slab): Buffer {
+function copied(data: Uint8Array, slab: HeldSlab): Buffer {
   const start = slab.used
   slab.memory.set(data, start)
   slab.used += data.length

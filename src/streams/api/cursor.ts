@@ -7,7 +7,7 @@ import { resolveCommitOptions } from '../../options/cursor-options.js'
 import { BatchReader } from '../../reader/batch-reader.js'
 import type { RecordReader } from '../../types.js'
 import { resolveCursorReadOptions } from '../options.js'
-import type { Batches, PortCursor, ReadRange, StreamsPort } from '../port/port.js'
+import type { Batches, PortCursor, ReadBounds, StreamsPort } from '../port/port.js'
 import type { CommittedRecord, StreamsCursor, StreamsReadOptions } from '../types.js'
 
 /**
@@ -16,7 +16,7 @@ import type { CommittedRecord, StreamsCursor, StreamsReadOptions } from '../type
  */
 export async function* untilClosed<T>(
   read: (signal: AbortSignal) => Batches<T>,
-  { follow }: ReadRange,
+  { follow }: ReadBounds,
   signal: AbortSignal,
 ): Batches<T> {
   const batches = read(signal)

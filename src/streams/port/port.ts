@@ -176,7 +176,7 @@ export interface ServedPort {
 }
 
 /** The checked options of a read. */
-export interface ReadRange {
+export interface ReadBounds {
   /** Undefined: the oldest record; negative: counted from the end. */
   from: number | undefined
   to: number | undefined
@@ -193,7 +193,7 @@ export type Batches<T> = AsyncGenerator<T[], void, undefined>
 export interface PortCursor {
   readonly position: number
   /** Iterates over the records of all streams from `position` on. `range.from` does not count. */
-  read(range: ReadRange, signal: AbortSignal): Batches<CommittedRecord<unknown>>
+  read(range: ReadBounds, signal: AbortSignal): Batches<CommittedRecord<unknown>>
   commit(position: number, options: CommitOptions): Promise<void>
   close(): Promise<void>
 }
@@ -216,9 +216,9 @@ export interface StreamsPort extends ServedPort {
   /** The streams whose names begin with `prefix`, in the order of their creation. */
   infos(prefix: string, signal: AbortSignal): Batches<StreamInfo>
   /** Iterates over the records of a stream. With `stored`, values are delivered as `EncodedValue`s. */
-  readStream(name: string, range: ReadRange, stored: boolean, signal: AbortSignal): Batches<StreamRecord<unknown>>
+  readStream(name: string, range: ReadBounds, stored: boolean, signal: AbortSignal): Batches<StreamRecord<unknown>>
   /** Iterates over the records of all streams. */
-  readAll(range: ReadRange, signal: AbortSignal): Batches<CommittedRecord<unknown>>
+  readAll(range: ReadBounds, signal: AbortSignal): Batches<CommittedRecord<unknown>>
   cursor(name: string, options: CursorOptions): Promise<PortCursor>
   removeCursor(name: string): Promise<void>
   checkpoint(): Promise<void>

@@ -3,13 +3,21 @@ import { connect, type Socket } from 'node:net'
 import { type DurlogError, isCode } from '../../errors.js'
 import { ofFileSystem } from '../../file-system-error.js'
 import { addressOf, folderIdOf } from './address.js'
-import { type Frame, type FrameMaker, FrameReader, FrameType, FrameWriter, jsonOf, type MadeFrame } from './frames.js'
+import {
+  type FrameMaker,
+  FrameReader,
+  FrameType,
+  FrameWriter,
+  jsonOf,
+  type MadeFrame,
+  type SocketFrame,
+} from './frames.js'
 import { type Hello, receivedError, type Welcome } from './messages.js'
 
 export interface ConnectionHandler {
   /** Bytes have arrived. */
   onData(): void
-  onFrame(frame: Frame): void
+  onFrame(frame: SocketFrame): void
   onLost(): void
 }
 
@@ -66,7 +74,7 @@ export class Connection {
     let welcomed = false
     return new Promise((resolve, reject) => {
       this.#reject = reject
-      const receive = (frame: Frame): void => {
+      const receive = (frame: SocketFrame): void => {
         if (welcomed) handler.onFrame(frame)
         else if (frame.type === FrameType.unwelcome) {
           const error = receivedError(jsonOf(frame))

@@ -33,7 +33,7 @@ export const FrameType = {
 export type FrameType = (typeof FrameType)[keyof typeof FrameType]
 
 /** A received frame. Its payload is `bytes` from `at` to `end`. */
-export interface Frame {
+export interface SocketFrame {
   readonly type: number
   readonly id: number
   readonly bytes: Buffer
@@ -94,11 +94,11 @@ export class FrameMaker {
   }
 }
 
-export function payloadOf({ bytes, at, end }: Frame): Buffer {
+export function payloadOf({ bytes, at, end }: SocketFrame): Buffer {
   return bytes.subarray(at, end)
 }
 
-export function jsonOf({ bytes, at, end }: Frame): unknown {
+export function jsonOf({ bytes, at, end }: SocketFrame): unknown {
   return at === end ? undefined : JSON.parse(bytes.toString('utf8', at, end))
 }
 
@@ -116,7 +116,7 @@ export class FrameReader {
   /**
    * Calls `take` for each frame that is complete with `chunk`. Throws a RangeError if a frame is too long or too short.
    */
-  push(chunk: Buffer, take: (frame: Frame) => void): void {
+  push(chunk: Buffer, take: (frame: SocketFrame) => void): void {
     this.#chunks.push(chunk)
     this.#bytes += chunk.length
     if (this.#bytes < this.#needed) return

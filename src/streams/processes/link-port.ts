@@ -18,7 +18,7 @@ import {
   type KnownGroup,
   knownGroup,
   type PortCursor,
-  type ReadRange,
+  type ReadBounds,
   type SeenState,
   type SentValues,
   type Settle,
@@ -37,8 +37,8 @@ import type {
   StreamRecord,
   StreamsEvents,
 } from '../types.js'
-import { Link } from './link.js'
-import { addBody, type Call, receivedError, type SentFile, type SentRecord, type Welcome } from './messages.js'
+import { OwnerLink } from './link.js'
+import { addBody, type PortCall, receivedError, type SentFile, type SentRecord, type Welcome } from './messages.js'
 import { OwnerHost } from './owner-host.js'
 import { SubmitOp, submitFrame } from './submission.js'
 
@@ -56,7 +56,7 @@ export class LinkPort implements StreamsPort {
   readonly changes: StreamChange[] = []
   onEvent: StreamsPort['onEvent'] = () => {}
   readonly #host: OwnerHost
-  readonly #link: Link
+  readonly #link: OwnerLink
   readonly #files: FolderFiles
   #encoding: StreamEncoding
   #closing: Promise<void> | undefined
@@ -75,7 +75,7 @@ export class LinkPort implements StreamsPort {
     const { durability, checkpointBytes, checkpointMs, create } = options
     const encoding = options.encodingNamed ? options.encoding : undefined
     this.#host = new OwnerHost(dir, { encoding, durability, checkpointBytes, checkpointMs, create })
-    this.#link = new Link({
+    this.#link = new OwnerLink({
       dir,
       host: this.#host,
       durability: anyLevel ? undefined : durability,
@@ -134,7 +134,7 @@ export class LinkPort implements StreamsPort {
   }
 
   /** Asks the owner. The caller knows the type of the answer. */
-  async #call<T>(call: Call): Promise<T> {
+  async #call<T>(call: PortCall): Promise<T> {
     return (await this.#link.call(call)) as T
   }
 
@@ -230,7 +230,7 @@ export class LinkPort implements StreamsPort {
 
   async *readStream(
     stream: string,
-    range: ReadRange,
+    range: ReadBounds,
     stored: boolean,
     signal: AbortSignal,
   ): Batches<StreamRecord<unknown>> {
@@ -255,7 +255,7 @@ export class LinkPort implements StreamsPort {
     return changedFile(name, retention === undefined ? path : dirname(path), seq, 'the record is damaged')
   }
 
-  async *readAll(range: ReadRange, signal: AbortSignal): Batches<CommittedRecord<unknown>> {
+  async *readAll(range: ReadBounds, signal: AbortSignal): Batches<CommittedRecord<unknown>> {
     for await (const batch of this.#link.read({ kind: 'all', ...range }).batches(signal)) yield batch.map(committed)
   }
 
@@ -344,7 +344,7 @@ export class LinkPort implements StreamsPort {
   #openCursor(name: string, opened: number): PortCursor {
     const cursor = {
       position: opened,
-      read: (range: ReadRange, signal: AbortSignal) => this.readAll({ ...range, from: cursor.position }, signal),
+      read: (range: ReadBounds, signal: AbortSignal) => this.readAll({ ...range, from: cursor.position }, signal),
       commit: async (position: number, options: CommitOptions) => {
         cursor.position = await this.#call<number>({ op: 'commit', name, position, options })
       },

@@ -6,11 +6,11 @@ import { clearTimeout, clock, setTimeout } from '../../timers.js'
 import { StreamIdentities } from '../stream-identities.js'
 import type { StreamAppendResult } from '../types.js'
 import { Connection } from './connection.js'
-import { type Frame, FrameMaker, FrameType, jsonOf, type MadeFrame } from './frames.js'
+import { FrameMaker, FrameType, jsonOf, type MadeFrame, type SocketFrame } from './frames.js'
 import {
   answeredValue,
-  type Call,
   PID_NAMESPACE,
+  type PortCall,
   PROTOCOL,
   PROTOCOL_VERSION,
   type ReadRequest,
@@ -21,7 +21,7 @@ import {
 } from './messages.js'
 import { LISTEN_WITHIN_MS, type OwnerHost } from './owner-host.js'
 import { FAILED_TICKS, OwnerWatch, stalledOwner } from './owner-watch.js'
-import { PendingRequests, type Request } from './pending-requests.js'
+import { type PendingRequest, PendingRequests } from './pending-requests.js'
 import { isOneWaiting, RemoteRead } from './remote-read.js'
 
 type MakeFrame = (maker: FrameMaker, number: number) => MadeFrame
@@ -43,7 +43,7 @@ export interface LinkContext {
   onStalled(pid: number): void
 }
 
-export class Link {
+export class OwnerLink {
   readonly client: string = randomBytes(8).toString('hex')
   readonly #context: LinkContext
   readonly #maker = new FrameMaker()
@@ -106,11 +106,11 @@ export class Link {
   }
 
   /** Settles with the value of the answer, or with the payload if the answer is a body. */
-  call(call: Call): Promise<unknown> {
+  call(call: PortCall): Promise<unknown> {
     return new Promise((resolve, reject) => {
       this.checkOpen()
       const { bytes, start, end } = this.#maker.json(FrameType.call, this.#calls.next, call)
-      const onAnswer = (answer: Frame): void => {
+      const onAnswer = (answer: SocketFrame): void => {
         try {
           resolve(answeredValue(answer))
         } catch (error) {
@@ -163,7 +163,7 @@ export class Link {
     await this.#context.host.close(this.client)
   }
 
-  #add(requests: PendingRequests, request: Request): void {
+  #add(requests: PendingRequests, request: PendingRequest): void {
     requests.add(request)
     this.#connection?.send(request)
     this.#reconnect()
@@ -261,7 +261,7 @@ export class Link {
     this.#keepAlive()
   }
 
-  #onFrame(frame: Frame): void {
+  #onFrame(frame: SocketFrame): void {
     const { type, id } = frame
     if (type === FrameType.stored || type === FrameType.refused) this.#answered(this.#submits, frame)
     else if (type === FrameType.answer || type === FrameType.body) this.#answered(this.#calls, frame)
@@ -273,7 +273,7 @@ export class Link {
     } else if (type === FrameType.event) this.#context.onEvent(jsonOf(frame) as SentEvent)
   }
 
-  #answered(requests: PendingRequests, frame: Frame): void {
+  #answered(requests: PendingRequests, frame: SocketFrame): void {
     const request = requests.take(frame.id)
     if (request === undefined) return
     if (frame.type === FrameType.refused) request.reject(receivedError(jsonOf(frame)))

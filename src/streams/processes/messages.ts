@@ -5,10 +5,10 @@ import { DurlogError, type DurlogErrorCode } from '../../errors.js'
 import type { CommitOptions, CursorOptions, Durability } from '../../index.js'
 import type { Body, BodyRead } from '../body.js'
 import { ENCODING_NUMBERS, EncodedValue } from '../encoding.js'
-import type { ReadRange, SeenState } from '../port/port.js'
+import type { ReadBounds, SeenState } from '../port/port.js'
 import type { FileDisk } from '../state.js'
 import type { StreamAppendResult, StreamEncoding } from '../types.js'
-import { type Frame, type FrameMaker, FrameType, jsonOf, type MadeFrame, payloadOf } from './frames.js'
+import { type FrameMaker, FrameType, jsonOf, type MadeFrame, payloadOf, type SocketFrame } from './frames.js'
 import { encodingAt } from './submission.js'
 
 export const PROTOCOL = 'durlog-streams'
@@ -58,12 +58,12 @@ export interface Welcome {
  * records were delivered. `change` has no records: it ends when the state of the stream differs from `seen`.
  */
 export type ReadRequest =
-  | ({ kind: 'stream'; stream: string; created?: number | undefined } & ReadRange)
-  | ({ kind: 'all' } & ReadRange)
+  | ({ kind: 'stream'; stream: string; created?: number | undefined } & ReadBounds)
+  | ({ kind: 'all' } & ReadBounds)
   | { kind: 'list'; prefix: string }
   | { kind: 'change'; seen: SeenState }
 
-export type Call =
+export type PortCall =
   | { op: 'find'; stream: string; isRead: boolean }
   | { op: 'inherits'; stream: string; identity: string; seq: number }
   | { op: 'producerSeq'; stream: string; producer: string }
@@ -134,7 +134,7 @@ export function storedFrame(maker: FrameMaker, number: number, results: readonly
   return maker
 }
 
-export function resultsOf({ bytes, at: start, end }: Frame): StreamAppendResult[] {
+export function resultsOf({ bytes, at: start, end }: SocketFrame): StreamAppendResult[] {
   const results: StreamAppendResult[] = []
   for (let at = start; at < end; at += RESULT_BYTES)
     results.push({ seq: bytes.readIntLE(at, 6), duplicate: bytes[at + 6] === 1 })
@@ -220,7 +220,7 @@ export function receivedError(sent: unknown): DurlogError {
 }
 
 /** The value of the answer to a call, or the payload of a body. Throws the error of the answer. */
-export function answeredValue(answer: Frame): unknown {
+export function answeredValue(answer: SocketFrame): unknown {
   if (answer.type === FrameType.body) return payloadOf(answer)
   const { value, error } = jsonOf(answer) as { value: unknown; error?: unknown }
   if (error !== undefined) throw receivedError(error)

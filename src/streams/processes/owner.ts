@@ -9,7 +9,7 @@ import { openLocal } from '../open-store.js'
 import type { StreamsOptions } from '../types.js'
 import { type Address, folderIdOf, newAddress } from './address.js'
 import { sentError } from './messages.js'
-import { Session } from './session.js'
+import { ClientSession } from './session.js'
 
 /** How long the results of a disconnected client are kept. Longer than a client repeats requests. */
 const FORGET_AFTER_MS = 60_000
@@ -18,7 +18,7 @@ const SWEEP_MS = 5_000
 export class Owner {
   readonly #server: Server
   readonly #port: Promise<LocalPort>
-  readonly #sessions = new Set<Session>()
+  readonly #sessions = new Set<ClientSession>()
   /** For each disconnected client with results, the time when it was first missed. */
   readonly #missing = new Map<string, number>()
   #sweep: NodeJS.Timeout | undefined
@@ -32,7 +32,7 @@ export class Owner {
     this.#port = port
     this.#server = createServer((socket) => {
       this.#sessions.add(
-        new Session(socket, {
+        new ClientSession(socket, {
           port: this.#port,
           durability,
           own,

@@ -1,12 +1,12 @@
 /** The unanswered requests of one kind, in the order of their calls. */
 import type { DurlogError } from '../../errors.js'
-import type { Frame, MadeFrame } from './frames.js'
+import type { MadeFrame, SocketFrame } from './frames.js'
 
 /** The request's frame, and the functions for its answer. */
-export interface Request extends MadeFrame {
+export interface PendingRequest extends MadeFrame {
   /** The first tick of the owner's stall that the request has waited for. */
   stalledFrom?: number
-  onAnswer(frame: Frame): void
+  onAnswer(frame: SocketFrame): void
   reject(error: DurlogError): void
 }
 
@@ -24,22 +24,22 @@ export class PendingRequests {
    * The requests from the number `#first` on; undefined if answered. A Map would keep answered requests in memory until
    * a full garbage collection: when it grows, V8 links the old table, with its entries, to the new one.
    */
-  #requests: (Request | undefined)[] = []
+  #requests: (PendingRequest | undefined)[] = []
   #first = 0
 
-  get all(): Request[] {
+  get all(): PendingRequest[] {
     return this.#requests.filter((request) => request !== undefined)
   }
 
   /** Adds the request with the number `next`. */
-  add(request: Request): void {
+  add(request: PendingRequest): void {
     this.#requests.push(request)
     this.next++
     this.size++
   }
 
   /** Removes and returns an answered request; undefined if it has already failed. */
-  take(number: number): Request | undefined {
+  take(number: number): PendingRequest | undefined {
     const request = this.#requests[number - this.#first]
     if (request === undefined) return undefined
     this.#requests[number - this.#first] = undefined

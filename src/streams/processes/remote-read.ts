@@ -1,7 +1,7 @@
 /** A read from the owner. After a change of the owner it continues with the next one. */
 import { onAbort } from '../../options/abort-signal.js'
 import type { Batches } from '../port/port.js'
-import { type Frame, FrameType, payloadOf } from './frames.js'
+import { FrameType, payloadOf, type SocketFrame } from './frames.js'
 import { type ReadRequest, recordsHeader, recordsIn, type SentRecord } from './messages.js'
 
 export interface RemoteReadContext {
@@ -40,7 +40,7 @@ export class RemoteRead {
     return { ...request, from: this.#next, ...created }
   }
 
-  receive(frame: Frame): void {
+  receive(frame: SocketFrame): void {
     if (frame.type === FrameType.readEnded) this.#ended = true
     else {
       const payload = payloadOf(frame)

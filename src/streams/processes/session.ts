@@ -11,13 +11,13 @@ import type { Batches, PortCursor, SeenState, StreamView } from '../port/port.js
 import { placeOf } from '../record-source.js'
 import { TimeSlice } from '../time-slice.js'
 import type { StreamAppendResult, StreamInfo } from '../types.js'
-import { type Frame, FrameMaker, FrameReader, FrameType, FrameWriter, jsonOf } from './frames.js'
+import { FrameMaker, FrameReader, FrameType, FrameWriter, jsonOf, type SocketFrame } from './frames.js'
 import {
   type BodyRequest,
   bodyFrame,
-  type Call,
   type Hello,
   PID_NAMESPACE,
+  type PortCall,
   PROTOCOL,
   PROTOCOL_VERSION,
   type ReadRequest,
@@ -48,8 +48,8 @@ export interface OwnerContext {
   /** The id of the owner's folder, see `folderIdOf`. */
   folder: string
   /** The client has sent its id. */
-  onClient(session: Session): void
-  onClosed(session: Session): void
+  onClient(session: ClientSession): void
+  onClosed(session: ClientSession): void
 }
 
 interface Read {
@@ -57,7 +57,7 @@ interface Read {
   abort: AbortController
 }
 
-export class Session {
+export class ClientSession {
   client = ''
   readonly #socket: Socket
   readonly #reader = new FrameReader()
@@ -77,7 +77,7 @@ export class Session {
     this.#socket = socket
     this.#context = context
     this.#writer = new FrameWriter(socket, new FrameMaker())
-    const handle = (frame: Frame): void => this.#handle(frame)
+    const handle = (frame: SocketFrame): void => this.#handle(frame)
     socket.on('data', (chunk: Buffer) => {
       this.#beginTurn()
       try {
@@ -110,7 +110,7 @@ export class Session {
     this.#socket.destroySoon()
   }
 
-  #handle(frame: Frame): void {
+  #handle(frame: SocketFrame): void {
     const { type, id } = frame
     const port = this.#port
     if (type === FrameType.ping) this.#writer.json(FrameType.pong, 0)
@@ -118,7 +118,7 @@ export class Session {
     else if (port === undefined) throw new RangeError('a request before the welcome')
     else if (type === FrameType.submit) this.#submit(port, frame)
     else if (type === FrameType.confirm) port.store.table.dedup.confirm(this.client, id)
-    else if (type === FrameType.call) void this.#call(port, id, jsonOf(frame) as Call)
+    else if (type === FrameType.call) void this.#call(port, id, jsonOf(frame) as PortCall)
     else if (type === FrameType.read) this.#read(port, id, jsonOf(frame) as ReadRequest)
     else if (type === FrameType.more) this.#reads.get(id)?.pump.more()
     else if (type === FrameType.endRead) this.#endRead(id)
@@ -179,7 +179,7 @@ export class Session {
     }
   }
 
-  #submit(port: LocalPort, frame: Frame): void {
+  #submit(port: LocalPort, frame: SocketFrame): void {
     const { id } = frame
     const submission = submissionOf(frame)
     const bytes = this.#begun(frame)
@@ -211,7 +211,7 @@ export class Session {
   }
 
   /** Counts a request as in progress. Returns the bytes that it takes. */
-  #begun({ at, end }: Frame): number {
+  #begun({ at, end }: SocketFrame): number {
     const bytes = end - at + REQUEST_OVERHEAD_BYTES
     this.#inFlightBytes += bytes
     return bytes
@@ -233,7 +233,7 @@ export class Session {
     this.#throttle()
   }
 
-  async #call(port: LocalPort, id: number, call: Call): Promise<void> {
+  async #call(port: LocalPort, id: number, call: PortCall): Promise<void> {
     try {
       if (call.op === 'body') await this.#answerBody(port, id, call)
       else this.#writer.json(FrameType.answer, id, { value: await this.#answer(port, call) })
@@ -264,7 +264,7 @@ export class Session {
     this.#writer.send(bodyFrame(this.#writer.maker, id, read, body))
   }
 
-  async #answer(port: LocalPort, call: Exclude<Call, { op: 'body' }>): Promise<unknown> {
+  async #answer(port: LocalPort, call: Exclude<PortCall, { op: 'body' }>): Promise<unknown> {
     if (call.op === 'find') {
       const found = await port.find(call.stream, call.isRead)
       return found && sentView(found)

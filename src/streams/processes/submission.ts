@@ -3,7 +3,7 @@ import { DurlogError } from '../../errors.js'
 import { ENCODING_NUMBERS, ENCODINGS, EncodedValue, PackedValues } from '../encoding.js'
 import type { CreationRequest, Group, SentValue, SentValues } from '../port/port.js'
 import type { StreamEncoding } from '../types.js'
-import { type Frame, type FrameMaker, FrameType, type MadeFrame, PAYLOAD_MAX_BYTES } from './frames.js'
+import { type FrameMaker, FrameType, type MadeFrame, PAYLOAD_MAX_BYTES, type SocketFrame } from './frames.js'
 
 export const SubmitOp = { append: 1, batch: 2, create: 3, delete: 4 } as const
 type SubmitOp = (typeof SubmitOp)[keyof typeof SubmitOp]
@@ -127,7 +127,7 @@ function packedAt(bytes: Buffer, at: number, end: number): PackedValues {
 }
 
 /** Decodes a frame of `submitFrame`. Throws if it is malformed. */
-export function submissionOf({ bytes, at, end }: Frame): Submission {
+export function submissionOf({ bytes, at, end }: SocketFrame): Submission {
   const op = bytes[at] as SubmitOp
   const groups: { group: Group; json: unknown }[] = []
   let next = at + OP_BYTES

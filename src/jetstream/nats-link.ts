@@ -23,7 +23,7 @@ export interface LiveLink {
 const PING_INTERVAL_MS = 2000
 const MAX_UNANSWERED_PINGS = 2
 
-export class Link {
+export class NatsLink {
   readonly #place: ResolvedPlace
   readonly #closing = new AbortController()
   /** The listeners of `onLost`, for the current connection. */

@@ -2,7 +2,7 @@
 import { DurlogError } from '../errors.js'
 import type { LogReader, LogRecord } from '../index.js'
 import { clearTimeout, setTimeout } from '../timers.js'
-import type { Start } from './start.js'
+import type { ShipStart } from './start.js'
 import type { ShipOrigin, ShipRecord, ShipTarget } from './types.js'
 
 export interface SessionLimits {
@@ -12,12 +12,12 @@ export interface SessionLimits {
 
 export interface SessionCalls {
   /** The first seq of the reader, and the first lost seq before it. */
-  start: Start
+  start: ShipStart
   /** `records` more records, up to `seq`, were acknowledged. */
   onShipped(seq: number, records: number, bytes: number): void
 }
 
-export class Session {
+export class ShipSession {
   readonly #target: ShipTarget
   readonly #origin: ShipOrigin
   readonly #limits: SessionLimits
