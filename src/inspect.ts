@@ -1,6 +1,7 @@
 /** Inspects, verifies and repairs the files of a log that need not be open. */
 import { readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
+import { withAccepted } from './accepted-losses.js'
 import { atCaller } from './caller-stack.js'
 import { invalidArgument } from './errors.js'
 import { ofFileSystem } from './file-system-error.js'
@@ -11,6 +12,8 @@ import { shown } from './options/checks.js'
 import { segmentSeq } from './segment-name.js'
 
 export interface VerifyReport extends Omit<NativeVerifyReport, 'syncedEnd'> {
+  /** The places with losses that an operator has accepted (`durlog repair --salvage --apply`). */
+  accepted: NativeVerifyReport['problems']
   /** The last seq that is known to be synced; -1 if there is none. */
   syncedSeq: number
 }
@@ -80,11 +83,13 @@ function findSegments(path: string): SegmentSummary[] | undefined {
 }
 
 /**
- * Reads every record and reports damage. Takes no lock and changes nothing. An incomplete record that a running writer
+ * Reads every record and reports damage. Takes no lock and changes nothing. Damage that an operator has accepted is
+ * listed and does not count. An incomplete record that a running writer
  * has not acknowledged is not reported as damage.
  */
 export async function verify(dir: string | URL): Promise<VerifyReport> {
-  const { syncedEnd, ...report } = await atCaller(native.verify(resolveDir(dir)))
+  const path = resolveDir(dir)
+  const { syncedEnd, ...report } = await atCaller(native.verify(path).then((found) => withAccepted(path, found)))
   return { ...report, syncedSeq: syncedEnd - 1 }
 }
 

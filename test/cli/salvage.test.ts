@@ -2,7 +2,7 @@
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { open } from '../../src/index.js'
+import { open, verify } from '../../src/index.js'
 import { durlog } from '../fixtures/command.js'
 import { openUntilDone, records, scratchDir } from '../fixtures/scratch.js'
 
@@ -16,18 +16,22 @@ async function corruptLog(damaged = DAMAGED): Promise<string> {
   const log = await open(dir, { segmentBytes: 65536 })
   for (let i = 0; i < COUNT; i++) log.write(`record ${i}.`)
   await log.close()
-  const newest = join(
-    dir,
-    readdirSync(dir)
-      .filter((name) => NAME.test(name))
-      .sort()
-      .at(-1) as string,
-  )
-  const bytes = readFileSync(newest)
-  const at = bytes.indexOf(`record ${damaged}.`)
-  bytes.writeUInt8(255, at)
-  writeFileSync(newest, bytes)
+  damage(dir, damaged)
   return dir
+}
+
+/** Damages a record, and returns the name of its segment. */
+function damage(dir: string, seq: number): string {
+  for (const name of readdirSync(dir)) {
+    if (!NAME.test(name)) continue
+    const bytes = readFileSync(join(dir, name))
+    const at = bytes.indexOf(`record ${seq}.`)
+    if (at === -1) continue
+    bytes.writeUInt8(255, at)
+    writeFileSync(join(dir, name), bytes)
+    return name
+  }
+  throw new Error(`no segment has record ${seq}`)
 }
 
 const lines = (bytes: Buffer): string[] => bytes.toString().trimEnd().split('\n')
@@ -42,7 +46,7 @@ describe('a log with damage in its newest segment', () => {
       expect.stringContaining(`to accept the loss, "durlog repair ${dir} --salvage --apply"`),
     ])
     const found = JSON.parse((await durlog(['verify', dir, '--json'])).stdout.toString())
-    expect(found.advice).toContain('durlog restore NEW BACKUP')
+    expect(found.advice).toContain('--from BACKUP')
   })
 
   test('cat prints every record before the damage, and exits with 2', async () => {
@@ -120,4 +124,85 @@ describe('a log with damage in its newest segment', () => {
     expect([code, stdout.toString()]).toEqual([0, 'clean: nothing to remove\n'])
     expect(readdirSync(dir)).toEqual(before)
   })
+})
+
+describe('repair --from', () => {
+  /** A log of several segments, its backup, and the log's records. */
+  async function backedUp(): Promise<{ dir: string; backup: string; all: unknown[] }> {
+    const dir = join(scratchDir(), 'log')
+    const log = await open(dir, { segmentBytes: 65536 })
+    for (let i = 0; i < COUNT; i++)
+      log.appendSync(`record ${i}.`, { durability: 'memory', timestamp: 1_700_000_000_000 + i })
+    await log.close()
+    const backup = `${dir}-copy`
+    await durlog(['backup', dir, backup])
+    return { dir, backup, all: await recordsOf(dir) }
+  }
+
+  async function recordsOf(dir: string): Promise<unknown[]> {
+    const log = await openUntilDone(dir, { readOnly: true })
+    return (await records(log.read())).map(({ seq, timestamp, data }) => [seq, timestamp, data.toString()])
+  }
+
+  test('puts lost records back from a backup, in sealed segments and in the newest one, and keeps the damaged files', async () => {
+    const { dir, backup, all } = await backedUp()
+    const names = [100, 101, 700, DAMAGED].map((seq) => damage(dir, seq))
+    const damaged = new Map(names.map((name) => [name, readFileSync(join(dir, name))]))
+    const dry = await durlog(['repair', dir, '--from', backup])
+    expect([dry.code, dry.stdout.toString()]).toEqual([
+      2,
+      expect.stringContaining(`seq 100 to 101, seq 700: found in ${backup}`),
+    ])
+    expect(names.map((name) => readFileSync(join(dir, name)))).toEqual(names.map((name) => damaged.get(name)))
+    const aside = `${dir}-aside`
+    const { code, stdout } = await durlog(['repair', dir, '--from', backup, '--apply', '--backup', aside])
+    expect([code, stdout.toString()]).toEqual([0, expect.stringContaining('the log is clean')])
+    expect((await durlog(['verify', dir])).code).toBe(0)
+    expect(await recordsOf(dir)).toEqual(all)
+    for (const [name, bytes] of damaged) expect(readFileSync(join(aside, name))).toEqual(bytes)
+    const log = await openUntilDone(dir)
+    expect([log.recovery.state, await log.append('next')]).toEqual(['clean', COUNT])
+  })
+
+  test('changes no segment of which the backup lacks a record, and no log of another history', async () => {
+    const { dir, backup } = await backedUp()
+    damage(dir, 100)
+    damage(backup, 100)
+    const missing = await durlog(['repair', dir, '--from', backup, '--apply'])
+    expect([missing.code, missing.stdout.toString()]).toEqual([2, expect.stringContaining(`not all are in ${backup}`)])
+    const other = await backedUp()
+    const wrong = await durlog(['repair', dir, '--from', other.backup, '--apply'])
+    expect([wrong.code, wrong.stderr]).toEqual([65, expect.stringContaining('holds another log')])
+    const cut = `${dir}-cut`
+    await durlog(['restore', cut, other.dir])
+    const log = await open(cut)
+    await log.truncateAfter(98)
+    for (let i = 99; i < COUNT; i++) log.write(`other ${i}.`)
+    await log.close()
+    damage(other.dir, 100)
+    const cutOff = await durlog(['repair', other.dir, '--from', cut, '--apply'])
+    expect([cutOff.code, cutOff.stderr]).toEqual([65, expect.stringContaining('record 99 of')])
+  })
+
+  test('is refused while a process has the log open', async () => {
+    const { dir, backup } = await backedUp()
+    damage(dir, 100)
+    await openUntilDone(dir)
+    const { code, stderr } = await durlog(['repair', dir, '--from', backup, '--apply'])
+    expect([code, stderr]).toEqual([75, expect.stringContaining('LOCKED')])
+    expect(readdirSync(dir)).not.toContain('repairing')
+  })
+})
+
+test('after repair --salvage --apply, verify lists the accepted losses and exits with 0, until there is new damage', async () => {
+  const dir = await corruptLog()
+  await durlog(['repair', dir, '--salvage', '--apply'])
+  await durlog(['append', dir], 'record 99999.\n')
+  const { code, stdout } = await durlog(['verify', dir])
+  expect([code, stdout.toString()]).toEqual([0, expect.stringMatching(`record ${DAMAGED} is lost; accepted\n`)])
+  expect(await verify(dir)).toMatchObject({ state: 'clean', problems: [], accepted: [{ lostFirst: DAMAGED }] })
+  damage(dir, 300)
+  const again = await verify(dir)
+  expect(again).toMatchObject({ state: 'corrupt', problems: [{ lostFirst: 300 }], accepted: [{ lostFirst: DAMAGED }] })
+  expect((await durlog(['verify', dir])).code).toBe(2)
 })

@@ -1,17 +1,21 @@
 import { statSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Command } from 'commander'
+import { acceptLosses } from '../../accepted-losses.js'
 import { type RepairReport, repair, type VerifyReport, verify } from '../../index.js'
 import { openOrdered } from '../../open.js'
 import { addJson } from '../../terminal/arguments.js'
 import { ExitCode } from '../../terminal/exit-codes.js'
 import { InputError } from '../../terminal/input-error.js'
-import { formatBytes, writeJson, writeOut } from '../../terminal/output.js'
+import { formatBytes, formatSeqs, writeJson, writeOut } from '../../terminal/output.js'
 import { startProgress } from '../../terminal/progress.js'
+import { addBucket, type BucketFlags } from '../bucket-flags.js'
+import { checkSource, repairFrom } from '../repair-from.js'
 import { describeProblem, exitCodeOfState } from './verify.js'
 
-interface Flags {
+interface Flags extends BucketFlags {
   apply?: boolean
+  from?: string
   backup?: string
   salvage?: boolean
   json?: boolean
@@ -20,20 +24,30 @@ interface Flags {
 export function register(command: Command): void {
   command
     .description(
-      'Report the bytes that must be removed to make the log whole: a torn tail or a hole, which hold no record that was acknowledged at sync. With --apply, copy them to a backup and remove them. Without --apply the exit status is that of verify.',
+      'Report the bytes that must be removed to make the log whole: a torn tail or a hole, which hold no record that was acknowledged at sync. With --apply, copy them to a backup and remove them. With --from, fetch lost records from a backup or an archive of the log. Without --apply the exit status is that of verify.',
     )
     .argument('<dir>', 'the folder of the log')
     .option('--apply', 'make the changes')
     .option('--backup <dir>', 'the folder for the copy (default: <dir>-backup-<time>)')
     .option(
-      '--salvage',
-      'for a corrupt log: give up the damaged records, so that the log accepts appends again; all other records keep their seqs, and the damaged bytes stay in place',
+      '--from <source>',
+      'for a corrupt log: put the lost records back from a backup, a folder, or from an archive, s3://bucket/prefix',
     )
-  addJson(command).action(run)
+    .option(
+      '--salvage',
+      'for a corrupt log: give up the damaged records, so that the log accepts appends again; all other records keep their seqs, and the damaged bytes stay in place. From then on verify lists the losses as accepted and exits with 0',
+    )
+  addBucket(addJson(command)).action(run)
 }
 
 async function run(dir: string, flags: Flags): Promise<void> {
-  if (flags.backup !== undefined && !flags.apply) throw new InputError('--backup needs --apply', ExitCode.usage)
+  const { apply, backup, from, salvage } = flags
+  if (backup !== undefined && !apply) throw new InputError('--backup needs --apply', ExitCode.usage)
+  if (from !== undefined && salvage)
+    throw new InputError(
+      '--salvage gives up records that --from restores: use --from first, and --salvage for the rest',
+      ExitCode.usage,
+    )
   const progress = startProgress('repair', 0, flags.json === true)
   try {
     await work(dir, flags)
@@ -42,7 +56,9 @@ async function run(dir: string, flags: Flags): Promise<void> {
   }
 }
 
-async function work(dir: string, { apply, backup, salvage, json }: Flags): Promise<void> {
+async function work(dir: string, flags: Flags): Promise<void> {
+  const { apply, backup, from, salvage, json } = flags
+  if (from !== undefined) return fetchLost(dir, from, flags)
   if (salvage) {
     const report = await verify(dir)
     if (report.state === 'corrupt') return salvageLog(dir, report, apply === true, json === true)
@@ -62,16 +78,39 @@ async function salvageLog(dir: string, report: VerifyReport, apply: boolean, jso
   if (apply) {
     const newest = segments.at(-1)?.name as string
     const segmentBytes = statSync(join(dir, newest)).size
-    await using log = await openOrdered(dir, { create: false, recovery: 'salvage', segmentBytes })
+    const log = await openOrdered(dir, { create: false, recovery: 'salvage', segmentBytes })
     nextSeq = log.nextSeq
+    await log.close()
+    const after = await verify(dir)
+    await acceptLosses(dir, [...after.accepted, ...after.problems])
   } else {
     process.exitCode = exitCodeOfState(state)
   }
   if (json) return writeJson({ state, applied: apply, nextSeq, problems })
   const end = apply
-    ? `the log accepts appends again, from seq ${nextSeq} on; the damaged bytes stay unchanged\n`
+    ? `the log accepts appends again, from seq ${nextSeq} on; the damaged bytes stay unchanged, and verify lists these losses as accepted\n`
     : 'nothing was changed; use --apply to give up these records\n'
   await writeOut(`${state}\n${problems.map(describeProblem).join('')}${end}`)
+}
+
+/** Puts lost records back. */
+async function fetchLost(dir: string, from: string, flags: Flags): Promise<void> {
+  const { apply, backup = defaultBackup(dir), json } = flags
+  await checkSource(dir, from)
+  const segments = await repairFrom(dir, from, flags, apply ? backup : undefined)
+  const { state } = await verify(dir)
+  process.exitCode = exitCodeOfState(state)
+  if (json) return writeJson({ state, applied: apply === true, segments, backup: apply ? backup : '' })
+  const lines = segments.map(({ segment, lost, found }) => {
+    const seqs = lost.map(({ first, last }) => formatSeqs(first, last + 1)).join(', ')
+    const what = seqs === '' ? 'no record is lost' : seqs
+    return `${segment}: ${what}: ${found ? (apply ? 'restored' : `found in ${from}`) : `not all are in ${from}`}\n`
+  })
+  const isChanged = apply && segments.some(({ found }) => found)
+  const end = isChanged
+    ? `the log is ${state}; the damaged files are in ${backup}\n`
+    : `${state}: nothing was changed${segments.length > 0 && !apply ? '; use --apply to restore the records that are found' : ''}\n`
+  await writeOut(lines.join('') + end)
 }
 
 function defaultBackup(dir: string): string {

@@ -17,7 +17,7 @@ import { startProgress } from '../../terminal/progress.js'
 export function register(command: Command): void {
   command
     .description(
-      'Read every record and report damage. Changes nothing and takes no lock. The exit status is 0 if the log is whole; 1 for a torn tail or a hole, which hold no record that was acknowledged at sync; 2 if synced records are damaged.',
+      'Read every record and report damage. Changes nothing and takes no lock. The exit status is 0 if the log is whole; 1 for a torn tail or a hole, which hold no record that was acknowledged at sync; 2 if synced records are damaged. Losses that were accepted (repair --salvage --apply) are listed and do not count.',
     )
     .argument('<dir>', 'the folder of the log')
   addJson(command).action(run)
@@ -43,7 +43,7 @@ export function exitCodeOfState(state: VerifyReport['state']): number {
 }
 
 function describe(dir: string, report: VerifyReport): string {
-  const { state, uuid, firstSeq, nextSeq, syncedSeq, records, payloadBytes, segments, problems } = report
+  const { state, uuid, firstSeq, nextSeq, syncedSeq, records, payloadBytes, segments, problems, accepted } = report
   const fields = formatFields([
     ['state', state],
     ['uuid', uuid],
@@ -57,7 +57,12 @@ function describe(dir: string, report: VerifyReport): string {
     ['segments', segments.length],
   ])
   const advice = adviceOn(dir, report)
-  return fields + problems.map(describeProblem).join('') + (advice === '' ? '' : formatWrapped('next: ', advice))
+  const known = accepted.map((problem) => describeProblem(problem).replace(/\n$/, '; accepted\n'))
+  return (
+    fields +
+    [...known, ...problems.map(describeProblem)].join('') +
+    (advice === '' ? '' : formatWrapped('next: ', advice))
+  )
 }
 
 /** Returns what an operator should do about the state; '' if nothing. */
@@ -69,7 +74,9 @@ function adviceOn(dir: string, { state, problems }: VerifyReport): string {
   return [
     'look at the system log (dmesg) for errors of the disk, and copy the folder',
     `"durlog cat ${dir} --salvage" prints the intact records`,
-    '"durlog restore NEW BACKUP" restores a backup',
+    lost
+      ? `"durlog repair ${dir} --from BACKUP" finds the lost records in a backup or an archive`
+      : '"durlog restore NEW BACKUP" restores a backup',
     `${lost ? 'to accept the loss' : 'to continue'}, "durlog repair ${dir} --salvage --apply" makes the log accept appends again`,
   ].join('; ')
 }

@@ -1,0 +1,72 @@
+/**
+ * The losses that an operator has accepted: `verify` lists them, but they are not damage any more. They are in a file of
+ * the log's folder.
+ */
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { syncFolder, writeSynced } from './durable-files.js'
+import { DurlogError } from './errors.js'
+import { ofFileSystem } from './file-system-error.js'
+import type { NativeVerifyReport } from './native/inspection.js'
+import { takeOwner } from './new-files.js'
+import { rename } from './rename.js'
+
+const NAME = 'accepted-losses'
+
+export type Problem = NativeVerifyReport['problems'][0]
+
+/** Records that `problems`, and no others, are accepted. */
+export async function acceptLosses(dir: string, problems: readonly Problem[]): Promise<void> {
+  const path = join(dir, NAME)
+  try {
+    await writeSynced(`${path}.new`, problems.map((problem) => `${JSON.stringify(problem)}\n`).join(''))
+    takeOwner(`${path}.new`)
+    await rename(`${path}.new`, path)
+    await syncFolder(dir)
+  } catch (error) {
+    throw ofFileSystem(error)
+  }
+}
+
+/**
+ * Moves the problems that are accepted from `problems` to `accepted`. A log that has no other problems is clean. If the
+ * others are all at its end and lose no record, they are a torn tail.
+ */
+export async function withAccepted<R extends NativeVerifyReport>(
+  dir: string,
+  report: R,
+): Promise<R & { accepted: Problem[] }> {
+  const known = await readAccepted(dir)
+  const accepted = report.problems.filter((problem) => known.has(identityOf(problem)))
+  if (accepted.length === 0) return { ...report, accepted }
+  const problems = report.problems.filter((problem) => !accepted.includes(problem))
+  const newest = report.segments.at(-1)
+  const isTail =
+    newest?.headerProblem === '' &&
+    problems.every(({ segment, lostFirst, lostLast }) => segment === newest.name && lostFirst > lostLast)
+  const state = problems.length === 0 ? 'clean' : report.state === 'corrupt' && isTail ? 'torn-tail' : report.state
+  return { ...report, state, problems, accepted }
+}
+
+async function readAccepted(dir: string): Promise<Set<string>> {
+  const path = join(dir, NAME)
+  const text = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return ''
+    throw ofFileSystem(error)
+  })
+  try {
+    const lines = text.split('\n').filter((line) => line !== '')
+    return new Set(lines.map((line) => identityOf(JSON.parse(line) as Problem)))
+  } catch {
+    throw new DurlogError(
+      'ERR_DURLOG_CORRUPT',
+      `${path}, which lists accepted losses, is damaged: remove it, and accept the losses again with "durlog repair ${dir} --salvage --apply"`,
+      { path },
+    )
+  }
+}
+
+/** A place is the same while the same records are lost there. */
+function identityOf({ segment, offset, lostFirst, lostLast }: Problem): string {
+  return JSON.stringify([segment, offset, lostFirst, lostLast])
+}
