@@ -1,6 +1,7 @@
 #include "json/json_splitter.h"
 
 #include <bitset>
+#include <cstddef>
 #include <cstring>
 
 #include "base/bytes.h"
@@ -8,6 +9,7 @@
 namespace durlog {
 namespace {
 
+constexpr std::ptrdiff_t kWordBytes = sizeof(uint64_t);
 constexpr uint64_t kOnes = 0x0101010101010101;
 constexpr uint64_t kHighBits = 0x8080808080808080;
 
@@ -16,11 +18,15 @@ constexpr uint64_t kHighBits = 0x8080808080808080;
 constexpr uint64_t ZeroBytes(uint64_t word) { return (word - kOnes) & ~word & kHighBits; }
 
 // The bytes at which a string needs a closer look: quotes, backslashes, control characters, and
-// bytes of characters outside ASCII.
+// bytes of characters outside ASCII. As for ZeroBytes, only the lowest bit that is set is exact.
 constexpr uint64_t SpecialBytes(uint64_t word) {
   const uint64_t controls = (word - kOnes * 0x20) & ~word & kHighBits;
   return controls | ZeroBytes(word ^ (kOnes * '"')) | ZeroBytes(word ^ (kOnes * '\\')) |
          (word & kHighBits);
+}
+
+constexpr bool IsSpecial(uint8_t byte) {
+  return byte < 0x20 || byte >= 0x80 || byte == '"' || byte == '\\';
 }
 
 bool IsDigit(uint8_t byte) { return byte >= '0' && byte <= '9'; }
@@ -169,11 +175,13 @@ class Parser {
 
   // Skips characters of ASCII up to a quote, a backslash or a control character.
   void SkipPlain() {
-    while (Left() >= sizeof(uint64_t)) {
-      if (SpecialBytes(Load64(at_)) != 0) break;
-      at_ += sizeof(uint64_t);
-    }
-    while (at_ < end_ && *at_ >= 0x20 && *at_ < 0x80 && *at_ != '"' && *at_ != '\\') ++at_;
+    // A local variable, which can stay in a register.
+    uint8_t* at = at_;
+    uint64_t special = 0;
+    while (end_ - at >= kWordBytes && (special = SpecialBytes(Load64(at))) == 0) at += kWordBytes;
+    if (special != 0) at += __builtin_ctzll(special) / 8;
+    while (at < end_ && !IsSpecial(*at)) ++at;
+    at_ = at;
   }
 
   bool Escape() {

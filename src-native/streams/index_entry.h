@@ -4,7 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <vector>
+#include <cstring>
 
 #include "base/bytes.h"
 
@@ -12,10 +12,9 @@ namespace durlog {
 
 constexpr size_t kIndexEntryBytes = 18;
 constexpr size_t kIndexTimeAt = 6;
+constexpr size_t kIndexPositionAt = 12;
 
-inline void Store48(uint64_t value, std::vector<uint8_t>* to) {
-  for (int shift = 0; shift < 48; shift += 8) to->push_back(static_cast<uint8_t>(value >> shift));
-}
+inline void Store48(uint8_t* to, uint64_t value) { std::memcpy(to, &value, 6); }
 
 inline uint64_t Load48(const uint8_t* from) {
   return Load32(from) | uint64_t{from[4]} << 32 | uint64_t{from[5]} << 40;

@@ -65,11 +65,13 @@ Status StoreStream(Directory& records_folder, Directory& index_folder, const Str
   DURLOG_RETURN_IF_ERROR(
       (writer.*write)(change->size, records, change->record_count, &change->crc, &ends));
   DURLOG_RETURN_IF_ERROR(sync ? writer.Sync() : writer.StartWriteback(change->size));
-  change->index.reserve(change->index.size() + ends.size() * kIndexEntryBytes);
-  for (size_t i = 0; i < ends.size(); ++i) {
-    Store48(ends[i], &change->index);
-    Store48(records[i].time_ms, &change->index);
-    Store48(records[i].position, &change->index);
+  const size_t kept = change->index.size();
+  change->index.resize(kept + ends.size() * kIndexEntryBytes);
+  uint8_t* entry = change->index.data() + kept;
+  for (size_t i = 0; i < ends.size(); ++i, entry += kIndexEntryBytes) {
+    Store48(entry, ends[i]);
+    Store48(entry + kIndexTimeAt, records[i].time_ms);
+    Store48(entry + kIndexPositionAt, records[i].position);
   }
   if (!ends.empty()) change->size = ends.back();
   return WriteIndex(index_folder, sync, steps, change);

@@ -142,6 +142,8 @@ export class SingleCall implements Call {
     const next = this.#seq + values.length
     const later = following(item)
     later.encoding = item.encoding
+    // The values are not part of the heads.
+    if (isAppend) item.value = EMPTY
     heads.start = 0
     const head = (change: ValuedChange, seq: number, request?: RequestId): Buffer => {
       encodeEntry(heads, change, seq, timeMs, false, request)
@@ -149,21 +151,27 @@ export class SingleCall implements Call {
       heads.keep()
       return bytes.subarray(start, heads.end)
     }
+    const first = head(item, this.#seq, this.#request)
+    later.kind = EntryKind.append
     const group = {
-      first: head(isAppend ? { ...item, value: EMPTY } : item, this.#seq, this.#request),
-      following: head({ ...later, kind: EntryKind.append }, isAppend ? this.#seq + 1 : this.#seq),
-      end: end ? head(later, next) : EMPTY,
+      first,
+      following: head(later, isAppend ? this.#seq + 1 : this.#seq),
+      end: EMPTY,
       values: values.bytes,
       // The first entry of a creation has no value.
       places: isAppend ? values.places : withNone(values.places),
     }
+    later.kind = EntryKind.end
+    if (end) group.end = head(later, next)
     if (!log.frameEntries(group, durability, onSettled)) return false
     const base = memory.copy(values.bytes)
     const bytes = base === undefined ? values.bytes : memory.bytes
-    const place = (at: number): ValueSlice => ({ bytes, valueAt: (base ?? 0) + at, end: (base ?? 0) + at })
+    const place = (at: number, placeEnd = at): ValueSlice => {
+      return { bytes, valueAt: (base ?? 0) + at, end: (base ?? 0) + placeEnd }
+    }
     const firstAt = values.places[0] as number
-    const first = isAppend ? { ...place(firstAt), end: (base ?? 0) + (values.places[1] as number) } : place(firstAt)
-    const state = table.apply(item, first, timeMs, position, this.#state)
+    const firstPlace = place(firstAt, isAppend ? (values.places[1] as number) : firstAt)
+    const state = table.apply(item, firstPlace, timeMs, position, this.#state)
     const places = isAppend ? values.places.subarray(2) : values.places
     table.applyValues(state, { bytes, places, base: base ?? 0 }, timeMs, position + 1)
     this.last = position + places.length / 2

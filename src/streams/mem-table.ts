@@ -7,7 +7,9 @@ import { EMPTY } from './entry.js'
 
 /** The approximate overhead of a record in memory. */
 const RECORD_OVERHEAD_BYTES = 48
-const INITIAL_CAPACITY = 64
+/** The numbers of entries for which a new slab has room. */
+const MIN_CAPACITY = 64
+const MAX_CAPACITY = 4096
 
 /** The place of a value in memory: `bytes` from `valueAt` to `end`. */
 export interface ValueSlice {
@@ -30,15 +32,17 @@ class RecordSlab implements NativeRecordSlab {
   readonly first: number
   count = 0
   /** For each entry, the offsets at which its value begins and ends. */
-  places: Uint32Array = new Uint32Array(2 * INITIAL_CAPACITY)
+  places: Uint32Array
   /** For each entry, its time in milliseconds since 1970. */
-  times: Float64Array = new Float64Array(INITIAL_CAPACITY)
+  times: Float64Array
   /** The number of released entries, which are the first ones. */
   released = 0
 
-  constructor(bytes: Buffer, first: number) {
+  constructor(bytes: Buffer, first: number, capacity: number) {
     this.bytes = bytes
     this.first = first
+    this.places = new Uint32Array(2 * capacity)
+    this.times = new Float64Array(capacity)
   }
 
   push(start: number, end: number, timeMs: number): void {
@@ -67,7 +71,7 @@ class RecordSlab implements NativeRecordSlab {
   /** Replaces the arrays, because a job of a checkpoint may be reading the old ones. */
   #grow(needed: number): void {
     const { places, times } = this
-    const capacity = Math.max(2 * times.length, needed)
+    const capacity = Math.max(2 * times.length, needed, MIN_CAPACITY)
     this.places = new Uint32Array(2 * capacity)
     this.places.set(places)
     this.times = new Float64Array(capacity)
@@ -79,7 +83,7 @@ export class MemTable {
   /** The memory that the records take, in bytes. */
   bytes = 0
   #slabs: RecordSlab[] = []
-  #newest = new RecordSlab(EMPTY, 0)
+  #newest = new RecordSlab(EMPTY, 0, 0)
   /** The slab of the last record that was looked up. */
   #recent = this.#newest
 
@@ -136,7 +140,7 @@ export class MemTable {
     }
     this.#slabs.splice(0, empty)
     // Replace the newest slab too if it is released, because it would keep its memory.
-    if (this.#slabs.length === 0) this.#newest = new RecordSlab(EMPTY, 0)
+    if (this.#slabs.length === 0) this.#newest = new RecordSlab(EMPTY, 0, 0)
     this.#recent = this.#newest
   }
 
@@ -144,7 +148,9 @@ export class MemTable {
   #slabFor(bytes: Buffer, position: number): RecordSlab {
     const newest = this.#newest
     if (newest.bytes === bytes && newest.first + newest.count === position) return newest
-    this.#newest = new RecordSlab(bytes, position)
+    // The slabs of similar appends have as many entries.
+    const capacity = Math.min(Math.max(newest.count, MIN_CAPACITY), MAX_CAPACITY)
+    this.#newest = new RecordSlab(bytes, position, capacity)
     this.#slabs.push(this.#newest)
     return this.#newest
   }
