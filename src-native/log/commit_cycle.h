@@ -10,12 +10,12 @@
 #include "log/append_point.h"
 #include "log/commit_job.h"
 #include "log/commit_meter.h"
-#include "log/log_state.h"
 #include "log/segment_chain.h"
 #include "platform/file_system.h"
 #include "write/ack_ledger.h"
 #include "write/eager_size.h"
 #include "write/log_listener.h"
+#include "write/log_state.h"
 #include "write/options.h"
 
 namespace durlog {

@@ -9,19 +9,13 @@
 namespace durlog {
 
 SharedLog::~SharedLog() {
-  for (const std::shared_ptr<ReachJob>& job : {memory_job_, sync_job_, next_sync_job_}) {
-    if (!job) continue;
-    job->Cancel();
-    job->Await();
-  }
-  if (spare_job_) spare_job_->Cancel();
-  if (spare_job_) spare_job_->Await();
-  if (populate_job_) populate_job_->Cancel();
-  if (populate_job_) populate_job_->Await();
+  commits_.Stop();
+  rotation_.Stop();
+  pages_.Stop();
   trims_.CancelAll();
   trims_.AwaitAll();
-  if (!committed_) return;  // the log was not opened completely
-  if (closing_ && !latched_) {
+  if (!commits_.started()) return;  // the log was not opened completely
+  if (state_.closing() && !latched()) {
     Leave();
   } else {
     member_->LeaveLog();
@@ -40,7 +34,7 @@ void SharedLog::Leave() {
   const Result<bool> last = member_->lock().TryBeAlone();
   if (last.ok() && *last) {
     member_->page().EndSession();
-    LogPoint end = committed_->point();
+    LogPoint end = commits_.committed();
     if (VoidReservations(AtReserved::kVoidAll, &end).ok()) {
       static_cast<void>(StateEnd(std::move(end)).ok());
       member_->lock().ForgetOwner();
@@ -53,15 +47,15 @@ void SharedLog::Leave() {
 Status SharedLog::StateEnd(LogPoint end) {
   MembersPage& page = member_->page();
   static_cast<void>(member_->directory().Remove(page.NextSpareName()).ok());
-  if (page.Load(PageWord::kLatched) != 0) return LatchedError();
+  if (page.Load(PageWord::kLatched) != 0) return state_.LatchedError();
   SharedSegment& segment = *end.segment;
   DURLOG_ASSIGN_OR_RETURN(const uint64_t stated,
                           ReadSyncedSlot(segment.file(), segment.crc_seed()));
   if (stated < end.seq) {
-    ReachJob sync(member_, committed_->point(), end.seq, Level::kSync, options_.stall_ms);
+    ReachJob sync(member_, commits_.committed(), end.seq, Level::kSync, options_.stall_ms);
     sync.RunOnce();
     DURLOG_RETURN_IF_ERROR(sync.status());
-    if (page.Load(PageWord::kSyncedEnd) < end.seq) return LatchedError();
+    if (page.Load(PageWord::kSyncedEnd) < end.seq) return state_.LatchedError();
     AtStep(Step::kEndSynced);
     DURLOG_RETURN_IF_ERROR(RaiseSyncedSlot(segment.file(), segment.crc_seed(), end.seq));
   }

@@ -9,30 +9,24 @@
 
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <string>
-#include <vector>
 
 #include "base/bytes.h"
 #include "base/executor.h"
 #include "base/job_list.h"
-#include "record/record_codec.h"
 #include "recovery/report.h"
-#include "shared/log_walk.h"
 #include "shared/member.h"
-#include "shared/populate_job.h"
-#include "shared/reach_job.h"
+#include "shared/pages_ahead.h"
+#include "shared/shared_append_point.h"
+#include "shared/shared_commits.h"
+#include "shared/shared_files_watch.h"
+#include "shared/shared_rotation.h"
 #include "shared/shared_trim_job.h"
-#include "shared/spare_making.h"
-#include "shared/stall.h"
-#include "write/ack_ledger.h"
-#include "write/eager_size.h"
-#include "write/files_watch.h"
 #include "write/log_listener.h"
+#include "write/log_state.h"
 #include "write/log_stats.h"
 #include "write/log_writer.h"
 #include "write/options.h"
-#include "write/record_clock.h"
 
 namespace durlog {
 
@@ -80,14 +74,14 @@ class SharedLog final : public LogWriter {
   // After the job is done.
   Status FinishTrim(const SharedTrimJob& trim);
 
-  bool idle() const override;
-  bool latched() const { return latched_; }
+  bool idle() const override { return commits_.idle(); }
+  bool latched() const { return state_.latched(); }
   uint64_t first_seq() const { return member_->page().Load(PageWord::kFirstSeq); }
   // The seq after the last record that this member has appended or seen.
-  uint64_t next_seq() const { return append_->point().seq; }
+  uint64_t next_seq() const { return point_.at().seq; }
   // The value at the last call of another method.
-  uint64_t ReachedEnd(Level level) const { return acks_.ReachedEnd(level); }
-  uint64_t pending_bytes() const { return pending_bytes_ + syncing_bytes_ + next_syncing_bytes_; }
+  uint64_t ReachedEnd(Level level) const { return commits_.ReachedEnd(level); }
+  uint64_t pending_bytes() const { return commits_.pending_bytes(); }
   const LogOptions& options() const override { return options_; }
   const RecoveryReport& recovery() const override { return recovery_; }
   const LogUuid& uuid() const override { return uuid_; }
@@ -97,13 +91,6 @@ class SharedLog final : public LogWriter {
   LogEnds Ends() const override { return EndsOf(*this); }
 
  private:
-  // A place that this member has reserved in the active segment.
-  struct Place {
-    uint64_t offset;
-    uint64_t seq;
-    FrameStep step;  // with which a walk passes the published frame
-  };
-
   SharedLog(std::shared_ptr<Member> member, Capabilities capabilities, const LogOptions& options);
 
   // shared_open.cc
@@ -118,50 +105,22 @@ class SharedLog final : public LogWriter {
   Status StateEnd(LogPoint end);
 
   // shared_append.cc
-  Status CheckOpen() const;
   Status CheckAppend(Bytes payload) const;
   Result<uint64_t> CheckBatch(const PayloadParts* payloads, size_t count) const;
   Status CheckRoom(uint64_t frame_bytes);
-  Result<bool> SetFrameTime(uint64_t time_ms);
+  void SyncEagerly();
+  Status CatchUp();
+  void NoteEntered();
+  Status MakeNext();
   Result<Place> Reserve(uint64_t frame_bytes, uint64_t seqs, uint64_t time_ms,
                         uint64_t expected_seq);
-  FrameFields FieldsOf(uint64_t seq, size_t payload_bytes) const;
-  Status Publish(const Place& place, uint64_t first_word);
-  void NoteAppended(const Place& place, Level level);
+  Status Publish(const Place& place, uint64_t first_word, Level level);
   template <typename AppendOnce>
   Result<uint64_t> AppendAwaitingRoom(const AppendOnce& append);
-  Status AwaitHere(uint64_t end, Level level);
   Status AwaitStored(uint64_t end, Level level);
 
-  // shared_rotate.cc
-  enum class SealReason : uint8_t { kFull, kTime };
-  Status CatchUp();
-  Status Seal(SealReason reason);
-  Status MakeNext();
-  Status Rotate(uint64_t first_seq);
-  Result<bool> GiveName(uint64_t first_seq);
-  bool FitsNow(uint64_t base_time_ms) const;
-  void RequestSpare(bool waits);
-  void PopulateAhead();
-  bool TooMuchUnsynced() const;
-  void NoteEntered();
-
   // shared_log.cc
-  void Refresh();
-  void RaiseReached();
-  void SyncEagerly();
-  std::shared_ptr<ReachJob> MakeReach(uint64_t end, Level level);
-  std::shared_ptr<ReachJob> MakeSync();
-  void FinishReach(std::shared_ptr<ReachJob>* job, StallStreak* streak);
-  void NoteStall(const std::optional<Stall>& stall, StallStreak* streak);
-  bool WantsSync() const;
-  void NoteFailure(Status status);
-  void NoteUnreached(Status status);
-  void NoteRoom();
   void FinishFilesCheck();
-  void NoteLatchOfOthers();
-  void Latch(Status status);
-  Status LatchedError() const;
 
   const std::shared_ptr<Member> member_;
   const Capabilities capabilities_;
@@ -170,47 +129,15 @@ class SharedLog final : public LogWriter {
   LogListener* listener_ = nullptr;
   LogUuid uuid_{};
   RecoveryReport recovery_;
-  LogStats stats_;
+  uint64_t rotations_ = 0;
 
-  std::unique_ptr<LogWalk> append_;     // at the end of all frames known to be reserved
-  std::unique_ptr<LogWalk> committed_;  // at the end of all frames known to be whole
-  AckLedger acks_;
-  uint64_t own_end_ = 0;        // after the last record that this member has appended
-  uint64_t pending_bytes_ = 0;  // appended since the last sync began
-  uint64_t syncing_bytes_ = 0;  // of sync_job_
-  uint64_t next_syncing_bytes_ = 0;
-  EagerSize eager_size_{options_.eager_bytes};
-
-  RecordClock clock_;
-  uint32_t frame_time_ms_ = 0;
-
-  std::shared_ptr<ReachJob> memory_job_;
-  std::shared_ptr<ReachJob> sync_job_;
-  std::shared_ptr<ReachJob> next_sync_job_;  // of the group that waits for sync_job_
-  std::shared_ptr<SharedSpareJob> spare_job_;
-  std::shared_ptr<PopulateJob> populate_job_;
+  LogState state_;
+  SharedAppendPoint point_;
+  SharedCommits commits_;
+  SharedRotation rotation_;
+  PagesAhead pages_;
+  SharedFilesWatch files_;
   JobList trims_;
-  StallStreak memory_stalls_;
-  StallStreak sync_stalls_;
-  StallStreak room_stalls_;
-  bool spare_failure_seen_ = false;           // Harvest() has seen that spare_job_ failed
-  uint64_t spare_requested_in_ = UINT64_MAX;  // the segment of the last request, by its first seq
-  bool spare_request_made_ = false;           // the spare existed at the last request
-  std::shared_ptr<SharedSegment> entered_;    // the segment of the append point
-  std::shared_ptr<SharedSegment> left_;       // the previous segment, while its map is populated
-  uint64_t populated_until_ = 0;              // an offset in the active segment
-  uint64_t stretch_from_ = 0;                 // the append point at the last populate job
-  AppendedStretch stretch_;                   // the bytes appended since
-
-  FilesWatch files_;
-  std::vector<uint64_t> listed_;  // the segments that the last check has found
-  uint64_t checked_segment_ = 0;  // the append point at the last check
-  uint64_t checked_offset_ = 0;
-
-  bool latched_ = false;
-  Status failure_;  // the failure that latched the log
-  bool closing_ = false;
-  bool closed_unsynced_ = false;
 };
 
 }  // namespace durlog

@@ -83,8 +83,10 @@ SharedLog::SharedLog(std::shared_ptr<Member> member, Capabilities capabilities,
     : member_(std::move(member)),
       capabilities_(std::move(capabilities)),
       options_(options),
-      clock_(member_->file_system()),
-      files_(member_->file_system()) {}
+      point_(*member_),
+      commits_(member_, options_, point_, state_),
+      rotation_(member_, capabilities_, options_),
+      files_(member_) {}
 
 Result<std::unique_ptr<SharedLog>> SharedLog::Open(FileSystem& file_system, const std::string& path,
                                                    const LogOptions& options) {
@@ -180,14 +182,12 @@ Status SharedLog::Recover() {
 }
 
 Status SharedLog::StartAt(const LogPoint& point) {
-  append_ = std::make_unique<LogWalk>(*member_, AtReserved::kPass, point);
-  committed_ = std::make_unique<LogWalk>(*member_, AtReserved::kStop, point);
-  entered_ = point.segment;
-  populated_until_ = point.offset;
+  point_.Start(point);
+  pages_.Enter(point, 0);
   options_.max_record_bytes = static_cast<uint32_t>(std::min<uint64_t>(
       options_.max_record_bytes, options_.segment_bytes - 2 * kSegmentHeaderBytes));
-  Refresh();
-  return latched_ ? LatchedError() : Status::Ok();
+  commits_.Start(point);
+  return latched() ? state_.LatchedError() : Status::Ok();
 }
 
 // Called after this process has entered. It becomes a member last, so that a process that could not
@@ -213,12 +213,12 @@ Status SharedLog::Join() {
   DURLOG_ASSIGN_OR_RETURN(point.segment, member_->SegmentOf(PageWord::kCommittedFirst));
   point.seq = point.segment->first_seq();
   DURLOG_RETURN_IF_ERROR(StartAt(point));
-  point = committed_->point();
+  point = commits_.committed();
   // Other members cannot distinguish the reservations of a dead member that had this slot from the
   // reservations of this member.
   DURLOG_RETURN_IF_ERROR(VoidReservations(AtReserved::kVoidOwn, &point));
-  Refresh();
-  if (latched_) return LatchedError();
+  commits_.Refresh();
+  if (latched()) return state_.LatchedError();
   return member_->lock().BecomeMember(page.Load(PageWord::kSession));
 }
 

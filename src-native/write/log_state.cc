@@ -1,4 +1,4 @@
-#include "log/log_state.h"
+#include "write/log_state.h"
 
 #include "write/log_writer.h"
 

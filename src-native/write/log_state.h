@@ -19,6 +19,8 @@ class LogState {
     latched_ = true;
     failure_ = failure;
   }
+  // The reason.
+  const Status& failure() const { return failure_; }
   void BeginClose() { closing_ = true; }
   void BeginExclusive() { exclusive_ = true; }
   void EndExclusive() { exclusive_ = false; }
