@@ -30,6 +30,8 @@ import { WebExchange } from './web-exchange.js'
 
 const METHODS = 'GET, POST, PUT, DELETE, HEAD, OPTIONS'
 const SECURITY: HeaderList = ['x-content-type-options', 'nosniff', 'cross-origin-resource-policy', 'cross-origin']
+/** The path of the list of streams, after the prefix. */
+const LIST_PATH = '__ds/streams'
 /** The methods that store something. */
 const WRITES: readonly string[] = ['POST', 'PUT', 'DELETE']
 const PREFLIGHT: HeaderList = [
@@ -136,8 +138,10 @@ class Server {
 
   handle(exchange: Exchange): void {
     const { options } = this.#service
-    const { path } = splitTarget(exchange.target)
-    if (!path.startsWith(exchange.base + options.prefix) && exchange.pass()) return
+    if (exchange.mayPass) {
+      const { path } = splitTarget(exchange.target)
+      if (!path.startsWith(exchange.base + options.prefix) && exchange.pass()) return
+    }
     const startMs = clock.now()
     const requestId = options.onRequest === undefined ? undefined : requestIdOf(exchange)
     const service = this.#serviceFor(exchange, requestId)
@@ -240,7 +244,7 @@ class Server {
     if (method === 'OPTIONS') return reply(service, { exchange }, 204, ['allow', METHODS, ...PREFLIGHT])
     const { path, query } = splitTarget(exchange.target)
     const prefix = exchange.base + options.prefix
-    const isList = path === `${prefix}__ds/streams`
+    const isList = path.endsWith(LIST_PATH) && path === prefix + LIST_PATH
     const name = isList ? '' : streamOfPath(path, prefix)
     const call: HttpCall = { exchange, path, prefix, query, rights: this.#rights, name, fail }
     const operation = isList ? LIST : OPERATIONS.get(method)

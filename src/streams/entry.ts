@@ -129,7 +129,7 @@ export function encodeEntry(
 }
 
 /** For a short name, a loop takes less time than a call of `write`. */
-function writeName(bytes: Buffer, name: string, at: number): number {
+export function writeName(bytes: Buffer, name: string, at: number): number {
   if (name.length > SHORT_NAME) return bytes.write(name, at)
   for (let i = 0; i < name.length; i++) {
     const code = name.charCodeAt(i)
@@ -140,7 +140,7 @@ function writeName(bytes: Buffer, name: string, at: number): number {
 }
 
 /** An upper bound of the bytes that `value` takes; for a long string the exact number. */
-function mostBytes(value: Buffer | string): number {
+export function mostBytes(value: Buffer | string): number {
   if (typeof value !== 'string') return value.length
   return value.length < LONG_TEXT ? 3 * value.length : Buffer.byteLength(value)
 }

@@ -5,12 +5,15 @@
 import { createHash } from 'node:crypto'
 
 const DIGITS = 16
+const REMEMBERED_MAX = 1024
 
 export class StreamIdentities {
   readonly uuid: string
   readonly generation: number
   readonly #high: number
   readonly #low: number
+  /** Recent results, because each answer to an append needs one. */
+  readonly #remembered = new Map<number, string>()
 
   constructor(uuid: string, generation: number) {
     this.uuid = uuid
@@ -25,6 +28,16 @@ export class StreamIdentities {
    * to an earlier or later one with the same name. They are not all zero.
    */
   of(created: number): string {
+    let digits = this.#remembered.get(created)
+    if (digits === undefined) {
+      digits = this.#digitsOf(created)
+      if (this.#remembered.size === REMEMBERED_MAX) this.#remembered.clear()
+      this.#remembered.set(created, digits)
+    }
+    return digits
+  }
+
+  #digitsOf(created: number): string {
     const high = mixed(this.#high, created)
     const low = mixed(this.#low ^ high, created)
     // 53 bits have at most 16 digits.

@@ -11,7 +11,7 @@ import type { RecordReader } from '../../types.js'
 import { encodeForAny } from '../encoding.js'
 import { checkStreamName } from '../file-name.js'
 import { resolveBatch, resolveListOptions, resolveReadOptions } from '../options.js'
-import { type Batches, providePort, type StreamsPort } from '../port/port.js'
+import { type Batches, makeGroup, providePort, type StreamsPort } from '../port/port.js'
 import type {
   CommittedRecord,
   StreamAppendResult,
@@ -65,7 +65,7 @@ export class Folder<V> extends EventEmitter<StreamsEvents> implements Streams<V>
 
   async appendBatch(items: readonly StreamBatchItem<V>[]): Promise<StreamAppendResult[]> {
     const groups = resolveBatch(items).map(({ stream, value, conditions }) => {
-      return { stream, created: undefined, values: [encodeForAny(value)], ...conditions }
+      return makeGroup(stream, [encodeForAny(value)], conditions)
     })
     return await atCaller(this.#port.appendBatch(groups))
   }

@@ -10,7 +10,7 @@ import {
   resolveEndOptions,
   resolveReadOptions,
 } from '../options.js'
-import type { SentValues, Settle, StreamsPort } from '../port/port.js'
+import { makeGroup, type SentValues, type Settle, type StreamsPort } from '../port/port.js'
 import type {
   Stream,
   StreamAppendOptions,
@@ -69,7 +69,7 @@ export class NamedStream<V> implements Stream<V> {
   }
 
   #append(values: SentValues, options: StreamAppendOptions | undefined): Promise<StreamAppendResult> {
-    const group = { stream: this.name, created: undefined, values, ...resolveAppendOptions(options) }
+    const group = makeGroup(this.name, values, resolveAppendOptions(options))
     const promise = new Promise<StreamAppendResult>(capture)
     this.#port.append(group, lastResolve)
     return promise
@@ -91,7 +91,7 @@ export class NamedStream<V> implements Stream<V> {
   }
 
   async end(options?: StreamEndOptions): Promise<void> {
-    const group = { stream: this.name, created: undefined, values: [], ...resolveEndOptions(options) }
+    const group = makeGroup(this.name, [], resolveEndOptions(options))
     await new Promise<StreamAppendResult>((resolve) => this.#port.append(group, resolve))
   }
 

@@ -81,10 +81,24 @@ export interface Group extends AppendConditions {
 /** A group for a stream that exists. */
 export type KnownGroup = Pick<Group, 'values' | 'end' | 'producer' | 'writerSeq'>
 
-/**
- * The complete group. Objects that are made for each append are spread last or not at all, because V8 takes 2 us for
- * each member after a spread.
- */
+/** A group with all conditions. A literal, because V8 takes 2 us for each member after a spread. */
+export function makeGroup(stream: string, values: SentValues, conditions: AppendConditions): Group {
+  const { expectedSeq, producer, writerSeq, mustExist, end, durability, timestamp } = conditions
+  return {
+    stream,
+    created: undefined,
+    values,
+    end,
+    producer,
+    writerSeq,
+    expectedSeq,
+    durability,
+    timestamp,
+    mustExist,
+  }
+}
+
+/** The complete group. */
 export function knownGroup({ name, created }: StreamView, { values, end, producer, writerSeq }: KnownGroup): Group {
   return {
     stream: name,

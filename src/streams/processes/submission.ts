@@ -1,6 +1,7 @@
 /** The frame of a request that stores something: groups of values, a creation or a deletion. */
 import { DurlogError } from '../../errors.js'
 import { ENCODING_NUMBERS, ENCODINGS, EncodedValue, PackedValues } from '../encoding.js'
+import { mostBytes, writeName } from '../entry.js'
 import type { CreationRequest, Group, SentValue, SentValues } from '../port/port.js'
 import type { StreamEncoding } from '../types.js'
 import { type FrameMaker, FrameType, type MadeFrame, PAYLOAD_MAX_BYTES, type SocketFrame } from './frames.js'
@@ -34,29 +35,29 @@ type SentGroup = Pick<Group, 'stream' | 'created' | 'end' | 'mustExist' | 'value
 /** Throws ERR_DURLOG_BATCH_TOO_LARGE. */
 export function submitFrame(maker: FrameMaker, number: number, submission: Submission): MadeFrame {
   const groups = sentGroups(submission)
-  let length = OP_BYTES
-  const valuesBytes = groups.map(({ stream, json, values }) => {
-    const bytes = bytesOf(values)
-    length += GROUP_HEADER_BYTES + Buffer.byteLength(stream) + Buffer.byteLength(json) + bytes
-    return bytes
-  })
-  if (length > PAYLOAD_MAX_BYTES)
+  let room = roomOf(groups, mostBytes)
+  if (room > PAYLOAD_MAX_BYTES) room = roomOf(groups, Buffer.byteLength)
+  if (room > PAYLOAD_MAX_BYTES)
     throw new DurlogError(
       'ERR_DURLOG_BATCH_TOO_LARGE',
-      `a batch must have at most ${PAYLOAD_MAX_BYTES} bytes; got ${length}: split it`,
+      `a batch must have at most ${PAYLOAD_MAX_BYTES} bytes; got ${room}: split it`,
     )
-  let at = maker.begin(FrameType.submit, number, length)
+  let at = maker.begin(FrameType.submit, number, room)
   maker.bytes[at++] = submission.op
-  for (const [index, group] of groups.entries()) at = writeGroup(maker.bytes, at, group, valuesBytes[index] as number)
+  for (const group of groups) at = writeGroup(maker.bytes, at, group)
+  maker.shorten(at)
   return maker
 }
 
-function bytesOf(values: SentValues): number {
-  if (values instanceof PackedValues)
-    return PACKED_HEADER_BYTES + PLACE_BYTES * values.places.length + values.bytes.length
-  let bytes = 0
-  for (const { data } of values) bytes += VALUE_HEADER_BYTES + Buffer.byteLength(data)
-  return bytes
+function roomOf(groups: readonly SentGroup[], bytesOf: (data: Buffer | string) => number): number {
+  let room = OP_BYTES
+  for (const { stream, json, values } of groups) {
+    room += GROUP_HEADER_BYTES + bytesOf(stream) + bytesOf(json)
+    if (values instanceof PackedValues)
+      room += PACKED_HEADER_BYTES + PLACE_BYTES * values.places.length + values.bytes.length
+    else for (const { data } of values) room += VALUE_HEADER_BYTES + bytesOf(data)
+  }
+  return room
 }
 
 function sentGroups(submission: Submission): SentGroup[] {
@@ -80,10 +81,11 @@ function sentGroup(group: Group): SentGroup {
   return { stream, created, end, mustExist, values, json }
 }
 
-function writeGroup(bytes: Buffer, start: number, group: SentGroup, valuesBytes: number): number {
+/** Returns the offset after the group. */
+function writeGroup(bytes: Buffer, start: number, group: SentGroup): number {
   const { stream, created, end, mustExist, values, json } = group
   const nameAt = start + GROUP_HEADER_BYTES
-  const nameBytes = bytes.write(stream, nameAt)
+  const nameBytes = writeName(bytes, stream, nameAt)
   const jsonBytes = json === '' ? 0 : bytes.write(json, nameAt + nameBytes)
   bytes[start] =
     (end ? Flag.end : 0) |
@@ -93,9 +95,15 @@ function writeGroup(bytes: Buffer, start: number, group: SentGroup, valuesBytes:
   bytes.writeUIntLE(created ?? 0, start + 1, 6)
   bytes.writeUInt16LE(nameBytes, start + 7)
   bytes.writeUInt32LE(jsonBytes, start + 9)
-  bytes.writeUInt32LE(valuesBytes, start + 13)
-  let at = nameAt + nameBytes + jsonBytes
-  if (values instanceof PackedValues) return writePacked(bytes, at, values)
+  const valuesAt = nameAt + nameBytes + jsonBytes
+  const valuesEnd =
+    values instanceof PackedValues ? writePacked(bytes, valuesAt, values) : writeValues(bytes, valuesAt, values)
+  bytes.writeUInt32LE(valuesEnd - valuesAt, start + 13)
+  return valuesEnd
+}
+
+function writeValues(bytes: Buffer, start: number, values: readonly SentValue[]): number {
+  let at = start
   for (const { encoding, data } of values) {
     const dataAt = at + VALUE_HEADER_BYTES
     const dataBytes = typeof data === 'string' ? bytes.write(data, dataAt) : data.copy(bytes, dataAt)
