@@ -12,7 +12,7 @@ import { archiveCursors } from './cursors.js'
 import { beginHistory, fenceKey, readFence } from './fence.js'
 import { inParallel } from './in-parallel.js'
 import { digitsOf } from './layout.js'
-import { listParts } from './manifest.js'
+import { listFences, listParts } from './manifest.js'
 import { type PieceFacts, toMetadata } from './piece.js'
 import { type ArchivePosition, findPosition, Superseded } from './position.js'
 import { checkStore, Probe } from './probe.js'
@@ -204,6 +204,14 @@ export class ArchiveDestination implements Destination {
     this.#checked = asked
   }
 
+  /**
+   * As `#checkFence`, after a whole segment was stored: a fence has the name of a part, and may be at any seq of the
+   * segment.
+   */
+  async #checkFences({ history }: ArchivePosition): Promise<void> {
+    if ((await listFences(this.#bucket, history.names)).length > 0) throw new ShipConflict('the history is fenced')
+  }
+
   /** An append that waits for the archive does not also wait for the positions of cursors. */
   #mayArchiveCursors(): boolean {
     if (!this.#options.replicates || this.#checked !== this.#asked) return true
@@ -320,9 +328,8 @@ export class ArchiveDestination implements Destination {
         `the records from ${facts.firstSeq} were already archived in a whole segment by another archiver`,
       )
     }
+    if (!isPart) await this.#checkFences(position)
     if (records === 0) return
-    // The fence has the name of the next part, but not of a whole segment.
-    if (!isPart) await this.#checkFence(position)
     position.next = facts.lastSeq + 1
     position.previous = facts.sha256
     session.onReplicated(facts.lastSeq, records, body.length)

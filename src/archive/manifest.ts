@@ -209,6 +209,11 @@ export async function listParts(
   return (await listFolder(bucket, tail, before, from)).filter((entry) => !isFence(entry))
 }
 
+/** Lists the fences in a history: a copy of the log has ended the history there, or is about to. */
+export async function listFences(bucket: Bucket, { tail }: HistoryNames): Promise<PieceEntry[]> {
+  return (await listFolder(bucket, tail, Number.POSITIVE_INFINITY)).filter(isFence)
+}
+
 /** Lists the pieces in `folder` that begin before seq `before`, from the one with the key `from` on. */
 export async function listFolder(bucket: Bucket, folder: string, before: number, from?: string): Promise<PieceEntry[]> {
   const entries: PieceEntry[] = []

@@ -3,9 +3,9 @@ import { DurlogError } from '../errors.js'
 import type { DurableCursor, Log, ReadableLog, ReadOnlyLog } from '../index.js'
 import { isUncut } from '../uncut.js'
 import type { Bucket } from './bucket.js'
-import { fenceKey, readFence } from './fence.js'
+import { readFence } from './fence.js'
 import { archiveRoot, HistoryNames } from './layout.js'
-import { type History, listHistories, listPieces, type Manifest, type PieceEntry } from './manifest.js'
+import { type History, listFences, listHistories, listPieces, type Manifest, type PieceEntry } from './manifest.js'
 import { HEADER_BYTES, offsetOfSeq, type PieceFacts, pieceIn } from './piece.js'
 import { SegmentRemoved, type Segments } from './segments.js'
 
@@ -36,7 +36,7 @@ export interface ArchivePosition {
  * | there is none, and the cursor is after the log's first record | ERR_DURLOG_DESTINATION_MISSING |
  * | there is none, and the cursor is at the log's first record | begin with the log's first record |
  * | there is none, and the cursor is before the log's first record | begin at the cursor: the caller reports the gap |
- * | a newer generation of the log has a history, or a fence at the end | ERR_DURLOG_DESTINATION_OTHER |
+ * | a newer generation of the log has a history, or a fence in the newest one | ERR_DURLOG_DESTINATION_OTHER |
  * | the log holds it with the same bytes, or it ends directly before the log's first record | continue after it |
  * | it ends further before the log's first record | continue after it: the caller reports the gap |
  * | otherwise, if the log was cut after the piece was stored | continue with the first piece that differs |
@@ -75,8 +75,7 @@ export async function findPosition(
       (end === firstSeq && cursor.position >= end) ||
       (await isSame(bucket, log, segments, manifest, index, last)))
   if (continues && generation === archived) {
-    const fence = await readFence(bucket, fenceKey(history.names, end))
-    if (fence !== undefined && fence.generation > generation) throw olderError(log, fence.generation)
+    await refuseFenced(bucket, log, generation, history)
     return positionAfter(manifest, last, { end, generation })
   }
   // A truncation that is not complete is recorded, but `generation` is still the old one.
@@ -94,6 +93,26 @@ export async function findPosition(
     previous: '',
     isEmpty: last === undefined,
     begins: { parent: history, end },
+  }
+}
+
+/**
+ * Throws if a fence ends the history, which `log` would continue. Not only a fence at the end: a whole segment that was
+ * stored after the claim may hold the seq of the fence. Lists the fences after the pieces, and a claim lists the pieces
+ * after its fence, so one of the two finds the other.
+ */
+async function refuseFenced(
+  bucket: Bucket,
+  log: Log | ReadOnlyLog,
+  generation: number,
+  { names }: History,
+): Promise<void> {
+  for (const { key } of await listFences(bucket, names)) {
+    const fence = await readFence(bucket, key)
+    if (log.readOnly) await log.refresh()
+    // Another archiver of this log has begun the next history.
+    if (log.generation !== generation) throw new SegmentRemoved('the log was truncated')
+    if (fence !== undefined) throw olderError(log, fence.generation)
   }
 }
 

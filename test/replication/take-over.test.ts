@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { archiveTo, restoreArchive, takeOver } from '../../src/archive/index.js'
 import { type DurlogError, type Log, open } from '../../src/index.js'
-import { plainRecordsIn, restored, store } from '../fixtures/archive.js'
+import { archiver, plainRecordsIn, restored, store } from '../fixtures/archive.js'
 import type { FakeS3 } from '../fixtures/fake-s3.mjs'
 import { openUntilDone, scratchDir, texts } from '../fixtures/scratch.js'
 
@@ -18,6 +18,23 @@ const failure = (promise: Promise<unknown>): Promise<DurlogError> =>
 
 function openAt(dir: string, s3: FakeS3): Promise<Log> {
   return openUntilDone(dir, { replicate: archiveTo({ ...s3.access, flushMs: 60_000 }) })
+}
+
+/** A point that the first request to arrive, and each later one, passes only once it is open. */
+function gate(): { arrived: Promise<void>; pass: () => Promise<void>; open: () => void } {
+  let arrive = (): void => {}
+  let open = (): void => {}
+  const arrived = new Promise<void>((resolve) => {
+    arrive = resolve
+  })
+  const opened = new Promise<void>((resolve) => {
+    open = resolve
+  })
+  const pass = (): Promise<void> => {
+    arrive()
+    return opened
+  }
+  return { arrived, pass, open: () => open() }
 }
 
 /** The records of the archive's newest history. */
@@ -58,31 +75,89 @@ test('an upload that arrives after the claim has no effect on what a restore del
   const s3 = await store()
   const former = await openAt(join(scratchDir(), 'a'), s3)
   await former.append('0', REPLICATED)
-  let release = (): void => {}
-  const held = new Promise<void>((resolve) => {
-    release = resolve
-  })
-  let arrived = (): void => {}
-  const sent = new Promise<void>((resolve) => {
-    arrived = resolve
-  })
+  const upload = gate()
   let holds = true
   s3.fault = async ({ method, key }) => {
     if (!holds || method !== 'PUT' || !key.includes('/tail/')) return undefined
     holds = false
-    arrived()
-    await held
+    await upload.pass()
     return undefined
   }
   const late = failure(former.append('late', REPLICATED))
-  await sent
+  await upload.arrived
   const dir = join(scratchDir(), 'b')
   await takeOver(dir, s3.access)
   const writer = await openAt(dir, s3)
   await writer.append('1', REPLICATED)
-  release()
+  upload.open()
   expect(await late).toMatchObject({ code: 'ERR_DURLOG_FENCED' })
   expect(await archived(s3)).toEqual(['0', '1'])
+})
+
+test.each(['sent', 'lost'] as const)(
+  'a whole segment that is stored after the claim acknowledges nothing (its answer is %s)',
+  async (answer) => {
+    const s3 = await store()
+    const former = await openAt(join(scratchDir(), 'a'), s3)
+    await former.append('0', REPLICATED)
+    const gates = { log: gate(), history: gate() }
+    let late: { key: string; body: Buffer; metadata: Record<string, string> } | undefined
+    let refused: Promise<DurlogError> | undefined
+    s3.fault = async ({ method, key, headers, body }) => {
+      if (method !== 'PUT') return undefined
+      if (late === undefined && key.includes('/tail/')) {
+        const metadata = Object.entries(headers).filter(([name]) => name.startsWith('x-amz-meta-'))
+        late = { key, body, metadata: Object.fromEntries(metadata) as Record<string, string> }
+        // The writer gives up this upload, and its segment is sealed before the next attempt.
+        refused = failure(former.append('2', REPLICATED))
+        await former.reached(2, 'sync')
+        await former.rotate()
+        return { status: 503 }
+      }
+      if (key.includes('/log/')) {
+        await gates.log.pass()
+        return { answerAfter: () => Promise.resolve(answer) }
+      }
+      if (key.includes('/history/')) await gates.history.pass()
+      return undefined
+    }
+    const first = former.append('1', REPLICATED).catch(() => {})
+    await gates.log.arrived
+    const { key, ...object } = late as NonNullable<typeof late>
+    s3.objects.set(key, { etag: '"late"', ...object })
+    const dir = join(scratchDir(), 'b')
+    const taking = takeOver(dir, s3.access)
+    await gates.history.arrived
+    gates.log.open()
+    await first
+    expect(await refused).toMatchObject({ code: 'ERR_DURLOG_FENCED', outcome: 'unknown' })
+    gates.history.open()
+    expect(await taking).toMatchObject({ nextSeq: 2 })
+    const writer = await openAt(dir, s3)
+    await writer.append('2 of b', REPLICATED)
+    expect(await archived(s3)).toEqual(['0', '1', '2 of b'])
+  },
+)
+
+test('a second archiver of the log removes no part of a history that is fenced', async () => {
+  const s3 = await store()
+  const former = await openAt(join(scratchDir(), 'a'), s3)
+  await former.append('0', REPLICATED)
+  const second = archiver(former, s3, { cursor: 'second' }).on('error', () => {})
+  await second.idle()
+  // The second archiver does not know this part.
+  await former.append('1', REPLICATED)
+  await former.rotate()
+  const history = gate()
+  s3.fault = async ({ key }) => (key.includes('/history/') ? history.pass().then(() => undefined) : undefined)
+  const taking = takeOver(join(scratchDir(), 'b'), s3.access)
+  await history.arrived
+  expect(await failure(second.idle())).toMatchObject({ code: 'ERR_DURLOG_DESTINATION_OTHER' })
+  expect(s3.keys('/log/')).toHaveLength(1)
+  // Otherwise an upload with one of these names that was delayed could still be acknowledged.
+  expect(s3.keys('/tail/').map((key) => Number(key.slice(-20)))).toEqual([0, 1, 2])
+  history.open()
+  expect(await taking).toMatchObject({ nextSeq: 2 })
 })
 
 test('of two standbys that take over at the same time one wins, and the other remains a replica', async () => {
