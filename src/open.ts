@@ -10,6 +10,7 @@ import { waitForLock } from './native/lock-wait.js'
 import { native } from './native/native.js'
 import { resolveDir } from './options/call-options.js'
 import { DEFAULTS, longestRecordBytes, type ResolvedOptions, resolveOptions } from './options/open-options.js'
+import { refuseReplica } from './replica.js'
 import { refuseStreams } from './streams-log.js'
 import type { DecodedRecord, Encoding, Log, OpenOptions, ReadOnlyLog, ReadOnlyOptions } from './types.js'
 
@@ -27,7 +28,7 @@ type ReaderOf<V> = ReadOnlyLog<DecodedRecord<V>>
  * Rejects with ERR_DURLOG_INVALID_ARGUMENT, ERR_DURLOG_NOT_FOUND, ERR_DURLOG_NOT_A_LOG (also for a folder of streams
  * and its logs, and for a backup), ERR_DURLOG_LOCKED (by process `ownerPid`), ERR_DURLOG_CORRUPT (`path`, `offset`, `lostFirst`,
  * `lostLast`), ERR_DURLOG_VERSION, ERR_DURLOG_OUT_OF_RANGE (the seqs are used up), ERR_DURLOG_NO_SPACE,
- * ERR_DURLOG_OUT_OF_MEMORY or ERR_DURLOG_IO. If the file system does not support the `strategy` or `preallocate`, a
+ * ERR_DURLOG_REPLICA, ERR_DURLOG_OUT_OF_MEMORY or ERR_DURLOG_IO. If the file system does not support the `strategy` or `preallocate`, a
  * weaker one is used: see `stats()`.
  */
 export function open<V = unknown>(dir: string | URL, options: Encoded<OpenOptions, 'json'>): Promise<LogOf<V>>
@@ -60,16 +61,19 @@ export interface RestoredIdentity {
   generation: number
 }
 
-/** As `open` for writing, for records of any length. If it creates the log, the log has the identity `restored`. */
+/**
+ * As `open` for writing, for records of any length, also of a replica. If it creates the log, the log has the identity
+ * `restored`.
+ */
 export async function openRestored(
   dir: string,
-  restored: RestoredIdentity,
+  restored: RestoredIdentity | undefined,
   options: OpenOptions & { segmentBytes?: number },
 ): Promise<RestoringLog> {
   const { segmentBytes = DEFAULTS.segmentBytes } = options
   const maxPendingBytes = Math.max(DEFAULTS.maxPendingBytes, segmentBytes)
   const resolved = resolveOptions({ ...options, maxPendingBytes, maxRecordBytes: longestRecordBytes(segmentBytes) })
-  return openWriter(dir, { ...resolved, native: { ...resolved.native, ...restored } }, RestoringLog)
+  return openWriter(dir, { ...resolved, native: { ...resolved.native, ...restored } }, RestoringLog, () => {})
 }
 
 /**
@@ -98,16 +102,23 @@ async function openPlain(dir: string, options: ResolvedOptions): Promise<WriterL
   return openWriter(dir, options, WriterLog)
 }
 
-/** `Face` is the class of the returned log, which determines the methods that the caller can use. */
+/**
+ * `Face` is the class of the returned log, which determines the methods that the caller can use. `refuse` throws if the
+ * log must not be written.
+ */
 async function openWriter<L extends WriterLog>(
   dir: string,
   options: ResolvedOptions,
   Face: new (parts: WriterParts) => L,
+  refuse: (dir: string) => void = refuseReplica,
 ): Promise<L> {
+  // Before the log is recovered, and again with its lock.
+  refuse(dir)
   let pipeline: WritePipeline | undefined
   const onProgress = (): void => pipeline?.onProgress()
   const core = await waitForLock(options.waitMs, () => native.open(dir, options.native, onProgress))
   try {
+    refuse(dir)
     pipeline = new WritePipeline(dir, core, options)
     return new Face({ dir, native: core, pipeline, options })
   } catch (error) {

@@ -12,9 +12,9 @@ import { archiveCursors } from './cursors.js'
 import { beginHistory, fenceKey, readFence } from './fence.js'
 import { inParallel } from './in-parallel.js'
 import { digitsOf } from './layout.js'
-import { listFences, listParts } from './manifest.js'
+import { type History, listFences, listParts } from './manifest.js'
 import { type PieceFacts, toMetadata } from './piece.js'
-import { type ArchivePosition, findPosition, Superseded } from './position.js'
+import { type ArchivePosition, findPosition, olderError, Superseded } from './position.js'
 import { checkStore, Probe } from './probe.js'
 import { type LocalPiece, type LocalSegment, type PieceRange, SegmentRemoved, Segments } from './segments.js'
 import { aheadError, missingError, tooLateError, trimmedError, waitingBytes } from './session-facts.js'
@@ -147,6 +147,7 @@ export class ArchiveDestination implements Destination {
     const asked = this.#asked
     const position = await findPosition(this.#bucket, log, this.#segments, cursor)
     if (signal.aborted) return
+    if (position.begins === undefined) await this.#checkOwner(log, position.history)
     const { generation } = position
     this.#log = log
     this.#generation = generation
@@ -158,7 +159,6 @@ export class ArchiveDestination implements Destination {
     if (position.next !== cursor.position || cursor.generation < generation) await cursor.seek(position.next)
     session.onStart(position.next - 1)
     this.#cursors = undefined
-    if (this.#options.replicates && position.begins === undefined) await this.#own(log, position)
     await this.#removeParts(position)
     for (;;) {
       const isLast = this.#ended
@@ -174,10 +174,10 @@ export class ArchiveDestination implements Destination {
     }
   }
 
-  /** Notes that this copy of the log writes the history. Throws ERR_DURLOG_FENCED if another copy does. */
-  async #own(log: Log | ReadOnlyLog, { history: { owner, generation } }: ArchivePosition): Promise<void> {
-    if (owner !== undefined && owner !== (await readCopy(log.dir)).id) throw fencedError(generation)
-    await noteHistory(log.dir, generation)
+  /** Throws a `Superseded` if another copy of the log writes the history. Notes that this copy replicates to it. */
+  async #checkOwner(log: Log | ReadOnlyLog, { owner, generation }: History): Promise<void> {
+    if (owner !== undefined && owner !== (await readCopy(log.dir)).id) throw olderError(log, generation)
+    if (this.#options.replicates) await noteHistory(log.dir, generation)
   }
 
   /**

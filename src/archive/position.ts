@@ -1,6 +1,7 @@
 /** Determines the record with which archiving continues, by comparing the archive's last piece with the log. */
 import { DurlogError } from '../errors.js'
 import type { DurableCursor, Log, ReadableLog, ReadOnlyLog } from '../index.js'
+import { refuseReplica } from '../replica.js'
 import { isUncut } from '../uncut.js'
 import type { Bucket } from './bucket.js'
 import { readFence } from './fence.js'
@@ -43,7 +44,8 @@ export interface ArchivePosition {
  * | otherwise, if the piece ends at or after the log's end | ERR_DURLOG_DESTINATION_AHEAD |
  * | otherwise | ERR_DURLOG_DESTINATION_OTHER |
  *
- * If the log was cut after the newest history began, archiving continues in a new history.
+ * If the log was cut after the newest history began, archiving continues in a new history. A replica begins none:
+ * ERR_DURLOG_REPLICA.
  */
 export async function findPosition(
   bucket: Bucket,
@@ -82,6 +84,8 @@ export async function findPosition(
   if (cursor.generation !== generation) throw new SegmentRemoved('the log is being truncated')
   if (generation < archived) throw olderError(log, archived)
   if (generation === archived) throw differs(log, last as PieceFacts)
+  // The generation of a replica is higher than that of its writer, which a new history would fence.
+  if (last !== undefined) refuseReplica(log.dir)
   const from = continues ? end : await firstDifference(bucket, log, segments, manifest)
   const names = new HistoryNames(root, generation)
   return {
@@ -205,10 +209,10 @@ export class Superseded extends DurlogError {
   declare readonly generation: number
 }
 
-function olderError(log: ReadableLog, archived: number): DurlogError {
+export function olderError(log: ReadableLog, archived: number): DurlogError {
   const error = new Superseded(
     'ERR_DURLOG_DESTINATION_OTHER',
-    `the archive has a history of generation ${archived}, but the generation of the log is ${log.generation}: a restored or newer copy of the log has replaced this one there. Nothing is overwritten. Stop writing to this copy; its records that the other copy does not have are in this log only, and in the archive's older history (generation, --generation). To keep both copies, use another prefix for this one`,
+    `the archive has a history of generation ${archived} of another copy of the log, whose generation is ${log.generation}: a restored or newer copy has replaced this one there. Nothing is overwritten. Stop writing to this copy; its records that the other copy does not have are in this log only, and in the archive's older history (generation, --generation). To keep both copies, use another prefix for this one`,
   )
   return Object.assign(error, { generation: archived })
 }

@@ -51,20 +51,23 @@ export async function rejoin(dir: string | URL, options: RejoinOptions): Promise
 
 async function rejoinLocked(dir: string, options: ResolvedRejoin): Promise<RejoinReport> {
   const before = readMark<ArchiveRestoreMark>(dir)
-  const log = await open(dir, { create: false, ...(before !== undefined && { readOnly: before.cutTo === undefined }) })
+  if (before !== undefined && before.cutTo === undefined) {
+    await using replica = await open(dir, { readOnly: true })
+    return { uuid: replica.uuid, nextSeq: replica.nextSeq, ...(before.kept ?? NONE) }
+  }
+  const log = await openRestored(dir, undefined, { create: false })
   try {
     const { uuid } = log
-    if (log.readOnly) return { uuid, nextSeq: log.nextSeq, ...(before?.kept ?? NONE) }
-    const mark = before ?? (await markOf(log as Log, options))
+    const mark = before ?? (await markOf(log, options))
     const end = mark.cutTo as number
     if (before === undefined) await markFolder(dir, mark)
-    const { kept = NONE } = log.nextSeq > end ? { kept: await keep(log as Log, end, options.into) } : mark
+    const { kept = NONE } = log.nextSeq > end ? { kept: await keep(log, end, options.into) } : mark
     if (log.nextSeq > end) {
       await markFolder(dir, { ...mark, kept })
-      await (log as Log).truncateAfter(end - 1)
+      await log.truncateAfter(end - 1)
     }
     // A takeover sets the positions that the archive has.
-    for (const { name } of await log.cursors()) await (log as Log).removeCursor(name)
+    for (const { name } of await log.cursors()) await log.removeCursor(name)
     const { generation } = log
     await log.close()
     // Readers that have mapped it would wait for the former writer.

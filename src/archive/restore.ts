@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto'
 import { DurlogError } from '../errors.js'
 import { ofFileSystem } from '../file-system-error.js'
 import type { Log } from '../index.js'
-import { open, openOrdered } from '../open.js'
+import { open, openRestored } from '../open.js'
 import { resolveDir } from '../options/call-options.js'
 import { Backoff } from '../ship/backoff.js'
 import { enterFolder, unmarkFolder } from '../ship/restore-folder.js'
@@ -282,7 +282,7 @@ class ArchiveRestore {
       return { uuid, firstSeq, nextSeq, bytes: this.#bytes, resumed }
     }
     await target.raiseGeneration(uuid, this.#generation)
-    const log = await openOrdered(dir, { durability: 'full' })
+    const log = await openRestored(dir, undefined, { durability: 'full' })
     try {
       if (log.nextSeq !== files.next) throw shorterError(dir, log.nextSeq, files.next)
       await this.#cut(log)

@@ -2,7 +2,7 @@
 import { existsSync } from 'node:fs'
 import { basename, dirname } from 'node:path'
 import { open } from '../index.js'
-import { openOrdered } from '../open.js'
+import { openRestored } from '../open.js'
 import { Catalog } from '../streams/catalog.js'
 import { FolderFiles } from '../streams/folder-files.js'
 import type { StreamEncoding } from '../streams/types.js'
@@ -34,7 +34,7 @@ export function streamsLog(dir: string): string {
 /** Makes the catalog of streams whose main log was restored from record 0 on. */
 export async function makeCatalog(dir: string, log: string, encoding: StreamEncoding): Promise<void> {
   const path = new FolderFiles(dir).catalog
-  await using catalog = await openOrdered(path, { segmentBytes: 2 ** 20 })
+  await using catalog = await openRestored(path, undefined, { segmentBytes: 2 ** 20 })
   if (catalog.nextSeq > 0) return
   const head = { log, encoding, position: 0, lastTimeMs: 0, voids: [] }
   await new Catalog(catalog).store([], [], head, 'full')

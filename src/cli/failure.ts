@@ -46,6 +46,7 @@ const EXIT_CODES: Record<DurlogErrorCode, number> = {
   ERR_DURLOG_STALLED: ExitCode.io,
   ERR_DURLOG_NOT_REPLICATED: ExitCode.io,
   ERR_DURLOG_FENCED: ExitCode.otherRecords,
+  ERR_DURLOG_REPLICA: ExitCode.badInput,
   ERR_DURLOG_CURSOR_CUT: ExitCode.badInput,
   ERR_DURLOG_DESTINATION_AHEAD: ExitCode.otherRecords,
   ERR_DURLOG_DESTINATION_OTHER: ExitCode.otherRecords,

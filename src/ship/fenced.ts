@@ -4,6 +4,6 @@ import { DurlogError } from '../errors.js'
 export function fencedError(generation: number): DurlogError {
   return new DurlogError(
     'ERR_DURLOG_FENCED',
-    `another copy of the log has taken over at its destination (generation ${generation}). Nothing is overwritten; write to that copy. Records of this copy that the destination does not have are in this log only`,
+    `another copy of the log has taken over at its destination (generation ${generation}). Nothing is overwritten; write to that copy. Records of this copy that the destination does not have are in this log only: close it, and run "durlog rejoin" to keep them and to make it a replica of that copy`,
   )
 }

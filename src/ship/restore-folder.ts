@@ -7,13 +7,13 @@ import { DurlogError } from '../errors.js'
 import { ofFileSystem } from '../file-system-error.js'
 import { takeOwners } from '../new-files.js'
 import { rename } from '../rename.js'
+import { RESTORE_MARK } from '../replica.js'
 
-const NAME = 'restoring'
-const MAKING = 'restoring.new'
+const MAKING = `${RESTORE_MARK}.new`
 /**
  * The folder of the lock that the restore of an archive holds. Windows renames it, with a suffix, before it is removed.
  */
-export const LOCK_FOLDER = 'restoring.lock'
+export const LOCK_FOLDER: string = `${RESTORE_MARK}.lock`
 
 /**
  * Returns the mark of an unfinished restore in this folder, whose properties a continued restore must share. Undefined
@@ -23,7 +23,7 @@ export const LOCK_FOLDER = 'restoring.lock'
 export function enterFolder<Mark>(dir: string): Mark | undefined {
   makeFolder(dir)
   const names = readdirSync(dir).filter((name) => !name.startsWith(LOCK_FOLDER))
-  if (names.includes(NAME)) return readMark(dir)
+  if (names.includes(RESTORE_MARK)) return readMark(dir)
   if (names.length === 0 || (names.length === 1 && names[0] === MAKING)) return undefined
   throw new DurlogError('ERR_DURLOG_NOT_EMPTY', `${dir} is not empty: restore into a new or empty folder`, {
     path: dir,
@@ -32,7 +32,7 @@ export function enterFolder<Mark>(dir: string): Mark | undefined {
 
 /** Returns the mark of the folder; undefined if it has none. */
 export function readMark<Mark>(dir: string): Mark | undefined {
-  const path = join(dir, NAME)
+  const path = join(dir, RESTORE_MARK)
   return existsSync(path) ? (JSON.parse(readFileSync(path, 'utf8')) as Mark) : undefined
 }
 
@@ -50,12 +50,12 @@ function makeFolder(dir: string): void {
 /** Writes the mark and syncs it, so that it is on the device before the first record. */
 export async function markFolder(dir: string, mark: object): Promise<void> {
   await writeSynced(join(dir, MAKING), JSON.stringify(mark))
-  await rename(join(dir, MAKING), join(dir, NAME))
+  await rename(join(dir, MAKING), join(dir, RESTORE_MARK))
   await syncFolder(dir)
 }
 
 /** Removes the mark, which makes the folder an ordinary log. */
 export async function unmarkFolder(dir: string): Promise<void> {
-  await rm(join(dir, NAME), { force: true })
+  await rm(join(dir, RESTORE_MARK), { force: true })
   await syncFolder(dir)
 }

@@ -1,13 +1,17 @@
-import { cpSync, mkdtempSync, rmSync } from 'node:fs'
+import { cpSync, existsSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { archiveTo, rejoin, restoreArchive, takeOver } from '../../src/archive/index.js'
 import { type Log, open } from '../../src/index.js'
+import { RestoringLog } from '../../src/log/ordered-log.js'
 import { WriterLog } from '../../src/open.js'
-import { plainRecordsIn, store } from '../fixtures/archive.js'
+import { rename } from '../../src/rename.js'
+import { archiver, plainRecordsIn, stopCode, store } from '../fixtures/archive.js'
 import { FakeS3 } from '../fixtures/fake-s3.mjs'
 import { openUntilDone, scratchDir } from '../fixtures/scratch.js'
+
+vi.mock('../../src/rename.js', { spy: true })
 
 const REPLICATED = { durability: 'replicated' } as const
 
@@ -40,8 +44,7 @@ interface Pair {
 
 /** The two copies and their archive, after `a` has appended `texts` that were not replicated. */
 async function pair(texts: readonly string[] = []): Promise<Pair> {
-  const s3 = await store()
-  s3.objects = new Map(base.objects)
+  const s3 = await store(base.objects)
   const dir = join(scratchDir(), 'pair')
   cpSync(base.dir, dir, { recursive: true })
   const a = join(dir, 'a')
@@ -94,21 +97,15 @@ test('a former writer whose records are all replicated rejoins without a second 
   await follow(a, s3, 3)
 })
 
-test('an interrupted rejoin keeps also the records that were appended before it is repeated', async () => {
+test('no process may append to a log whose rejoin was interrupted', async () => {
   const { s3, a, into } = await pair(['2 of a'])
   const dies = vi.spyOn(WriterLog.prototype, 'truncateAfter').mockRejectedValueOnce(new Error('killed'))
   await expect(rejoin(a, { ...s3.access, into })).rejects.toThrow('killed')
   dies.mockRestore()
   // Only another rejoin may continue.
   await expect(restoreArchive(a, s3.access)).rejects.toMatchObject({ code: 'ERR_DURLOG_NOT_EMPTY' })
-  const log = await open(a)
-  await log.append('3 of a', { durability: 'sync' })
-  await log.close()
-  expect(await rejoin(a, { ...s3.access, into })).toMatchObject({ first: 2, last: 3, records: 2 })
-  expect(await textsIn(into)).toEqual([
-    [2, '2 of a'],
-    [3, '3 of a'],
-  ])
+  await expect(open(a)).rejects.toMatchObject({ code: 'ERR_DURLOG_REPLICA' })
+  expect(await rejoin(a, { ...s3.access, into })).toMatchObject({ first: 2, last: 2, records: 1 })
   await follow(a, s3, 3)
 })
 
@@ -150,4 +147,55 @@ test('a copy that has rejoined takes over again, and then the other one rejoins'
     [2, '2 of b'],
     [3, '3 of a'],
   ])
+})
+
+test('a replica is not written, and archiving it does not fence its writer', async () => {
+  const { s3, a, b, into } = await pair(['2 of a'])
+  await rejoin(a, { ...s3.access, into })
+  const replica = join(scratchDir(), 'replica')
+  await follow(a, s3, 3)
+  cpSync(a, replica, { recursive: true })
+  for (const dir of [a, replica]) {
+    await expect(open(dir)).rejects.toMatchObject({ code: 'ERR_DURLOG_REPLICA' })
+    const log = await openUntilDone(dir, { readOnly: true })
+    expect(['ERR_DURLOG_REPLICA', 'ERR_DURLOG_DESTINATION_OTHER']).toContain(await stopCode(archiver(log, s3)))
+  }
+  const writer = await openAt(b, s3)
+  expect(await writer.append('3 of b', REPLICATED)).toBe(3)
+})
+
+test('a rejoin that is killed after any of its steps loses no record when it is repeated', async () => {
+  const { s3, a, into } = await pair(['2 of a', '3 of a'])
+  const root = join(scratchDir(), 'killed')
+  let kills = 0
+  // A kill leaves the files as they are.
+  const kill = (): void => {
+    const dir = join(root, `${kills++}`)
+    cpSync(a, join(dir, 'a'), { recursive: true })
+    if (existsSync(into)) cpSync(into, join(dir, 'kept'), { recursive: true })
+  }
+  for (const name of ['skipTo', 'appendNext', 'sync', 'truncateAfter', 'removeCursor', 'close'] as const) {
+    const step = RestoringLog.prototype[name] as (...args: unknown[]) => Promise<never>
+    vi.spyOn(RestoringLog.prototype, name).mockImplementation(function (this: RestoringLog, ...args: unknown[]) {
+      kill()
+      return step.apply(this, args)
+    })
+  }
+  const { rename: renames } = await vi.importActual<typeof import('../../src/rename.js')>('../../src/rename.js')
+  vi.mocked(rename).mockImplementation((from, to) => {
+    kill()
+    return renames(from, to)
+  })
+  await rejoin(a, { ...s3.access, into })
+  kill()
+  vi.restoreAllMocks()
+  expect(kills).toBeGreaterThan(12)
+  const kept = [2, 3].map((seq) => [seq, `${seq} of a`])
+  for (let i = 0; i < kills; i++) {
+    const dir = join(root, `${i}`)
+    const report = await rejoin(join(dir, 'a'), { ...s3.access, into: join(dir, 'kept') })
+    expect(report, `kill ${i}`).toMatchObject({ nextSeq: 2, first: 2, last: 3, records: 2 })
+    expect(await textsIn(join(dir, 'kept')), `kill ${i}`).toEqual(kept)
+    expect(await textsIn(join(dir, 'a')), `kill ${i}`).toEqual([0, 1].map((seq) => [seq, `${seq}`]))
+  }
 })

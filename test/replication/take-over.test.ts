@@ -116,7 +116,7 @@ test.each(['sent', 'lost'] as const)(
       }
       if (key.includes('/log/')) {
         await gates.log.pass()
-        return { answerAfter: () => Promise.resolve(answer) }
+        return answer === 'lost' ? { answerAfter: () => Promise.resolve(answer) } : undefined
       }
       if (key.includes('/history/')) await gates.history.pass()
       return undefined
