@@ -1,5 +1,7 @@
 /** A server with which `durlog serve` is compared. Arguments: its kind, its folder, its port. */
 import workers from 'node:cluster'
+import { createReadStream } from 'node:fs'
+import { stat } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
@@ -7,6 +9,8 @@ import { open } from 'durlog'
 import { PACKAGE_ROOT } from './package-root.js'
 
 const PROCESSES = 2
+/** The length of an answer to a read, as that of `durlog serve`. */
+const CHUNK_BYTES = 1 << 20
 
 const [kind = '', folder = '', port = '0'] = process.argv.slice(2)
 
@@ -41,6 +45,20 @@ async function log(): Promise<void> {
   }).listen(Number(port), '127.0.0.1')
 }
 
+/** Answers reads with parts of the file `file`, and the offset of the next part. */
+async function file(): Promise<void> {
+  const path = join(folder, 'file')
+  const { size } = await stat(path)
+  createServer((request, response) => {
+    const offset = new URL(request.url ?? '/', 'http://127.0.0.1').searchParams.get('offset')
+    const start = Math.max(Number(offset), 0)
+    const end = Math.min(start + CHUNK_BYTES, size)
+    const next = end === size ? 'stream-up-to-date' : 'stream-next-offset'
+    response.writeHead(200, { 'content-length': end - start, [next]: end })
+    createReadStream(path, { start, end: end - 1 }).pipe(response)
+  }).listen(Number(port), '127.0.0.1')
+}
+
 interface ReferenceModule {
   DurableStreamTestServer: new (options: object) => { start(): Promise<unknown> }
 }
@@ -53,5 +71,6 @@ async function reference(): Promise<void> {
 
 if (kind === 'bare') bare()
 else if (kind === 'log') await log()
+else if (kind === 'file') await file()
 else if (kind === 'cluster') await cluster()
 else await reference()

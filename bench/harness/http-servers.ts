@@ -67,6 +67,14 @@ export const httpServers: readonly HttpServer[] = [
   },
 ]
 
+/** The baseline of catch-up reads. Its folder must have the file `file`. */
+export const fileServer: HttpServer = {
+  name: 'fs.createReadStream',
+  answers: 'from a file',
+  hasStreams: false,
+  command: child('file'),
+}
+
 export function isAvailable({ needs }: HttpServer): boolean {
   return needs === undefined || existsSync(needs.path)
 }
