@@ -20,7 +20,7 @@ const OWN_PROCESS = [
   'test/http/{cluster,conformance*,examples,handshake,hostile,live,page}.test.ts',
   'test/jetstream-{failover,flow-control,restore-folder}.test.ts',
   'test/{soak,trials}/**/*.test.ts',
-  'test/streams/{long-lines,options,power-cut,processes,reading,replaced,resources,shared-api}.test.ts',
+  'test/streams/{blocked,long-lines,options,power-cut,processes,reading,replaced,resources,shared-api}.test.ts',
 ]
 
 export default defineConfig({

@@ -25,6 +25,8 @@ constexpr size_t kResultFields = 4;
 // A NativeRecordSlab. The worker reads its memory while JavaScript may add later records.
 struct RecordSlab {
   const uint8_t* bytes = nullptr;
+  // Null if the positions are consecutive.
+  const double* positions = nullptr;
   const uint32_t* places = nullptr;
   const double* times = nullptr;
   uint64_t first = 0;
@@ -55,11 +57,22 @@ void ReadSlabs(const Napi::Array& slabs, const Napi::Array& memory, std::vector<
     const auto times = slab.Get("times").As<Napi::Float64Array>();
     const double first = slab.Get("first").As<Napi::Number>();
     const double count = slab.Get("count").As<Napi::Number>();
-    to->push_back({bytes.Data(), places.Data(), times.Data(), Whole(first), Whole(count)});
+    const Napi::Value positions = slab.Get("positions");
+    const double* at =
+        positions.IsUndefined() ? nullptr : positions.As<Napi::Float64Array>().Data();
+    to->push_back({bytes.Data(), at, places.Data(), times.Data(), Whole(first), Whole(count)});
+    memory.Set(kept++, positions);
     memory.Set(kept++, bytes);
     memory.Set(kept++, places);
     memory.Set(kept++, times);
   }
+}
+
+size_t IndexIn(const RecordSlab& slab, uint64_t position) {
+  if (slab.positions == nullptr) return static_cast<size_t>(position - slab.first);
+  const double* end = slab.positions + slab.count;
+  return static_cast<size_t>(std::lower_bound(slab.positions, end, static_cast<double>(position)) -
+                             slab.positions);
 }
 
 // Records with successive positions are usually in the same slab.
@@ -68,13 +81,14 @@ std::vector<StreamRecord> FindRecords(const StoreJob& job) {
   auto slab = job.slabs.begin();
   for (size_t i = 0; i < job.position_count; ++i) {
     const uint64_t position = Whole(job.positions[i]);
-    if (position < slab->first || position - slab->first >= slab->count) {
+    if (slab->positions != nullptr || position < slab->first ||
+        position - slab->first >= slab->count) {
       slab = std::upper_bound(
           job.slabs.begin(), job.slabs.end(), position,
           [](uint64_t wanted, const RecordSlab& other) { return wanted < other.first; });
       --slab;
     }
-    const size_t at = static_cast<size_t>(position - slab->first);
+    const size_t at = IndexIn(*slab, position);
     const size_t start = slab->places[2 * at];
     records[i].data = Bytes{slab->bytes + start, slab->places[2 * at + 1] - start};
     records[i].time_ms = Whole(slab->times[at]);
@@ -118,7 +132,11 @@ Napi::Value FromJob(Napi::Env env, const StoreJob& job) {
   if (numbers.IsEmpty() || indexes.IsEmpty()) return Napi::Value();
   double* field = Napi::Float64Array(numbers).Data();
   uint8_t* index = Napi::Uint8Array(indexes).Data();
+  Napi::Object failures = Napi::Object::New(env);
+  uint32_t at = 0;
   for (const StreamChange& change : job.changes) {
+    if (!change.failure.ok()) failures.Set(at, ToError(env, change.failure));
+    ++at;
     field[0] = change.stored ? 1 : 0;
     field[1] = static_cast<double>(change.size);
     field[2] = change.crc;
@@ -129,6 +147,7 @@ Napi::Value FromJob(Napi::Env env, const StoreJob& job) {
   Napi::Object object = Napi::Object::New(env);
   object.Set("streams", numbers);
   object.Set("indexes", indexes);
+  object.Set("failures", failures);
   object.Set("steps", FromSeq(env, job.steps.taken()));
   object.Set("stopped", Napi::Boolean::New(env, job.steps.stopped()));
   return object;
@@ -167,9 +186,9 @@ class StreamFilesWrap final : public Wrapped<StreamFilesWrap, std::shared_ptr<St
     return RunAsync(
         info.Env(),
         [job]() -> Status {
-          Status stored = StoreStreams(*job->folders->records, *job->folders->index,
-                                       FindRecords(*job), job->sync, &job->steps, &job->changes);
-          return job->steps.stopped() ? Status::Ok() : std::move(stored);
+          StoreStreams(*job->folders->records, *job->folders->index, FindRecords(*job), job->sync,
+                       &job->steps, &job->changes);
+          return Status::Ok();
         },
         [job](Napi::Env env) { return FromJob(env, *job); }, [job] { job->memory.Reset(); });
   }

@@ -79,16 +79,15 @@ Status StoreStream(Directory& records_folder, Directory& index_folder, const Str
 
 }  // namespace
 
-Status StoreStreams(Directory& records_folder, Directory& index_folder,
-                    const std::vector<StreamRecord>& records, bool sync, StepLimit* steps,
-                    std::vector<StreamChange>* changes) {
+void StoreStreams(Directory& records_folder, Directory& index_folder,
+                  const std::vector<StreamRecord>& records, bool sync, StepLimit* steps,
+                  std::vector<StreamChange>* changes) {
   AlignedBuffer scratch;
   for (StreamChange& change : *changes) {
-    DURLOG_RETURN_IF_ERROR(StoreStream(records_folder, index_folder,
-                                       records.data() + change.first_record, sync, &scratch, steps,
-                                       &change));
+    change.failure = StoreStream(records_folder, index_folder, records.data() + change.first_record,
+                                 sync, &scratch, steps, &change);
+    if (steps->stopped()) return;
   }
-  return Status::Ok();
 }
 
 }  // namespace durlog

@@ -32,6 +32,8 @@ struct StreamChange {
   // False if the file's length is not `size`, so it was not changed, or if the file or the index is
   // not a regular file.
   bool stored = false;
+  // Why the change failed. The other changes were made nevertheless.
+  Status failure;
 };
 
 // Adds `records` to the files of `changes` and to their indexes. Afterwards, `size` and `crc`
@@ -40,8 +42,8 @@ struct StreamChange {
 // each stream's file, because in the following sync the system's single flusher thread would have
 // to write all of them. It writes the indexes: starting the writeback of their few bytes would take
 // more processor time than it saves.
-Status StoreStreams(Directory& records_folder, Directory& index_folder,
-                    const std::vector<StreamRecord>& records, bool sync, StepLimit* steps,
-                    std::vector<StreamChange>* changes);
+void StoreStreams(Directory& records_folder, Directory& index_folder,
+                  const std::vector<StreamRecord>& records, bool sync, StepLimit* steps,
+                  std::vector<StreamChange>* changes);
 
 }  // namespace durlog

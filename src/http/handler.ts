@@ -85,6 +85,8 @@ export function streamsHandler(streams: Streams<never> | Streams<unknown>, optio
 
 /** The handler of a server, which answers new requests on open connections while it ends. */
 export interface ServerHandler extends StreamsHandler {
+  /** Why `isHealthy` is false; undefined if it is true. Without paths of this machine. */
+  problem(): string | undefined
   /** As `close`, but answers new requests. */
   drain(): Promise<void>
 }
@@ -99,7 +101,8 @@ export function handlerOf(access: ServedPort, options?: HandlerOptions): ServerH
       server.handle(exchange)
       return exchange.response
     },
-    isHealthy: () => server.isHealthy,
+    isHealthy: () => server.problem === undefined,
+    problem: () => server.problem,
     metrics: () => server.metrics.text(),
     drain: () => server.drain(),
     close: () => server.close(),
@@ -176,13 +179,17 @@ class Server {
     }
   }
 
-  get isHealthy(): boolean {
+  get problem(): string | undefined {
+    const { access, live } = this.#service
     try {
-      this.#service.access.checkOpen()
+      access.checkOpen()
     } catch {
-      return false
+      return 'the streams are closed'
     }
-    return !this.#hasFailed && !this.#service.live.isClosing
+    if (live.isClosing) return 'the server is ending'
+    if (this.#hasFailed) return 'appends fail, because the device or the log has failed'
+    const { code, errnoName } = access.checkpointFailure ?? {}
+    return code && `checkpoints fail: ${code}${errnoName === undefined ? '' : ` (${errnoName})`}`
   }
 
   /** As `drain`, and refuses new requests. */

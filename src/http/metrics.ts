@@ -70,6 +70,10 @@ export class Metrics {
     add('durlog_http_live_requests', 'gauge', 'Open long-polls and event streams.', [['', this.#live.open]])
     const held = 'Bytes of request bodies and answers that wait in memory for clients.'
     add('durlog_http_buffered_bytes', 'gauge', held, [['', this.#buffered.bytes]])
+    const isFailing = this.#access.checkpointFailure === undefined ? 0 : 1
+    add('durlog_streams_checkpoint_failing', 'gauge', '1 if the last checkpoint has not stored all streams.', [
+      ['', isFailing],
+    ])
     if (stats !== undefined) {
       add('durlog_streams', 'gauge', 'Streams in the folder.', [['', stats.streams]])
       add('durlog_streams_memory_bytes', 'gauge', 'Bytes of memory of the records that wait for a checkpoint.', [

@@ -101,7 +101,7 @@ const document = {
     },
     '/healthz': {
       get: {
-        summary: 'whether appends succeed',
+        summary: 'whether appends and checkpoints succeed; the body has the reason',
         responses: answers(['200', 'yes'], ['403', 'the Host is not allowed'], ['503', 'no']),
       },
     },

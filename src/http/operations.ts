@@ -1,11 +1,12 @@
 /** The paths of a server that are not streams: health, metrics, the OpenAPI description and the page. */
 import { createHash } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { ServerHandler } from './handler.js'
 import { hostOf, isAllowedHost } from './host.js'
 import { OPENAPI } from './openapi.js'
 import { PAGE } from './page.js'
 import { splitTarget } from './target.js'
-import type { HandlerOptions, StreamsHandler } from './types.js'
+import type { HandlerOptions } from './types.js'
 
 const TEXT = 'text/plain; version=0.0.4; charset=utf-8'
 const PATHS: readonly string[] = ['/healthz', '/metrics', '/openapi.json']
@@ -17,7 +18,7 @@ export function isOperation(path: string): boolean {
 
 /** Returns a function that answers a request if its path is one of these, and otherwise returns false. */
 export function operationsOf(
-  handler: StreamsHandler,
+  handler: ServerHandler,
   { authorize, hosts }: HandlerOptions,
   ui: boolean,
 ): (request: IncomingMessage, response: ServerResponse) => boolean {
@@ -38,8 +39,10 @@ export function operationsOf(
     // A stream of this name could be written, but not read.
     if (method !== 'GET' && method !== 'HEAD')
       return send(405, TEXT, 'this path is not a stream: choose another name\n', { allow: 'GET, HEAD' })
-    if (path === '/healthz')
-      return send(handler.isHealthy() ? 200 : 503, TEXT, handler.isHealthy() ? 'ok\n' : 'failed\n')
+    if (path === '/healthz') {
+      const problem = handler.problem()
+      return problem === undefined ? send(200, TEXT, 'ok\n') : send(503, TEXT, `failed: ${problem}\n`)
+    }
     if (path === '/openapi.json') return send(200, 'application/json', OPENAPI)
     if (path === '/' && page !== undefined)
       return send(200, 'text/html; charset=utf-8', page.html, { 'content-security-policy': page.policy })

@@ -47,6 +47,7 @@ class ServedLog implements ServedPort {
   readonly name: string
   /** The number of truncations is the identity of the stream, see `#viewAt`. */
   readonly identities: StreamIdentities
+  readonly checkpointFailure: undefined
   readonly #log: ReadOnlyLog
   readonly #meta: StreamMeta
   #view: StreamView

@@ -1,4 +1,5 @@
 /** The addon's interface for the files of streams. */
+import type { DurlogError } from '../errors.js'
 
 /** The flags of a stream in a NativeStreamJob. */
 export const StreamFlag = {
@@ -12,10 +13,13 @@ export const StreamFlag = {
 export const STREAM_RESULT_FIELDS = 4
 
 /**
- * Records with consecutive positions whose bytes are in one block. Records may be added to the slab while a job runs.
+ * Records whose bytes are in one block, usually with consecutive positions. Records may be added to the slab while a job
+ * runs.
  */
 export interface NativeRecordSlab {
   readonly bytes: Uint8Array
+  /** The positions of the records, ascending, if they are not consecutive. */
+  readonly positions?: Float64Array | undefined
   /** The position of the slab's first record. */
   readonly first: number
   readonly count: number
@@ -54,6 +58,8 @@ export interface NativeStreamResult {
   streams: Float64Array
   /** For each stream, the index entries that are not in its index file. */
   indexes: Uint8Array
+  /** By their places in the job, the errors of the streams that failed. The others were stored nevertheless. */
+  failures: Record<string, DurlogError>
   /** The number of changes that were made on the device. */
   steps: number
   /** Whether the job stopped at `stepLimit`. */

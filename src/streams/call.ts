@@ -6,6 +6,7 @@ import { DurlogError } from '../errors.js'
 import type { Durability } from '../index.js'
 import type { FramingLog } from '../open.js'
 import type { Arena } from './arena.js'
+import { blockedAppend } from './checkpoint-errors.js'
 import { withInherited } from './creation.js'
 import { checkForkStart, decide, decideBatch } from './decide.js'
 import type { RequestId } from './dedup-table.js'
@@ -17,6 +18,9 @@ import type { Settle } from './port/port.js'
 import type { StreamState } from './state.js'
 import { resultSeq, type StreamTable } from './table.js'
 import type { StreamAppendResult, StreamEncoding } from './types.js'
+
+/** The limit of the records in memory whose streams' files cannot be written. */
+const BLOCKED_MAX_BYTES = 4 << 20
 
 /** The parts that calls need to frame entries in the log. */
 export interface EntryFraming {
@@ -97,6 +101,7 @@ export class SingleCall implements Call {
     if (outcome === 'duplicate') return true
     checkForkStart(item, table.find)
     checkUndecided(this.#request, table)
+    checkBlocked(this.#state, table)
     return false
   }
 
@@ -235,6 +240,7 @@ export class BatchCall implements Call {
       )
     if (duplicates > 0) return true
     checkUndecided(this.#request, table)
+    for (const { stream } of this.#items) checkBlocked(table.find(stream), table)
     return false
   }
 
@@ -299,6 +305,12 @@ function checkUndecided(request: RequestId | undefined, table: StreamTable): voi
       'the process that had the folder open ended before it answered; the call has stored nothing, because it was refused or was a duplicate: repeat it if it is still needed',
       { outcome: 'not-written' },
     )
+}
+
+/** Throws if the stream's files cannot be written and the memory for the records of such streams is full. */
+function checkBlocked(state: StreamState | undefined, { blockedBytes }: StreamTable): void {
+  if (state?.blocked !== undefined && blockedBytes >= BLOCKED_MAX_BYTES)
+    throw blockedAppend(state.blocked, blockedBytes)
 }
 
 /** `places`, after the place of an empty value. */

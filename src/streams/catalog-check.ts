@@ -42,6 +42,7 @@ const CHECKS: Readonly<Record<StoredRecord['kind'], readonly Check[]>> = {
     ['disk', isFile],
     ['older', (value, { disk }) => value === undefined || (Array.isArray(value) && areFiles([...value, disk]))],
     ['dropped', (value) => value === undefined || areNumbers(value)],
+    ['kept', (value, { disk }) => value === undefined || isKept(value, disk as [number, number])],
     ['producers', (value) => value === undefined || (Array.isArray(value) && value.every(isProducer))],
   ],
   gone: [['name', isStreamName]],
@@ -69,6 +70,10 @@ function areNumbers(value: unknown): boolean {
 
 function isEncoding(value: unknown): boolean {
   return typeof value === 'string' && Object.hasOwn(ENCODING_NUMBERS, value)
+}
+
+function isKept(value: unknown, [, next]: [first: number, next: number]): boolean {
+  return Array.isArray(value) && value.length === 2 && value.every(isNumber) && (value[0] as number) > next
 }
 
 /** Reads the members by their index, because a pattern would take three times as long. */

@@ -47,6 +47,8 @@ export interface StoredStream {
   disk: StoredFile
   older?: StoredFile[] | undefined
   dropped?: readonly number[] | undefined
+  /** If the files could not be written: the seq after the last record, and the position of the first missing one. */
+  kept?: [next: number, from: number] | undefined
   producers?: [id: string, epoch: number, seq: number, recent: number[]][] | undefined
 }
 
@@ -79,6 +81,7 @@ export function streamText(state: StreamState, snapshot: StreamSnapshot, disk: S
     disk: storedFile(disk),
     older: older.length === 0 ? undefined : older.map(storedFile),
     dropped,
+    kept: snapshot.next > disk.next ? [snapshot.next, state.unflushed[0] as number] : undefined,
     producers: snapshot.producers.size === 0 ? undefined : storedProducers(snapshot),
   }
   return JSON.stringify(stored)
@@ -124,11 +127,13 @@ export function* requestTexts(stored: StoredRequests): Generator<string, void, u
 
 /** The stream of an entry. `source` of a fork is not set yet. */
 export function loadedStream(stored: StoredStream): StreamState {
-  const { name, created, ended, gone, writerSeq, meta, disk, older, dropped, producers } = stored
+  const { name, created, ended, gone, writerSeq, meta, disk, older, dropped, kept, producers } = stored
   const options = typeof meta === 'string' ? defaultMeta(meta) : loadedMeta(meta)
   const newest = loadedFile(disk)
   const loaded = options.retention === undefined ? newest : { ...newest, older: older?.map(loadedFile) ?? [], dropped }
   const state = new StreamState(name, created, loaded, NO_FILES, options, undefined)
+  if (kept !== undefined) [state.next, state.keptFrom] = kept
+  state.visible = state.next
   state.creationVisible = true
   state.softDeleted = gone === true
   state.writerSeq = writerSeq

@@ -13,7 +13,7 @@ const DIGITS = 2048
 export interface LoadedStreams {
   /** The streams in the order of their creation. `source` of forks is not set yet. */
   streams: StreamMap
-  /** The streams that were created with options, in the order of their creation. */
+  /** The streams that were created with options, or whose files are behind, in the order of their creation. */
   withOptions: StreamState[]
 }
 
@@ -35,11 +35,11 @@ export class CatalogRows {
   }
 
   /** Adds the record `seq`, whose JSON is `text` and whose content is `stream`. */
-  add(seq: number, text: Buffer, { name, created, meta }: StoredStream): void {
+  add(seq: number, text: Buffer, { name, created, meta, kept }: StoredStream): void {
     const row = seq - this.#firstSeq
     this.#created[row] = created
     this.#places[row] = this.#bytes.add(text)
-    if (typeof meta !== 'string') this.#withOptions.add(name)
+    if (typeof meta !== 'string' || kept !== undefined) this.#withOptions.add(name)
   }
 
   /** Returns the streams whose newest records are `live`. */

@@ -18,6 +18,8 @@ import type { StoredRequests } from './dedup-table.js'
 import { TimeSlice } from './time-slice.js'
 
 const FORMAT_VERSION = 1
+/** The version of a group with streams whose files are behind: version 1 would give the seqs of their records again. */
+const KEPT_VERSION = 2
 /** Large enough for the entry of a stream with MAX_PRODUCERS producers whose ids JSON must escape. */
 export const CATALOG_SEGMENT_BYTES: number = 8 << 20
 /**
@@ -90,7 +92,7 @@ export class Catalog {
         if (slice.isOver()) await slice.nextTurn()
         const record = this.#parse(data, seq)
         // Checked first: the records of a newer version may be different.
-        if (record.kind === 'commit' && record.version > FORMAT_VERSION)
+        if (record.kind === 'commit' && record.version > KEPT_VERSION)
           throw new DurlogError(
             'ERR_DURLOG_VERSION',
             `a newer version of durlog wrote the catalog in ${log.dir}: use that version`,
@@ -146,10 +148,12 @@ export class Catalog {
     const groupStart = log.nextSeq
     /** The seq of the new entry of each stream; undefined if the stream was deleted. */
     const newSeqs = new Map<string, number | undefined>()
+    let version = FORMAT_VERSION
     const writer = new SliceWriter(log)
     writer.put(BEGIN)
     for (const { state, snapshot, disk } of changed) {
       const text = snapshot === undefined ? deletionText(state.name) : streamText(state, snapshot, disk)
+      if (snapshot !== undefined && snapshot.next > disk.next) version = KEPT_VERSION
       if (!writer.hasRoom(text.length)) await writer.flush()
       const seq = writer.put(text)
       newSeqs.set(state.name, snapshot === undefined ? undefined : seq)
@@ -164,7 +168,7 @@ export class Catalog {
     this.#requests = this.#requests.filter(({ end }) => end > liveFrom)
     if (stored.bytes > 0) this.#requests.push(stored)
     await writer.flush()
-    await log.append(JSON.stringify({ kind: 'commit', version: FORMAT_VERSION, ...head }), { durability: level })
+    await log.append(JSON.stringify({ kind: 'commit', version, ...head }), { durability: level })
     await this.#noteAll(newSeqs.keys(), newSeqs.values())
     this.#liveFrom = liveFrom
   }

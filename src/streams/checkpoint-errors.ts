@@ -1,5 +1,5 @@
 /** The errors of checkpoints. */
-import { becauseOf, DurlogError } from '../errors.js'
+import { becauseOf, DurlogError, withOutcome } from '../errors.js'
 import { ofFileSystem } from '../file-system-error.js'
 import { STREAMS_CURSOR } from '../streams-log.js'
 
@@ -21,6 +21,25 @@ export function missingCursor(dir: string): DurlogError {
     'ERR_DURLOG_NOT_FOUND',
     `another program has removed the cursor ${STREAMS_CURSOR} in ${dir}, without which the main log cannot be trimmed; no record is lost: close the folder and open it again`,
     { path: dir },
+  )
+}
+
+/** The error of a checkpoint that could not write the files of the stream `name` because of `cause`. */
+export function blockedError(name: string, cause: DurlogError): DurlogError {
+  return becauseOf(
+    cause,
+    `a file of the stream "${name}" cannot be written: ${cause.message}; no record is lost, because the main log keeps the records of this stream, and the next checkpoint tries again: correct the owner or the mode of the file, or remove what prevents the write`,
+  )
+}
+
+/** The error of an append to a stream whose files cannot be written. */
+export function blockedAppend(cause: DurlogError, held: number): DurlogError {
+  return withOutcome(
+    becauseOf(
+      cause,
+      `the streams whose files cannot be written hold ${held} bytes in memory, and take no more records: ${cause.message}`,
+    ),
+    'not-written',
   )
 }
 

@@ -5,7 +5,7 @@ import { DurlogError, isCode } from '../errors.js'
 import { ofFileSystem } from '../file-system-error.js'
 import { clock, setImmediate } from '../timers.js'
 import type { CatalogChange, CatalogHead } from './catalog-records.js'
-import { missingCursor } from './checkpoint-errors.js'
+import { blockedError, missingCursor } from './checkpoint-errors.js'
 import { FileRepair, type StepHook } from './file-repair.js'
 import type { MemTable } from './mem-table.js'
 import type { OpenFolder } from './open-folder.js'
@@ -41,6 +41,51 @@ function isLatching(error: unknown): error is DurlogError {
   return codes.some((code) => isCode(error, code))
 }
 
+/** The errors of files that concern every file of the folder. */
+const SHARED_ERRNOS = ['ENOSPC', 'EDQUOT', 'EMFILE', 'ENFILE', 'ENOMEM']
+
+/** The error with which a stream is blocked if `error` concerns its files alone; otherwise undefined. */
+function errorOfOneStream(error: unknown): DurlogError | undefined {
+  const failure = ofFileSystem(error)
+  const errnoName = failure instanceof DurlogError ? failure.errnoName : undefined
+  return errnoName === undefined || SHARED_ERRNOS.includes(errnoName) ? undefined : (failure as DurlogError)
+}
+
+/** The streams that a checkpoint has stored, and those that it could not store. */
+class Outcome {
+  readonly changes: CatalogChange[] = []
+  /** The streams whose files could not be written, with the reasons. */
+  readonly blocked = new Map<StreamState, DurlogError>()
+
+  /** A request of `flush` is done, and its file is as `disk` describes. */
+  done(flush: StreamFlush, request: FileRequest, disk: FileDisk): void {
+    if (flush.done(request, disk)) this.changes.push(flush.change)
+  }
+
+  block(flush: StreamFlush, error: DurlogError): void {
+    if (!this.blocked.has(flush.state)) this.changes.push(flush.blockedChange)
+    this.blocked.set(flush.state, error)
+  }
+
+  /** The position of the oldest record that the log must keep for a blocked stream. */
+  get keptFrom(): number {
+    const kept = this.changes.filter(({ state, snapshot }) => snapshot !== undefined && this.blocked.has(state))
+    return kept.reduce((from, { state }) => Math.min(from, state.unflushed[0] ?? from), Number.POSITIVE_INFINITY)
+  }
+
+  /** The positions before `end` of the records of blocked streams, ascending. */
+  async keptPositions(end: number): Promise<Float64Array> {
+    const slice = new TimeSlice()
+    const kept: number[] = []
+    for (const { unflushed } of this.blocked.keys())
+      for (let at = 0; at < unflushed.length && (unflushed[at] as number) < end; at++) {
+        if (slice.isOver()) await slice.nextTurn()
+        kept.push(unflushed[at] as number)
+      }
+    return Float64Array.from(kept).sort()
+  }
+}
+
 export interface CheckpointContext extends Pick<OpenFolder, 'log' | 'catalog' | 'cursor' | 'files' | 'storage'> {
   /** The durability of the syncs of the log and of the catalog, and of the cursor's position. */
   level: 'sync' | 'full'
@@ -59,8 +104,10 @@ export class Checkpointer {
    */
   latched: DurlogError | undefined
   readonly #context: CheckpointContext
-  /** Every record before this position is in the streams' files. */
+  /** Every record before this position is in the streams' files or belongs to a blocked stream. */
   #position: number
+  /** The position of the oldest record that belongs to a blocked stream. */
+  #keptFrom = Number.POSITIVE_INFINITY
   /** The first seqs of the segments that the log has begun since it was opened. 0 represents the earlier segments. */
   #segments: number[] = [0]
   /** Whether one sync of the whole file system can replace the syncs of the files. Undefined until it was tried. */
@@ -75,34 +122,46 @@ export class Checkpointer {
   /**
    * Stores the state of `table`, which contains the records of the log before `position`. Rejects if a step fails; then
    * the changed streams remain part of the next checkpoint. `checkCurrent` throws unless the log still has all records
-   * of `table`.
+   * of `table`. A stream whose files cannot be written is blocked: its records stay in the log, and `failure` is the
+   * reason.
    */
-  async run(table: StreamTable, position: number, checkCurrent: () => void): Promise<StreamsCheckpoint> {
+  async run(
+    table: StreamTable,
+    position: number,
+    checkCurrent: () => void,
+  ): Promise<StreamsCheckpoint & { failure: DurlogError | undefined }> {
     if (this.latched !== undefined) throw this.latched
     const startMs = clock.now()
     const dirty = table.beginCheckpoint()
     const { lastTimeMs } = table
     const requests = table.dedup.stored()
-    const changes: CatalogChange[] = []
+    const outcome = new Outcome()
+    const { changes, blocked } = outcome
     let records = 0
     try {
       this.#context.onStep('sync log')
       await this.#context.log.sync(this.#context.level)
       checkCurrent()
-      await this.#writeFiles(dirty, table.memTable, changes)
-      this.#context.onStep('catalog')
-      const { log, encoding } = this.#context
-      const voids = [...table.voids].filter((at) => at < position && at >= log.firstSeq)
-      const head = { log: log.uuid, encoding, position, lastTimeMs, voids }
-      await this.#context.catalog.store(changes, requests, head, this.#context.level)
-      this.#position = position
-      const slice = new TimeSlice()
-      for (const { state, snapshot, disk } of changes) {
-        if (slice.isOver()) await slice.nextTurn()
-        if (snapshot !== undefined) records += disk.next - state.disk.next
-        table.stored(state, disk)
+      await this.#writeFiles(dirty, table.memTable, outcome)
+      // If the same streams are still blocked, there is nothing new to store.
+      if (position > this.#position || changes.length > blocked.size) {
+        this.#context.onStep('catalog')
+        const { log, encoding } = this.#context
+        const voids = [...table.voids].filter((at) => at < position && at >= log.firstSeq)
+        const head = { log: log.uuid, encoding, position, lastTimeMs, voids }
+        await this.#context.catalog.store(changes, requests, head, this.#context.level)
+        this.#position = position
+        const slice = new TimeSlice()
+        for (const { state, snapshot, disk } of changes) {
+          if (slice.isOver()) await slice.nextTurn()
+          if (blocked.has(state)) continue
+          if (snapshot !== undefined) records += disk.next - state.disk.next
+          table.stored(state, disk)
+        }
+        await table.memTable.releaseBefore(position, await outcome.keptPositions(position))
       }
-      table.memTable.releaseBefore(position)
+      this.#keptFrom = outcome.keptFrom
+      await table.block(blocked)
     } catch (error) {
       const failure = ofFileSystem(error)
       // The main log and the catalog stay latched, so the next checkpoint would write the files in vain.
@@ -112,14 +171,16 @@ export class Checkpointer {
       table.endCheckpoint()
     }
     await this.trim()
-    return { position, streams: changes.length, records, durationMs: clock.now() - startMs }
+    const [failure] = blocked.values()
+    return { position, streams: changes.length - blocked.size, records, durationMs: clock.now() - startMs, failure }
   }
 
   /** Removes the segments of the log and of the catalog that neither the files nor a cursor needs. */
   async trim(): Promise<void> {
     const { log, catalog, cursor, level, onStep } = this.#context
     onStep('trim')
-    if (this.#position > 0) await cursor.commit(this.#position - 1, { durability: level })
+    const stored = Math.min(this.#position, this.#keptFrom)
+    if (stored > 0) await cursor.commit(stored - 1, { durability: level })
     const cursors = await log.cursors()
     // Without it, a trim would also remove records that are not in the files yet.
     if (!cursors.some(({ name }) => name === cursor.name)) throw missingCursor(log.dir)
@@ -135,7 +196,7 @@ export class Checkpointer {
   }
 
   /** Writes the files of the streams in `dirty`, with CONCURRENT_JOBS jobs at a time, and syncs them. */
-  async #writeFiles(dirty: Map<string, StreamState>, memTable: MemTable, changes: CatalogChange[]): Promise<void> {
+  async #writeFiles(dirty: Map<string, StreamState>, memTable: MemTable, outcome: Outcome): Promise<void> {
     const syncsAll = dirty.size > SYNC_ALL_STREAMS && (await this.#canSyncAll())
     const states = dirty.values()
     let failed = false
@@ -143,12 +204,12 @@ export class Checkpointer {
     const worker = async (): Promise<void> => {
       while (!failed) {
         const job = new StoreJob<FileRequest>(memTable)
-        const taken = takeFlushes(states, job, memTable, changes)
+        const taken = takeFlushes(states, job, memTable, outcome.changes)
         if (taken.count === 0) return
         folderChanged ||= taken.folderChanged
         // Without a job nothing has been awaited yet: give the event loop a turn.
         if (job.isEmpty) await new Promise((resolve) => setImmediate(resolve))
-        else folderChanged = (await this.#store(job, memTable, !syncsAll, changes)) || folderChanged
+        else folderChanged = (await this.#store(job, memTable, !syncsAll, outcome)) || folderChanged
       }
     }
     const latchingWorker = async (): Promise<void> => {
@@ -191,42 +252,56 @@ export class Checkpointer {
   }
 
   /**
-   * Runs `job`. If files are not as the last checkpoint left them, repairs them and stores their records again. Returns
-   * whether it did, because a repair may change the folders.
+   * Runs `job`. If files are not as the last checkpoint left them, repairs them and stores their records again. Blocks
+   * the streams whose files cannot be written. Returns whether the folders may have changed otherwise than the flushes
+   * say.
    */
-  async #store(
-    job: StoreJob<FileRequest>,
-    memTable: MemTable,
-    sync: boolean,
-    changes: CatalogChange[],
-  ): Promise<boolean> {
+  async #store(job: StoreJob<FileRequest>, memTable: MemTable, sync: boolean, outcome: Outcome): Promise<boolean> {
     const unexpected: FileRequest[] = []
-    const done = (request: FileRequest, disk: FileDisk): void => {
-      if (request.flush.done(request, disk)) changes.push(request.flush.change)
-    }
-    await this.#runJob(job, sync, (request, disk) => {
-      if (disk === undefined) unexpected.push(request)
-      else done(request, disk)
+    await this.#runJob(job, sync, (request, result) => {
+      if (result === undefined) unexpected.push(request)
+      else if (result instanceof Error) this.#block(outcome, request, result)
+      else outcome.done(request.flush, request, result)
     })
     for (const request of unexpected) {
-      const { state } = request.flush
-      const records = request.positions.map((position) => memTable.at(position))
-      const disk = await new FileRepair(this.#context, state, request.disk).run(records)
-      const positions = request.positions.slice(disk.next - request.disk.next)
-      const repaired = new StoreJob<FileRequest>(memTable)
-      // The new file may exist already, from a checkpoint that did not end.
-      const removes = disk.first !== request.disk.first
-      repaired.add({ ...request, fileName: state.fileName(disk.first), removes, disk, positions })
-      await this.#runJob(repaired, sync, (_, stored) => {
-        if (stored === undefined)
-          throw new DurlogError(
-            'ERR_DURLOG_IO',
-            `another program is changing the file of the stream "${state.name}": end that program, then call checkpoint again`,
-          )
-        done(request, stored)
-      })
+      try {
+        outcome.done(request.flush, request, await this.#repair(request, memTable, sync))
+      } catch (error) {
+        this.#block(outcome, request, error)
+      }
     }
     return unexpected.length > 0
+  }
+
+  /** Repairs the file of `request`, stores its records, and returns the state of the file. */
+  async #repair(request: FileRequest, memTable: MemTable, sync: boolean): Promise<FileDisk> {
+    const { state } = request.flush
+    const records = request.positions.map((position) => memTable.at(position))
+    const disk = await new FileRepair(this.#context, state, request.disk).run(records)
+    const positions = request.positions.slice(disk.next - request.disk.next)
+    const repaired = new StoreJob<FileRequest>(memTable)
+    // The new file may exist already, from a checkpoint that did not end.
+    const removes = disk.first !== request.disk.first
+    repaired.add({ ...request, fileName: state.fileName(disk.first), removes, disk, positions })
+    let stored: FileDisk | DurlogError | undefined
+    await this.#runJob(repaired, sync, (_, result) => {
+      stored = result
+    })
+    if (stored instanceof Error) throw stored
+    if (stored === undefined)
+      throw new DurlogError(
+        'ERR_DURLOG_IO',
+        `another program is changing the file of the stream "${state.name}": end that program, then call checkpoint again`,
+      )
+    return stored
+  }
+
+  /** Blocks the stream of `request` if `error` concerns its files alone. Throws all other errors. */
+  #block(outcome: Outcome, { flush }: FileRequest, error: unknown): void {
+    const failure = this.#latchIfSyncFailed(error)
+    const own = failure === error ? errorOfOneStream(error) : undefined
+    if (own === undefined) throw failure
+    outcome.block(flush, blockedError(flush.state.name, own))
   }
 
   async #runJob(

@@ -1,4 +1,5 @@
 /** A folder of streams in the process (or thread) that owns it, as its callers use it. */
+import type { DurlogError } from '../errors.js'
 import type { CursorOptions } from '../index.js'
 import { LEVEL_NAMES } from '../native/levels.js'
 import { queueMicrotask } from '../timers.js'
@@ -253,6 +254,10 @@ export class LocalPort implements StreamsPort {
   async count(prefix: string): Promise<number> {
     const { streams } = this.store.table
     return prefix === '' ? streams.size : (await streams.sorted()).count(prefix)
+  }
+
+  get checkpointFailure(): DurlogError | undefined {
+    return this.store.checkpointFailure
   }
 
   stats(): StreamsStats {

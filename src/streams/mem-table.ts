@@ -4,9 +4,10 @@
  */
 import type { NativeRecordSlab } from '../native/stream-files.js'
 import { EMPTY } from './entry.js'
+import { TimeSlice } from './time-slice.js'
 
 /** The approximate overhead of a record in memory. */
-const RECORD_OVERHEAD_BYTES = 48
+export const RECORD_OVERHEAD_BYTES = 48
 /** The numbers of entries for which a new slab has room. */
 const MIN_CAPACITY = 64
 const MAX_CAPACITY = 4096
@@ -26,10 +27,11 @@ export interface MemTableRecord {
   readonly length: number
 }
 
-/** Entries of successive positions whose bytes are in one Buffer. */
+/** Entries whose bytes are in one Buffer. Without `positions`, their positions are consecutive. */
 class RecordSlab implements NativeRecordSlab {
   readonly bytes: Buffer
   readonly first: number
+  readonly positions: Float64Array | undefined
   count = 0
   /** For each entry, the offsets at which its value begins and ends. */
   places: Uint32Array
@@ -38,11 +40,25 @@ class RecordSlab implements NativeRecordSlab {
   /** The number of released entries, which are the first ones. */
   released = 0
 
-  constructor(bytes: Buffer, first: number, capacity: number) {
+  constructor(bytes: Buffer, first: number, capacity: number, positions?: Float64Array) {
     this.bytes = bytes
     this.first = first
+    this.positions = positions
     this.places = new Uint32Array(2 * capacity)
     this.times = new Float64Array(capacity)
+  }
+
+  /** The index of the entry at `position`, which the slab has. */
+  indexOf(position: number): number {
+    const { positions } = this
+    if (positions === undefined) return position - this.first
+    let [low, high] = [0, positions.length - 1]
+    while (low < high) {
+      const middle = (low + high + 1) >> 1
+      if ((positions[middle] as number) <= position) low = middle
+      else high = middle - 1
+    }
+    return low
   }
 
   push(start: number, end: number, timeMs: number): void {
@@ -80,8 +96,10 @@ class RecordSlab implements NativeRecordSlab {
 }
 
 export class MemTable {
-  /** The memory that the records take, in bytes. */
+  /** The memory that the records take without those of `#kept`, in bytes. */
   bytes = 0
+  /** Copies of records that were released while their streams' files could not be written. */
+  #kept: RecordSlab | undefined
   #slabs: RecordSlab[] = []
   #newest = new RecordSlab(EMPTY, 0, 0)
   /** The slab of the last record that was looked up. */
@@ -89,7 +107,7 @@ export class MemTable {
 
   /** All records, the oldest first, for a checkpoint. */
   get slabs(): readonly NativeRecordSlab[] {
-    return this.#slabs
+    return this.#kept === undefined ? this.#slabs : [this.#kept, ...this.#slabs]
   }
 
   /** Adds the entry at `position`, which must be greater than all earlier positions. */
@@ -110,26 +128,56 @@ export class MemTable {
 
   /** Returns the record at `position`, which must have been added and not released. */
   at(position: number): MemTableRecord {
-    const { bytes, places, times, first } = this.#slabOf(position)
-    const index = position - first
+    const slab = this.#slabOf(position)
+    const { bytes, places, times } = slab
+    const index = slab.indexOf(position)
     const data = bytes.subarray(places[2 * index], places[2 * index + 1])
     return { position, timeMs: times[index] as number, data, length: data.length }
   }
 
   /** Like the members `timeMs` and `length` of `at`, but without creating an object. */
   timeAt(position: number): number {
-    const { times, first } = this.#slabOf(position)
-    return times[position - first] as number
+    const slab = this.#slabOf(position)
+    return slab.times[slab.indexOf(position)] as number
   }
 
   lengthAt(position: number): number {
-    const { places, first } = this.#slabOf(position)
-    const index = position - first
+    const slab = this.#slabOf(position)
+    const { places } = slab
+    const index = slab.indexOf(position)
     return (places[2 * index + 1] as number) - (places[2 * index] as number)
   }
 
-  /** Releases the records before `position`. */
-  releaseBefore(position: number): void {
+  /**
+   * Releases the records before `position` except those at the positions `kept`, which are ascending. Copies these, so
+   * that they keep no other record in memory.
+   */
+  async releaseBefore(position: number, kept: Float64Array): Promise<void> {
+    let copied: RecordSlab | undefined
+    if (kept.length > 0) {
+      const slice = new TimeSlice()
+      let size = 0
+      for (const at of kept) {
+        if (slice.isOver()) await slice.nextTurn()
+        size += this.lengthAt(at)
+      }
+      copied = new RecordSlab(Buffer.allocUnsafe(size), kept[0] as number, kept.length, kept)
+      let end = 0
+      for (const at of kept) {
+        if (slice.isOver()) await slice.nextTurn()
+        const { data, timeMs } = this.at(at)
+        const start = end
+        end += data.copy(copied.bytes, start)
+        copied.push(start, end, timeMs)
+      }
+    }
+    this.#release(position)
+    // A slab that has later records too was not released. If it has all of the copied ones, they are not needed.
+    this.#kept =
+      copied !== undefined && copied.first < (this.#slabs[0]?.first ?? Number.POSITIVE_INFINITY) ? copied : undefined
+  }
+
+  #release(position: number): void {
     let empty = 0
     for (const slab of this.#slabs) {
       const count = Math.min(position - slab.first, slab.count)
@@ -158,6 +206,7 @@ export class MemTable {
   #slabOf(position: number): RecordSlab {
     const { first, count } = this.#recent
     if (position >= first && position < first + count) return this.#recent
+    if (this.#kept !== undefined && position < (this.#slabs[0]?.first ?? Number.POSITIVE_INFINITY)) return this.#kept
     let [low, high] = [0, this.#slabs.length - 1]
     while (low < high) {
       const middle = (low + high + 1) >> 1

@@ -14,12 +14,13 @@ import { CATALOG_SEGMENT_BYTES, Catalog } from './catalog.js'
 import type { CatalogHead } from './catalog-records.js'
 import { DedupTable } from './dedup-table.js'
 import { RECORD_MAX_BYTES } from './encoding.js'
-import { decodeEntry, type Entry } from './entry.js'
+import { decodeEntry, type Entry, EntryKind } from './entry.js'
 import type { StepHook } from './file-repair.js'
 import { FolderFiles } from './folder-files.js'
 import { LocalPort } from './local-port.js'
 import type { OpenFolder } from './open-folder.js'
 import { type ResolvedStreamsOptions, resolveStreamsOptions } from './options.js'
+import type { StreamState } from './state.js'
 import { StreamStore } from './store.js'
 import { StreamTable } from './table.js'
 import { TimeSlice } from './time-slice.js'
@@ -162,9 +163,51 @@ async function load(log: Log, catalog: Catalog): Promise<{ head: CatalogHead | u
   table.lastTimeMs = head.lastTimeMs
   for (const at of head.voids) table.voids.add(at)
   table.dedup = new DedupTable(requests)
+  await loadKept(
+    log,
+    table,
+    withOptions.filter(({ keptFrom }) => keptFrom !== undefined),
+    head,
+  )
   await replay(log, table, head.position)
   table.dedup.loaded()
   return { head, table }
+}
+
+/** Loads the records of `behind`, the streams whose files are behind the catalog, from the log before the head. */
+async function loadKept(
+  log: Log,
+  table: StreamTable,
+  behind: StreamState[],
+  { position, voids }: CatalogHead,
+): Promise<void> {
+  if (behind.length === 0) return
+  const from = Math.min(...behind.map(({ keptFrom = 0 }) => keptFrom))
+  if (from < log.firstSeq)
+    throw mismatch(
+      log,
+      `the catalog needs the log from record ${from} on, but the log begins with record ${log.firstSeq}`,
+    )
+  const wanted = new Set(behind)
+  const uncounted = new Set(voids)
+  const slice = new TimeSlice()
+  for await (const records of log.read({ from, to: position }).batches(REPLAYED_AT_ONCE)) {
+    for (const { seq, data } of records) {
+      if (slice.isOver()) await slice.nextTurn()
+      const { kind, stream, seq: place, timeMs, valueAt, end } = decodeEntry(data, seq)
+      const state = table.find(stream)
+      if (state === undefined || !wanted.has(state) || seq < (state.keptFrom as number)) continue
+      if (kind !== EntryKind.append || place !== state.disk.next + state.unflushed.length || uncounted.has(seq))
+        continue
+      table.memTable.add(seq, { bytes: Buffer.from(data), valueAt, end }, timeMs)
+      state.unflushed.push(seq)
+    }
+  }
+  for (const state of behind) {
+    if (state.disk.next + state.unflushed.length !== state.next)
+      throw mismatch(log, `the log does not have all records of the stream "${state.name}" that its file needs`)
+    state.keptFrom = undefined
+  }
 }
 
 async function replay(log: Log, table: StreamTable, from: number): Promise<void> {

@@ -1,4 +1,5 @@
 /** The state of one stream in the owner of the folder. */
+import type { DurlogError } from '../errors.js'
 import type { NativeFileDisk } from '../native/stream-files.js'
 import { clock } from '../timers.js'
 import { EMPTY } from './entry.js'
@@ -71,6 +72,16 @@ export class StreamState implements StreamView {
   replaces: ReadonlySet<string>
   /** The positions of the records that are not in a file yet, from seq `disk.next` on. */
   unflushed: number[] = []
+  /**
+   * Why the last checkpoint could not write the stream's files; undefined if it could. The records after `disk.next` stay
+   * in the main log.
+   */
+  blocked: DurlogError | undefined
+  /**
+   * Of a stream of the catalog whose files could not be written: the position of its record `disk.next`. Undefined when
+   * its records have been loaded.
+   */
+  keptFrom: number | undefined
   /** The seq of the next append. */
   next: number
   visible: number

@@ -1,4 +1,5 @@
 /** One job of a checkpoint: the additions to the files of several streams, which one call of the core stores. */
+import type { DurlogError } from '../errors.js'
 import {
   type NativeStreamFiles,
   type NativeStreamResult,
@@ -68,13 +69,13 @@ export class StoreJob<Owner extends StoreRequest> {
   }
 
   /**
-   * Runs the job. Calls `stored` for each request with the new state of the file, or with undefined if the file does
-   * not have the length that `disk` says.
+   * Runs the job. Calls `stored` for each request with the new state of the file, with undefined if the file does not
+   * have the length that `disk` says, or with the error if it could not be written.
    */
   async run(
     files: NativeStreamFiles,
     options: StoreOptions,
-    stored: (owner: Owner, disk: FileDisk | undefined) => void,
+    stored: (owner: Owner, result: FileDisk | DurlogError | undefined) => void,
   ): Promise<Pick<NativeStreamResult, 'steps' | 'stopped'>> {
     const result = await files.store({
       names: this.#owners.map(({ fileName }) => fileName),
@@ -85,7 +86,7 @@ export class StoreJob<Owner extends StoreRequest> {
       ...options,
     })
     if (result.stopped) return result
-    const { streams, indexes } = result
+    const { streams, indexes, failures } = result
     let at = 0
     for (const [number, owner] of this.#owners.entries()) {
       const field = number * STREAM_RESULT_FIELDS
@@ -97,7 +98,7 @@ export class StoreJob<Owner extends StoreRequest> {
       at = indexEnd
       const { first, next } = owner.disk
       const disk = { first, next: next + owner.positions.length, bytes, crc, index }
-      stored(owner, streams[field] === 1 ? disk : undefined)
+      stored(owner, failures[number] ?? (streams[field] === 1 ? disk : undefined))
     }
     return result
   }

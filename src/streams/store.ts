@@ -34,7 +34,9 @@ export class StreamStore {
   #timer: NodeJS.Timeout | undefined
   /** The duration of the last checkpoint. */
   #durationMs = 0
-  /** The error of the last checkpoint; undefined if it succeeded. */
+  /** The error of the last checkpoint; undefined if it stored everything. */
+  checkpointFailure: DurlogError | undefined
+  /** The error of the last checkpoint; undefined if it stored all streams that are not blocked. */
   #failure: DurlogError | undefined
   #closing: Promise<void> | undefined
   /** Every append has settled. Checkpoints are no longer begun automatically. */
@@ -174,15 +176,18 @@ export class StreamStore {
     }
     try {
       checkCurrent()
-      const done = await this.#checkpointer.run(sequencer.table, sequencer.position, checkCurrent)
+      const { failure, ...done } = await this.#checkpointer.run(sequencer.table, sequencer.position, checkCurrent)
       this.#failure = undefined
+      this.checkpointFailure = failure
       this.#durationMs = done.durationMs
-      this.onEvent('checkpoint', done)
+      if (failure === undefined) this.onEvent('checkpoint', done)
     } catch (cause) {
       this.#failure = checkpointError(cause)
-      this.onEvent('checkpointFailed', this.#failure)
-      throw this.#failure
+      this.checkpointFailure = this.#failure
     }
+    if (this.checkpointFailure === undefined) return
+    this.onEvent('checkpointFailed', this.checkpointFailure)
+    throw this.checkpointFailure
   }
 
   /**

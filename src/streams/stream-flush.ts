@@ -55,6 +55,11 @@ export class StreamFlush {
     return { state: this.state, snapshot: this.#snapshot, disk: this.#disk() }
   }
 
+  /** The change for the catalog if a request has failed: the stream keeps its files. */
+  get blockedChange(): CatalogChange {
+    return { state: this.state, snapshot: this.#snapshot, disk: this.state.disk }
+  }
+
   #disk(): StreamDisk {
     const newest = this.#files.at(-1) as FileDisk
     if (this.state.meta.retention === undefined) return newest

@@ -4,11 +4,12 @@ import { canBeForkOf } from './catalog-check.js'
 import { advance, decideBatch } from './decide.js'
 import { DedupTable } from './dedup-table.js'
 import { type Change, type Entry, EntryKind } from './entry.js'
-import { MemTable, type ValueSlice } from './mem-table.js'
+import { MemTable, RECORD_OVERHEAD_BYTES, type ValueSlice } from './mem-table.js'
 import { defaultMeta, expires, type StreamMeta } from './meta.js'
 import { allFiles } from './retention.js'
 import { NO_DISK, NO_FILES, type StreamDisk, StreamState } from './state.js'
 import { StreamMap } from './stream-map.js'
+import { TimeSlice } from './time-slice.js'
 
 export class StreamTable {
   readonly streams: StreamMap
@@ -27,6 +28,10 @@ export class StreamTable {
   dedup: DedupTable = new DedupTable()
   /** The streams that can expire, or whose records can. */
   readonly expiring: Set<StreamState> = new Set()
+  /** The streams whose files the last checkpoint could not write. Their records since then stay in the main log. */
+  readonly #blocked = new Set<StreamState>()
+  /** The memory of the records of these streams, approximately, in bytes. */
+  blockedBytes = 0
   readonly #waiting = new Map<string, Set<() => void>>()
   /** The names of the streams for which readers wait until the log is synced. */
   readonly #awaitingSync = new Set<string>()
@@ -53,7 +58,7 @@ export class StreamTable {
       )
     if (source !== undefined) state.forkFrom(source)
     this.#link(state)
-    if (state.disk.dropped !== undefined) this.touch(state)
+    if (state.disk.dropped !== undefined || state.keptFrom !== undefined) this.touch(state)
   }
 
   find = (name: string): StreamState | undefined => this.streams.get(name)
@@ -108,6 +113,7 @@ export class StreamTable {
     if (producer !== undefined) advance(state, producer)
     if (kind === EntryKind.append) {
       state.unflushed.push(position)
+      if (state.blocked !== undefined) this.blockedBytes += costOf(place.end - place.valueAt)
       if (writerSeq !== undefined) state.writerSeq = writerSeq
       state.next++
     } else if (kind === EntryKind.end) {
@@ -131,6 +137,8 @@ export class StreamTable {
     position: number,
   ): void {
     this.memTable.addAll(position, bytes, places, base, timeMs)
+    if (state.blocked !== undefined)
+      this.blockedBytes += costOf((places.at(-1) as number) - (places[0] as number), places.length / 2)
     const { unflushed } = state
     const begin = unflushed.length
     const count = places.length / 2
@@ -222,6 +230,27 @@ export class StreamTable {
     if (disk.dropped !== undefined && !state.removed) this.touch(state)
   }
 
+  /**
+   * The checkpoint in progress could not write the files of the streams in `blocked`, for the reasons given. They remain
+   * part of the next checkpoint.
+   */
+  async block(blocked: ReadonlyMap<StreamState, DurlogError>): Promise<void> {
+    for (const state of this.#blocked) state.blocked = undefined
+    this.#blocked.clear()
+    this.blockedBytes = 0
+    const slice = new TimeSlice()
+    for (const [state, error] of blocked) {
+      state.blocked = error
+      this.#blocked.add(state)
+      const { unflushed } = state
+      // Records that are appended meanwhile are counted by `apply`.
+      for (let at = 0, end = unflushed.length; at < end; at++) {
+        if (slice.isOver()) await slice.nextTurn()
+        this.blockedBytes += costOf(this.memTable.lengthAt(unflushed[at] as number))
+      }
+    }
+  }
+
   /** Ends a checkpoint. The streams that it has not stored are dirty again. */
   endCheckpoint(): void {
     for (const [name, state] of this.#toStore) {
@@ -297,6 +326,10 @@ export class StreamTable {
     this.#waiting.delete(name)
     for (const wake of waiting) wake()
   }
+}
+
+function costOf(bytes: number, records = 1): number {
+  return bytes + records * RECORD_OVERHEAD_BYTES
 }
 
 /** The seq in the result of the call that stored an entry: -1 unless it is an append. */

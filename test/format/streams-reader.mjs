@@ -140,7 +140,7 @@ class Folder {
       else if (record.kind === 'stream' || record.kind === 'gone') group.push(record)
       else if (record.kind !== 'commit') continue
       else {
-        if (record.version > 1) throw new Error(`version ${record.version} of the catalog`)
+        if (record.version > 2) throw new Error(`version ${record.version} of the catalog`)
         commit = record
         for (const entry of group) {
           if (entry.kind === 'gone') entries.delete(entry.name)
@@ -149,7 +149,8 @@ class Folder {
         group = []
       }
     }
-    for (const { name, ended, gone, writerSeq, meta, disk, older = [], producers = [] } of entries.values()) {
+    for (const entry of entries.values()) {
+      const { name, ended, gone, writerSeq, meta, disk, older = [], kept, producers = [] } = entry
       const options = typeof meta === 'string' ? { encoding: meta } : meta
       this.streams.set(name, {
         options,
@@ -157,13 +158,22 @@ class Folder {
         gone: gone === true,
         writerSeq: writerSeq === undefined ? undefined : Buffer.from(writerSeq),
         first: [...older, disk][0][0],
-        next: disk[1],
+        next: kept?.[0] ?? disk[1],
+        missing: kept && { from: kept[1], next: disk[1] },
         producers: new Map(producers.map(([id, epoch, seq]) => [id, { epoch, seq }])),
         stored: () => storedRecords(this.#dir, name, options, [...older, disk]),
         own: [],
       })
     }
     return commit
+  }
+
+  /** A record of the main log before the position of the catalog: only a stream whose files are behind needs it. */
+  applyEarlier({ kind, stream: name, seq, encoding, value, timestamp, position }) {
+    const stream = this.streams.get(name)
+    const missing = stream?.missing
+    if (missing === undefined || kind !== 'append' || position < missing.from || seq !== missing.next) return
+    stream.own.push({ seq: missing.next++, value: decoded(encoding, value), timestamp, position })
   }
 
   /** Applies a batch of the main log if it counts. */
@@ -262,13 +272,16 @@ function continuesProducer(stream, { id, epoch, seq }) {
 /** By name: each stream with its options, its records and whether it has ended. */
 export function readStreams(dir) {
   const folder = new Folder(dir)
-  const { log: uuid, position } = folder.loadCatalog()
+  const { log: uuid, position, voids } = folder.loadCatalog()
   const log = readLog(join(dir, 'log'))
   if (log.uuid !== uuid.replaceAll('-', '') || position < log.firstSeq || position > log.nextSeq)
     throw new Error('the catalog and the main log do not belong together')
   let batch = []
   for (const record of log.records) {
-    if (record.seq < position) continue
+    if (record.seq < position) {
+      if (!voids.includes(record.seq)) folder.applyEarlier(changeOf(record))
+      continue
+    }
     batch.push(changeOf(record))
     if (batch.at(-1).continues) continue
     folder.apply(batch)

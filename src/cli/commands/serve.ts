@@ -7,6 +7,7 @@ import { BODY_SIZES, CONNECTION_COUNTS, namesOf, originsOf, PORTS, STREAM_COUNTS
 import { type Range, whole } from '../../options/checks.js'
 import { openStreams } from '../../streams/index.js'
 import { checkContentType } from '../../streams/meta.js'
+import type { Streams } from '../../streams/types.js'
 import { parseWhole } from '../../terminal/arguments.js'
 import { ExitCode } from '../../terminal/exit-codes.js'
 import { InputError } from '../../terminal/input-error.js'
@@ -108,12 +109,26 @@ async function serve(dir: string | undefined, flags: Flags, access: Access, opti
   if (flags.log === undefined) {
     await checkAddress(flags)
     await using streams = await openStreams(dir as string, { exclusive: flags.shared !== true })
+    sayFailures(streams)
     await using server = await serveStreams(streams, options)
     await untilSignal(flags, access, server, streams.dir)
   } else {
     await using server = await serveLog(flags.log, { ...options, contentType: flags.contentType })
     await untilSignal(flags, access, server, resolve(flags.log))
   }
+}
+
+/** Says why checkpoints fail, once for each reason until one succeeds. */
+function sayFailures(streams: Streams<unknown>): void {
+  let said = ''
+  streams.on('checkpoint', () => {
+    if (said !== '') say('checkpoints succeed again')
+    said = ''
+  })
+  streams.on('checkpointFailed', ({ message }) => {
+    if (message !== said) say(`a checkpoint failed: ${message}`)
+    said = message
+  })
 }
 
 /** Rejects with the error of `listen` that the server would get, before `openStreams` creates the folder. */

@@ -2,7 +2,7 @@
  * The interface between the callers of streams (the public classes, `durlog/http`, the command line) and a folder.
  * `LocalPort` implements it in the process that owns the folder, `LinkPort` in the processes that share it.
  */
-import { invalidArgument } from '../../errors.js'
+import { type DurlogError, invalidArgument } from '../../errors.js'
 import type { CommitOptions, CursorOptions, Durability } from '../../index.js'
 import type { Body, BodyRead } from '../body.js'
 import type { EncodedValue, PackedValues } from '../encoding.js'
@@ -135,6 +135,8 @@ export interface StreamsStats {
 
 /** The part of a folder that `durlog/http` serves. */
 export interface ServedPort {
+  /** Why the last checkpoint has not stored everything; undefined if it has. */
+  readonly checkpointFailure: DurlogError | undefined
   readonly identities: StreamIdentities
   /** Throws ERR_DURLOG_CLOSED if the streams are closed. */
   checkOpen(): void

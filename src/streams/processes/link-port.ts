@@ -1,6 +1,6 @@
 /** A folder of streams whose owner is another process, or another thread of this one, as its callers use it. */
 import { dirname } from 'node:path'
-import { isCode } from '../../errors.js'
+import { DurlogError, isCode } from '../../errors.js'
 import type { CommitOptions, CursorOptions } from '../../index.js'
 import { native } from '../../native/native.js'
 import type { NativeStreamFiles } from '../../native/stream-files.js'
@@ -55,6 +55,7 @@ export class LinkPort implements StreamsPort {
   readonly dir: string
   readonly changes: StreamChange[] = []
   onEvent: StreamsPort['onEvent'] = () => {}
+  checkpointFailure: DurlogError | undefined
   readonly #host: OwnerHost
   readonly #link: OwnerLink
   readonly #files: FolderFiles
@@ -126,6 +127,8 @@ export class LinkPort implements StreamsPort {
   #onOwnerEvent(name: keyof StreamsEvents, value: unknown): void {
     if (name === 'changed') this.changes.push(value as StreamChange)
     const argument = name === 'checkpointFailed' ? receivedError(value) : value
+    if (name === 'checkpoint') this.checkpointFailure = undefined
+    if (argument instanceof DurlogError) this.checkpointFailure = argument
     this.onEvent(name, ...([argument] as StreamsEvents[typeof name]))
   }
 

@@ -36,7 +36,7 @@ Calls StoreOneStream(bool sync) {
   changes[0].name = "s";
   changes[0].record_count = records.size();
   StepLimit steps(UINT64_MAX);
-  EXPECT_TRUE(StoreStreams(records_folder, index_folder, records, sync, &steps, &changes).ok());
+  StoreStreams(records_folder, index_folder, records, sync, &steps, &changes);
   EXPECT_TRUE(changes[0].stored);
   return calls;
 }
