@@ -297,10 +297,21 @@ test('import --keep gives each record the seq of its line, or refuses the line',
   const line = (seq: number): string => `{"seq":${seq},"timestamp":1000,"data":"${seq}"}\n`
   expect((await durlog(['import', dir, '--keep'], line(0) + line(1))).code).toBe(0)
   expect((await durlog(['import', dir, '--keep'], line(2))).code).toBe(0)
-  const refused = await durlog(['import', dir, '--keep'], line(3) + line(5))
+  const refused = await durlog(['import', dir, '--keep'], line(3) + line(3))
   expect(refused.code).toBe(65)
-  expect(refused.stderr).toMatch(/line 2: "seq" is 5, but the log's next seq is 4/)
+  expect(refused.stderr).toMatch(/line 2: "seq" is 3, but the log's next seq is 4/)
+  expect((await durlog(['import', dir, '--keep'], line(5))).code).toBe(65)
   expect((await durlog(['cat', dir])).stdout.toString()).toBe('0\n1\n2\n3\n')
+})
+
+test('export and import --keep keep the first seq of a trimmed log, and seqs without a record', async () => {
+  const dir = join(scratchDir(), 'log')
+  const line = (seq: number): string => `{"seq":${seq},"timestamp":${1000 + seq},"data":"${seq}"}\n`
+  const lines = [70, 71, 75, 5000].map(line).join('')
+  expect((await durlog(['import', dir, '--keep'], lines)).code).toBe(0)
+  const log = await openUntilDone(dir, { readOnly: true })
+  expect([log.firstSeq, log.nextSeq]).toEqual([70, 5001])
+  expect((await durlog(['export', dir])).stdout.toString()).toBe(lines)
 })
 
 test('export and import --keep into an empty folder give back the same bytes, seqs and times', async () => {

@@ -1,6 +1,6 @@
 /** Appends the records of an input to a log, in order, with bounded memory. */
 import { DurlogError } from '../errors.js'
-import type { OrderedLog } from '../open.js'
+import type { OrderedLog, RestoringLog } from '../open.js'
 import { InterruptedError, onInterrupt } from '../terminal/interrupt.js'
 import type { Progress } from '../terminal/progress.js'
 import type { Durability } from '../types.js'
@@ -12,6 +12,8 @@ const MAX_PENDING_BYTES = 8 * 1024 * 1024
 export interface NewRecord {
   data: Buffer
   timestamp?: number
+  /** The seqs before this one that have no record yet get none. Only with a `RestoringLog`, and with `timestamp`. */
+  skipTo?: number
 }
 
 /** The result of appending an input. */
@@ -61,6 +63,7 @@ export class Appender {
    */
   async add(records: readonly NewRecord[]): Promise<void> {
     for (const record of records) {
+      if (record.skipTo !== undefined) await this.#skipTo(record.skipTo, record.timestamp ?? 0)
       this.#gathered.push(record)
       this.#gatheredBytes += record.data.length
     }
@@ -73,6 +76,12 @@ export class Appender {
   async finish(): Promise<void> {
     while (this.#flight !== undefined) await this.#flight
     this.#check()
+  }
+
+  async #skipTo(seq: number, timestamp: number): Promise<void> {
+    this.#start()
+    await this.finish()
+    await (this.#log as RestoringLog).skipTo(seq, timestamp)
   }
 
   #check(): void {

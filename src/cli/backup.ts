@@ -137,16 +137,10 @@ async function copyRecords(
   const appender = new Appender(copy, 'memory')
   let next = copy.nextSeq
   for await (const records of source.read({ ...salvage, from: next, to: end }).batches()) {
-    let pieces: NewRecord[] = []
+    const pieces: NewRecord[] = []
     for (const { seq, data, timestamp } of records) {
+      pieces.push(seq > next ? { data, timestamp, skipTo: seq } : { data, timestamp })
       lastTimestamp = timestamp
-      if (seq > next) {
-        await appender.add(pieces)
-        pieces = []
-        await appender.finish()
-        await copy.skipTo(seq, timestamp)
-      }
-      pieces.push({ data, timestamp })
       next = seq + 1
     }
     await appender.add(pieces)

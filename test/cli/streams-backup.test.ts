@@ -141,3 +141,40 @@ test('a backup names the streams whose files another program has changed, and ex
   const { code, stdout } = await durlog(['backup', dir, copy, '--json'])
   expect([code, JSON.parse(stdout.toString()).changed.sort()]).toEqual([2, ['a', 'b']])
 })
+
+test('export and import --keep make the same streams, with options, seqs, times, forks and numbers of any length', async () => {
+  const folder = scratchDir()
+  const { dir, streams } = await scratchStreams()
+  await streams.stream('chat').create({ ttlMs: 3_600_000, contentType: 'application/x-chat+json' })
+  for (let i = 0; i < 300; i++) await streams.stream('chat').append({ i, text: '\u2028 ü' }, { timestamp: 1000 + i })
+  await streams.stream('chat').appendJson('12345678901234567890.10', { timestamp: 5000 })
+  await streams.stream('text').create({ encoding: 'utf8' })
+  await streams.stream('text').append('a "line"\nand another', { timestamp: 6000, end: true })
+  await streams.stream('bytes').create({ encoding: 'buffer', retention: { maxRecords: 100 } })
+  await streams.stream('bytes').append(Buffer.from([0, 255, 10]), { timestamp: 7000 })
+  await streams.stream('fork').create({ fork: { stream: 'chat', seq: 12 } })
+  await streams.stream('fork').append('own', { timestamp: 8000 })
+  await streams.stream('source').append('shared', { timestamp: 9000 })
+  await streams.stream('orphan').create({ fork: { stream: 'source', seq: 1 } })
+  await streams.stream('source').delete()
+  await streams.stream('empty').create()
+  const file = join(folder, 'export.jsonl')
+  await streams.close()
+  const exported = (await durlog(['streams', dir, 'export'])).stdout
+  writeFileSync(file, exported)
+
+  const copy = join(folder, 'copy')
+  for (const stored of [305, 0]) {
+    const { code, stdout, stderr } = await durlog(['streams', copy, 'import', '--keep', file, '--json'])
+    expect([code, stderr]).toEqual([0, ''])
+    expect(JSON.parse(stdout.toString())).toEqual({ streams: 6, records: stored, refused: [] })
+    expect((await durlog(['streams', copy, 'export'])).stdout.toString()).toBe(exported.toString())
+  }
+  await durlog(['streams', copy, 'append', 'empty'], '1\n')
+  writeFileSync(file, exported.toString().replace('"value":"own"', '"value":"other"'))
+  const other = await durlog(['streams', copy, 'import', '--keep', file])
+  expect([other.code, other.stderr]).toEqual([
+    65,
+    'durlog: fork: record 12 differs from the one that the stream has: import into an empty folder\n',
+  ])
+})

@@ -1,11 +1,15 @@
+import { randomUUID } from 'node:crypto'
+import { once } from 'node:events'
+import { resolve } from 'node:path'
 import { type Command, Option } from 'commander'
-import { openOrdered } from '../../open.js'
+import { refuseBackup } from '../../backup-mark.js'
+import { type OrderedLog, openOrdered, openRestored } from '../../open.js'
 import { addJson } from '../../terminal/arguments.js'
 import { ExitCode } from '../../terminal/exit-codes.js'
 import { InputError } from '../../terminal/input-error.js'
 import { startProgress } from '../../terminal/progress.js'
 import { Appender, appendInput, type NewRecord } from '../appender.js'
-import { InputLines, openInput } from '../input.js'
+import { type Input, InputLines, openInput } from '../input.js'
 import { fromJsonLine, LINE_ENCODINGS, type LineEncoding, parseJsonLine, timeIn, toTime } from '../records.js'
 import { reportAppended, reportRecovery, warnOfBlankLines } from '../reports.js'
 import { countStored } from '../resume.js'
@@ -25,6 +29,8 @@ interface Flags extends WriterFlags {
 const MAX_ESCAPE = 6
 /** An upper bound for the rest of a line: the names, the seq and the timestamp. */
 const MAX_ENVELOPE_BYTES = 4096
+/** The seq in the first line of an export. */
+const FIRST_SEQ = /^[^{]*\{"seq":(\d{1,15}),/
 
 export function register(command: Command): void {
   command
@@ -40,7 +46,7 @@ export function register(command: Command): void {
     )
     .option(
       '--keep',
-      'keep seqs and times; fail at a line whose "seq" is not the next seq of the log, or without "timestamp"',
+      'keep seqs and times; a new log begins with the "seq" of the first line, and seqs that the file leaves out get no record. Fails if the first line does not continue the log, and at a line without "timestamp"',
     )
     .option('--plain', 'append each line unchanged, if it is valid JSON, with the time of the import')
     .option('--resume', 'with --plain: skip the lines at the beginning of FILE that the log ends with already')
@@ -71,7 +77,7 @@ async function run(dir: string, file: string | undefined, flags: Flags): Promise
   refuseStreams(dir, 'use "durlog streams DIR import FILE"')
   await using input = await openInput(file)
   const startMs = performance.now()
-  await using log = await openOrdered(dir, toOpenOptions(flags))
+  await using log = await openForImport(dir, input, flags)
   reportRecovery(log, json === true)
   const progress = startProgress('import', input.totalBytes, json === true || input.totalBytes === 0)
   const maxLineBytes = longestRecord(flags) * MAX_ESCAPE + MAX_ENVELOPE_BYTES
@@ -104,14 +110,47 @@ function converter(
       return timeField === undefined ? { data } : { data, timestamp: timeIn(value, timeField, place) }
     }
   let nextSeq = firstSeq
+  let isFirst = true
   return (line, place) => {
     const { data, seq, timestamp } = fromJsonLine(line, encoding, place)
     if (!keep) return { data }
-    if (seq !== nextSeq)
+    const isNext = Number.isSafeInteger(seq) && (isFirst ? seq === nextSeq : (seq as number) >= nextSeq)
+    if (!isNext)
       throw new InputError(
-        `${place}: "seq" is ${JSON.stringify(seq)}, but the log's next seq is ${nextSeq}; --keep requires that each line has the log's next seq, so the lines must have no gap`,
+        `${place}: "seq" is ${JSON.stringify(seq)}, but the log's next seq is ${nextSeq}; with --keep the first line must have that seq, and each later line a higher one than the line before`,
       )
-    nextSeq++
-    return { data, timestamp: toTime(timestamp, 'timestamp', place) }
+    const record = { data, timestamp: toTime(timestamp, 'timestamp', place) }
+    const skipTo = seq as number
+    const hasGap = skipTo > nextSeq
+    nextSeq = skipTo + 1
+    isFirst = false
+    return hasGap ? { ...record, skipTo } : record
+  }
+}
+
+/** Opens the log. With `keep`, a new log begins with the seq of the first line. */
+async function openForImport(dir: string, input: Input, flags: Flags): Promise<OrderedLog> {
+  const options = toOpenOptions(flags)
+  if (!flags.keep) return openOrdered(dir, options)
+  refuseBackup(resolve(dir))
+  const [, first = '0'] = FIRST_SEQ.exec((await firstBytes(input)).toString()) ?? []
+  const { segmentBytes } = flags
+  return openRestored(
+    resolve(dir),
+    { uuid: randomUUID(), firstSeq: Number(first), generation: 0 },
+    { ...options, segmentBytes },
+  )
+}
+
+/** Returns bytes at the beginning of the input, which are read again. */
+async function firstBytes({ chunks }: Input): Promise<Buffer> {
+  for (;;) {
+    const bytes = chunks.read() as Buffer | null
+    if (bytes !== null) {
+      chunks.unshift(bytes)
+      return bytes
+    }
+    if (chunks.readableEnded || chunks.errored !== null) return Buffer.alloc(0)
+    await Promise.race([once(chunks, 'readable'), once(chunks, 'end')])
   }
 }

@@ -5,6 +5,7 @@ import { ExitCode } from '../../terminal/exit-codes.js'
 import { addHelpSection } from '../../terminal/help.js'
 import { InputError } from '../../terminal/input-error.js'
 import { ACTIONS, type Action, type StreamsFlags } from '../streams/actions.js'
+import { importAll } from '../streams/exchange.js'
 import { importFiles } from '../streams/import.js'
 
 type Flag = Exclude<keyof StreamsFlags, 'json'>
@@ -31,11 +32,12 @@ const USAGES: Record<string, Usage> = {
     summary: 'print the last values, each on a line',
   },
   export: {
-    min: 1,
+    min: 0,
     max: 1,
-    names: ' NAME',
-    flags: ['from'],
-    summary: 'print each record as JSON, with its seq and timestamp',
+    names: ' [NAME]',
+    flags: ['from', 'prefix'],
+    summary:
+      'print each record as JSON, with its seq and timestamp; without NAME, those of all streams, each after a line with its options',
   },
   append: {
     min: 1,
@@ -56,7 +58,7 @@ const USAGES: Record<string, Usage> = {
     min: 1,
     max: Number.POSITIVE_INFINITY,
     names: ' FILE...',
-    flags: ['name', 'prefix', 'timeField', 'dryRun', 'watch'],
+    flags: ['name', 'prefix', 'timeField', 'dryRun', 'watch', 'keep'],
     summary:
       'append each intact line of FILE, a .jsonl file or a folder of them, to the stream with the name of the file, only once even if it is repeated; list the other lines',
   },
@@ -69,7 +71,10 @@ export function register(command: Command): void {
     .argument('<dir>', 'the folder of the streams')
     .addArgument(new Argument('<action>', 'one of the actions below').choices(Object.keys(USAGES)))
     .argument('[names...]', 'streams or files')
-    .option('--prefix <text>', 'ls, verify: only streams whose names begin with it; import: prepend it to stream names')
+    .option(
+      '--prefix <text>',
+      'ls, export, verify: only streams whose names begin with it; import: prepend it to stream names',
+    )
     .option('-n, --lines <count>', 'tail: the number of records (default: 10)', parseWhole)
     .option('-f, --follow', 'tail: wait for new records and print them')
     .option('--from <seq>', 'cat, export: the first record; fork: the first record that is not shared', parseWhole)
@@ -80,6 +85,10 @@ export function register(command: Command): void {
       "append, import: take the record's time from this member (ISO 8601, or milliseconds)",
     )
     .option('--dry-run', 'import: only report')
+    .option(
+      '--keep',
+      'import: FILE is the output of "export" without NAME: make the same streams, with their options, seqs, times and forks',
+    )
     .option('--watch', 'import: also import lines that programs append to the files, until interrupted')
   addJson(command).action(run)
   addHelpSection(
@@ -102,7 +111,11 @@ function check(action: string, names: readonly string[], flags: StreamsFlags): v
           ? '--name is the name of a single stream: name one file'
           : flags.dryRun && flags.watch
             ? '--dry-run cannot be combined with --watch'
-            : ''
+            : flags.keep && given.length > 1
+              ? '--keep cannot be combined with other options: the file has the names and the times'
+              : action === 'export' && (names.length === 0 ? flags.from : flags.prefix) !== undefined
+                ? '--from needs the name of a stream, and --prefix applies to several streams'
+                : ''
   if (problem !== '') throw new InputError(problem, ExitCode.usage)
 }
 
@@ -110,6 +123,10 @@ async function run(dir: string, action: string, names: string[], flags: StreamsF
   check(action, names, flags)
   if (action === 'import' && flags.dryRun) return importFiles(undefined, dir, names, flags)
   await using streams = await joinStreams(dir, { create: action === 'append' || action === 'import' })
+  if (action === 'import' && flags.keep) {
+    for (const file of names) await importAll(streams, file, flags)
+    return
+  }
   if (action === 'import') return await importFiles(streams, dir, names, flags)
   await (ACTIONS[action] as Action)(streams, names, flags)
 }

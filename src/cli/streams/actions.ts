@@ -20,6 +20,7 @@ import { visible } from '../../terminal/visible.js'
 import { onOutputClosed } from '../closed-output.js'
 import { InputLines, isBlank, openInput } from '../input.js'
 import { parseJsonLine, textOf, timeIn } from '../records.js'
+import { exportAll } from './exchange.js'
 import { exportRecords, printValues } from './print.js'
 import { storedJson } from './stored-json.js'
 
@@ -33,6 +34,7 @@ export interface StreamsFlags {
   timeField?: string
   dryRun?: boolean
   watch?: boolean
+  keep?: boolean
   json?: boolean
 }
 
@@ -45,7 +47,7 @@ const WINDOW = 256
 
 const NO_STREAM = 'there is no such stream'
 
-export const ACTIONS: Record<string, Action> = { ls, stat, cat, tail, export: exportStream, append, rm, fork, verify }
+export const ACTIONS: Record<string, Action> = { ls, stat, cat, tail, export: exportStreams, append, rm, fork, verify }
 
 async function ls(streams: Folder<unknown>, _: Names, { prefix, json }: StreamsFlags): Promise<void> {
   const infos: StreamInfo[] = []
@@ -154,8 +156,9 @@ async function tail(streams: Folder<unknown>, names: Names, flags: StreamsFlags)
   }
 }
 
-async function exportStream(streams: Folder<unknown>, names: Names, { from }: StreamsFlags): Promise<void> {
-  const { name } = await existing(streams, names[0] as string)
+async function exportStreams(streams: Folder<unknown>, [stream]: Names, { from, prefix }: StreamsFlags): Promise<void> {
+  if (stream === undefined) return exportAll(streams, prefix)
+  const { name } = await existing(streams, stream)
   await exportRecords(streams.stream(name).readStored({ from }))
 }
 
