@@ -145,6 +145,10 @@ export interface ReplicationStats {
   /** The appends at `replicated` whose promise has not settled, and the bytes of their records. */
   waitingAppends: number
   waitingBytes: number
+  /** Appends have waited for ten seconds, and the destination has acknowledged nothing. */
+  stalled: boolean
+  /** Another writer has taken over. */
+  fenced: boolean
   retries: number
   /** The newest failure, even if it did not stop the replication. */
   lastError: Error | undefined

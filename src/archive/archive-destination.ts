@@ -239,6 +239,8 @@ export class ArchiveDestination implements Destination {
   async #archive(session: ReplicationSession, position: ArchivePosition): Promise<void> {
     const { log } = session
     const end = log.syncedSeq + 1
+    // The log of new streams is open before they have a catalog.
+    this.#streams ??= await encodingOfStreams(log.dir)
     for (;;) {
       if (position.next < log.firstSeq) throw new SegmentRemoved('records were trimmed')
       const segment = await this.#segments.find(position.segmentsEnd)

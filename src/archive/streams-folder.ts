@@ -1,6 +1,7 @@
 /** Folders of streams: only the main log is archived, and a restore rebuilds the other files from it. */
 import { existsSync } from 'node:fs'
 import { basename, dirname } from 'node:path'
+import { isCode } from '../errors.js'
 import { open } from '../index.js'
 import { openRestored } from '../open.js'
 import { Catalog } from '../streams/catalog.js'
@@ -18,7 +19,12 @@ export async function encodingOfStreams(dir: string): Promise<StreamEncoding | u
   const files = new FolderFiles(dirname(dir))
   if (basename(dir) !== basename(files.log) || !existsSync(files.catalog)) return undefined
   let encoding: StreamEncoding | undefined
-  await using catalog = await open(files.catalog, { readOnly: true })
+  await using catalog = await open(files.catalog, { readOnly: true }).catch((error: unknown) => {
+    // It is being created.
+    if (isCode(error, 'ERR_DURLOG_NOT_FOUND')) return undefined
+    throw error
+  })
+  if (catalog === undefined) return undefined
   for await (const { data } of catalog.read()) {
     const record = JSON.parse(data.toString('utf8')) as { kind: string; encoding?: StreamEncoding }
     if (record.kind === 'commit') encoding = record.encoding

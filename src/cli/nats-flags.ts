@@ -8,12 +8,12 @@ import { toWaitMs } from './arguments.js'
 export interface NatsFlags {
   stream?: string
   subject?: string
-  creds?: string
-  user?: string
+  creds?: string | undefined
+  user?: string | undefined
   tls?: boolean
-  tlsCa?: string
-  tlsCert?: string
-  tlsKey?: string
+  tlsCa?: string | undefined
+  tlsCert?: string | undefined
+  tlsKey?: string | undefined
   tlsFirst?: boolean
   domain?: string
   timeout?: number
@@ -40,6 +40,12 @@ export function addNats(command: Command): Command {
     .option('--domain <name>', 'the JetStream domain')
     .option('--timeout <ms>', 'the longest time for a response', toWaitMs, 10_000)
     .addHelpText('after', NATS_HELP)
+}
+
+/** The options of a command that has none for the credentials of the servers. */
+export function environmentFlags(): NatsFlags {
+  const { NATS_CREDS: creds, NATS_USER: user, NATS_CA: tlsCa, NATS_CERT: tlsCert, NATS_KEY: tlsKey } = process.env
+  return { creds, user, tlsCa, tlsCert, tlsKey }
 }
 
 /** `urls` is one URL, or several URLs separated by commas. */

@@ -54,6 +54,7 @@ const FINAL_CODES: readonly string[] = [
   'ERR_DURLOG_LATCHED',
   'ERR_DURLOG_CLOSED',
   'ERR_DURLOG_LOCKED',
+  'ERR_DURLOG_FENCED',
 ]
 
 /**

@@ -88,16 +88,23 @@ export function toHttpError(error: unknown): HttpError {
     case 'ERR_DURLOG_LATCHED':
     case 'ERR_DURLOG_CLOSED':
     case 'ERR_DURLOG_LOCKED':
-    case 'ERR_DURLOG_NOT_REPLICATED':
-    case 'ERR_DURLOG_FENCED':
       return busy(
         'the streams are closed or their device has failed: repeat the request later; an append may be stored already',
         10,
       )
+    case 'ERR_DURLOG_NOT_REPLICATED':
+      return new HttpError(503, 'not-replicated', NOT_REPLICATED, ['retry-after', '1'])
+    case 'ERR_DURLOG_FENCED':
+      return new HttpError(503, 'fenced', FENCED, ['retry-after', '1'])
     default:
       return internal()
   }
 }
+
+const NOT_REPLICATED =
+  'the destination of the streams has not acknowledged the append, which may be stored: repeat the request later'
+const FENCED =
+  'another server has taken over these streams: repeat the request there. An append that was sent before may be stored already'
 
 /** The names of streams in messages for a client do not contain its tenant, as those in its requests. */
 export function withoutScope(error: unknown, scope: string): unknown {

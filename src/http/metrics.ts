@@ -80,6 +80,18 @@ export class Metrics {
         ['', stats.memTableBytes],
       ])
     }
+    if (stats?.replication !== undefined) {
+      const { replicatedSeq, lag, waitingAppends, stalled, fenced } = stats.replication
+      const gauge = (name: string, help: string, value: number): void =>
+        add(`durlog_replication_${name}`, 'gauge', help, [['', value]])
+      gauge('seq', 'The last entry of the main log that the destination has acknowledged.', replicatedSeq)
+      gauge('lag_records', 'Entries of the main log that are synced here and not replicated.', lag.records)
+      gauge('lag_bytes', 'Bytes of these entries.', lag.bytes)
+      gauge('lag_seconds', 'Age of the oldest of these entries.', lag.ms / 1000)
+      gauge('waiting_appends', 'Appends that wait for the destination.', waitingAppends)
+      gauge('stalled', '1 if appends have waited for ten seconds.', Number(stalled))
+      gauge('fenced', '1 if another server has taken over.', Number(fenced))
+    }
     lines.push(
       '# HELP durlog_http_request_seconds Durations of requests, without long-polls and event streams.',
       '# TYPE durlog_http_request_seconds histogram',

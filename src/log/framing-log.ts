@@ -2,8 +2,9 @@
  * The log of a folder of streams. Its appends call a function when they are acknowledged, instead of settling a
  * promise.
  */
+import { LEVELS } from '../native/levels.js'
 import { levelCode } from '../options/call-options.js'
-import type { Durability, Payload } from '../types.js'
+import type { AppendDurability, Payload } from '../types.js'
 import type { EntryGroup } from './append/core-calls.js'
 import type { Resolve } from './append/waiters.js'
 import type { WritePipeline } from './append/write-pipeline.js'
@@ -19,11 +20,13 @@ export class FramingLog extends WriterLog {
 
   /**
    * Frames `bytes` from `start` to `end` as the next record. Calls `resolve`, in the order of the seqs, once the record
-   * has reached the level `durability` or its commit has failed. Returns false if there is no room: `drain` resolves
-   * when the caller may try again. Throws if the record can never be framed.
+   * has reached the level `durability` or its commit has failed. Returns false if there is no room: `roomAt` resolves
+   * when the caller may try again. Throws if the record can never be framed, or the log refuses every append.
    */
-  frame(bytes: Uint8Array, start: number, end: number, durability: Durability, resolve: Resolve): boolean {
-    return this.#pipeline.frameRange(bytes, start, end, levelCode(durability), resolve)
+  frame(bytes: Uint8Array, start: number, end: number, durability: AppendDurability, resolve: Resolve): boolean {
+    if (durability !== 'replicated') return this.#pipeline.frameRange(bytes, start, end, levelCode(durability), resolve)
+    const frame = (settle: Resolve): boolean => this.#pipeline.frameRange(bytes, start, end, LEVELS.sync, settle)
+    return WriterLog.replicationOf(this).frame(end - start, frame, resolve)
   }
 
   /**
@@ -35,12 +38,40 @@ export class FramingLog extends WriterLog {
   }
 
   /** As `frame`, for the records of a batch. */
-  frameBatch(records: readonly Payload[], durability: Durability, resolve: Resolve): boolean {
-    return this.#pipeline.frameBatch(records, levelCode(durability), resolve)
+  frameBatch(records: readonly Payload[], durability: AppendDurability, resolve: Resolve): boolean {
+    if (durability !== 'replicated') return this.#pipeline.frameBatch(records, levelCode(durability), resolve)
+    let bytes = 0
+    for (const data of records) bytes += data.length
+    const frame = (settle: Resolve): boolean => this.#pipeline.frameBatch(records, LEVELS.sync, settle)
+    return WriterLog.replicationOf(this).frame(bytes, frame, resolve)
   }
 
   /** As `frame`, for the entries of a batch: see `NativeWriter.appendEntries`. */
-  frameEntries(group: EntryGroup, durability: Durability, resolve: Resolve): boolean {
-    return this.#pipeline.frameEntries(group, levelCode(durability), resolve)
+  frameEntries(group: EntryGroup, durability: AppendDurability, resolve: Resolve): boolean {
+    if (durability !== 'replicated') return this.#pipeline.frameEntries(group, levelCode(durability), resolve)
+    const frame = (settle: Resolve): boolean => this.#pipeline.frameEntries(group, LEVELS.sync, settle)
+    return WriterLog.replicationOf(this).frame(group.values.length, frame, resolve)
+  }
+
+  /** Throws if no record can reach the level `durability`. */
+  checkLevel(durability: AppendDurability): void {
+    if (durability === 'replicated') WriterLog.replicationOf(this).checkOpen()
+  }
+
+  /** Resolves when a record may be framed at the level `durability`. */
+  async roomAt(durability: AppendDurability): Promise<void> {
+    await this.drain()
+    if (durability === 'replicated') await WriterLog.replicationOf(this).room()
+  }
+
+  /** Resolves when every record that was framed before the call has reached the level `durability`. */
+  async reachedAt(durability: AppendDurability): Promise<void> {
+    const last = await this.sync(durability === 'replicated' ? 'sync' : durability)
+    if (durability === 'replicated' && last >= 0) await WriterLog.replicationOf(this).reached(last)
+  }
+
+  /** Refuses later records at `replicated`, and waits for the destination for up to 2 s. */
+  async endReplication(durability: AppendDurability): Promise<void> {
+    if (durability === 'replicated') await WriterLog.replicationOf(this).close()
   }
 }

@@ -1,5 +1,5 @@
 /** The records that a destination outside this machine has acknowledged, and the appends that wait for that. */
-import { closedError, DurlogError, type DurlogErrorDetails, withOutcome } from '../errors.js'
+import { closedError, DurlogError, type DurlogErrorDetails, isCode, withOutcome } from '../errors.js'
 import { LinkedQueue } from '../linked-queue.js'
 import { onAbort } from '../options/abort-signal.js'
 import { checkPayload, HELD_MAX_BYTES } from '../options/call-options.js'
@@ -10,6 +10,7 @@ import type { Log, Payload, ReplicationStall, ReplicationStats } from '../types.
 import { CallQueue } from './append/call-queue.js'
 import { noRoom } from './append/core-calls.js'
 import { HeldMemory } from './append/held-memory.js'
+import { type Resolve, Waiters } from './append/waiters.js'
 
 /** The longest time that `close` waits for acknowledgements. */
 const CLOSE_WAIT_MS = 2000
@@ -42,6 +43,8 @@ export class Replication implements ReplicationListener {
   /** Waiters whose seq is below that of the newest waiter in `#waiters`. */
   readonly #lateWaiters = new LinkedQueue<ReplicationWaiter>()
   #newestWaiter = -1
+  /** The records of a folder of streams that wait. */
+  readonly #frames = new Waiters()
   /** The appends that were made and wait for the destination, and their bytes. */
   #appends = 0
   #bytes = 0
@@ -52,6 +55,7 @@ export class Replication implements ReplicationListener {
   #isClosing = false
   #lastError: Error | undefined
   #stallTimer: NodeJS.Timeout | undefined
+  #isStalled = false
   /** Called when no append waits for the destination. */
   #onIdle: () => void = () => {}
 
@@ -80,8 +84,7 @@ export class Replication implements ReplicationListener {
   ): Promise<T> {
     let bytes = 0
     for (const data of records) bytes += checkPayload(data, this.#maxRecordBytes)
-    if (this.#isClosing) throw closedError(this.#log.dir)
-    if (this.#failure !== undefined) throw withOutcome(this.#failure, 'not-written')
+    this.checkOpen()
     const start = (own: readonly Payload[]): Promise<T> | undefined =>
       this.#hasRoom(bytes) ? this.#make(() => make(own), lastOf, bytes, signal) : undefined
     const started = this.#queue.size === 0 ? start(records) : undefined
@@ -129,12 +132,58 @@ export class Replication implements ReplicationListener {
     })
   }
 
+  /**
+   * Makes an append of `bytes` bytes: `frame` passes the record to the log, and returns false if it has no room. Calls
+   * `resolve`, in the order of the seqs, once the record is replicated or its commit has failed. Returns false if there
+   * is no room: see `room`. Throws if nothing more is replicated.
+   */
+  frame(bytes: number, frame: (resolve: Resolve) => boolean, resolve: Resolve): boolean {
+    this.checkOpen()
+    if (!this.#hasRoom(bytes)) return false
+    const settle: Resolve = (outcome, seq) => {
+      this.#release(bytes)
+      resolve(outcome, seq)
+    }
+    if (!frame((outcome, seq) => (typeof outcome === 'number' ? this.#await(seq, settle) : settle(outcome, seq))))
+      return false
+    this.#bytes += bytes
+    this.#appends++
+    return true
+  }
+
+  /** Resolves when an append may be made. */
+  async room(): Promise<void> {
+    this.checkOpen()
+    if (this.#hasRoom(1)) return
+    await this.#queue.hold(() => (this.#hasRoom(1) ? Promise.resolve() : undefined), 'append')
+  }
+
+  /** Calls `resolve` when every record up to `seq`, which is synced, is replicated. */
+  #await(seq: number, resolve: Resolve): void {
+    const failure = this.#failure ?? (this.#isClosing && this.#appends === 0 ? closedError(this.#log.dir) : undefined)
+    if (seq < this.#end) resolve(seq, seq)
+    else if (failure !== undefined) resolve(Promise.reject(withOutcome(failure, 'unknown')), seq)
+    else {
+      this.#frames.add(seq, resolve)
+      this.#stallTimer ??= this.#startTimer()
+      this.#link.flush()
+    }
+  }
+
+  /** Throws if nothing more is replicated. */
+  checkOpen(): void {
+    if (this.#isClosing) throw closedError(this.#log.dir)
+    if (this.#failure !== undefined) throw withOutcome(this.#failure, 'not-written')
+  }
+
   stats(): ReplicationStats {
     return {
       ...this.#link.stats(),
       replicatedSeq: this.#end - 1,
       waitingAppends: this.#appends + this.#queue.size,
       waitingBytes: this.#bytes + this.#held.bytes,
+      stalled: this.#isStalled,
+      fenced: isCode(this.#failure, 'ERR_DURLOG_FENCED'),
     }
   }
 
@@ -142,14 +191,16 @@ export class Replication implements ReplicationListener {
     if (seq < this.#end) return
     this.#end = seq + 1
     this.#lastError = undefined
+    this.#isStalled = false
     for (let first = this.#waiters.peek(); first !== undefined && first.seq < this.#end; first = this.#waiters.peek()) {
       this.#waiters.shift()
       first.resolve()
     }
     if (this.#lateWaiters.size > 0)
       for (const { resolve } of this.#lateWaiters.removeIf((waiter) => waiter.seq < this.#end)) resolve()
+    this.#frames.settle(this.#end)
     clearTimeout(this.#stallTimer)
-    this.#stallTimer = this.#waiters.size > 0 ? this.#startTimer() : undefined
+    this.#stallTimer = this.#oldestWaiting() === undefined ? undefined : this.#startTimer()
     this.#host.onReplicated()
   }
 
@@ -206,25 +257,36 @@ export class Replication implements ReplicationListener {
       await this.reached(lastOf(result), signal)
       return result
     } finally {
-      this.#bytes -= bytes
-      this.#appends--
-      this.#queue.admit()
-      if (this.#appends === 0) this.#onIdle()
+      this.#release(bytes)
     }
+  }
+
+  #release(bytes: number): void {
+    this.#bytes -= bytes
+    this.#appends--
+    this.#queue.admit()
+    if (this.#appends === 0) this.#onIdle()
+  }
+
+  #oldestWaiting(): number | undefined {
+    return this.#waiters.peek()?.seq ?? this.#frames.oldest
   }
 
   #rejectFrom(firstSeq: number, errorFor: (seq: number) => DurlogError): void {
     for (const queue of [this.#waiters, this.#lateWaiters])
       for (const { seq, reject } of queue.removeIf((waiter) => waiter.seq >= firstSeq)) reject(errorFor(seq))
-    if (this.#waiters.size > 0) return
+    this.#frames.rejectFrom(firstSeq, (seq) => Promise.reject(errorFor(seq)))
+    if (this.#oldestWaiting() !== undefined) return
     clearTimeout(this.#stallTimer)
     this.#stallTimer = undefined
   }
 
   #startTimer(): NodeJS.Timeout {
     return setTimeout(() => {
-      const seq = this.#waiters.peek()?.seq
-      if (seq !== undefined) this.#host.onStalled({ seq, ms: STALLED_MS, error: this.#lastError })
+      const seq = this.#oldestWaiting()
+      if (seq === undefined) return
+      this.#isStalled = true
+      this.#host.onStalled({ seq, ms: STALLED_MS, error: this.#lastError })
     }, STALLED_MS).unref()
   }
 

@@ -180,7 +180,7 @@ export class WriterLog extends EventEmitter<LogEvents> implements Log<unknown> {
       signal?.throwIfAborted()
       if (!replicated) return this.#append(record, call, signal)
       const make = ([own]: readonly Payload[]): Promise<number> => this.#append(own as Payload, call, signal)
-      return this.#replicationOf().append([record], make, (seq) => seq, signal)
+      return WriterLog.replicationOf(this).append([record], make, (seq) => seq, signal)
     } catch (error) {
       return Promise.reject(error)
     }
@@ -198,7 +198,7 @@ export class WriterLog extends EventEmitter<LogEvents> implements Log<unknown> {
       signal?.throwIfAborted()
       if (!replicated) return this.#appendBatch(records, call, signal)
       const make = (own: readonly Payload[]): Promise<BatchRange> => this.#appendBatch(own, call, signal)
-      return this.#replicationOf().append(records, make, ({ last }) => last, signal)
+      return WriterLog.replicationOf(this).append(records, make, ({ last }) => last, signal)
     } catch (error) {
       return Promise.reject(error)
     }
@@ -235,7 +235,7 @@ export class WriterLog extends EventEmitter<LogEvents> implements Log<unknown> {
 
   async reached(seq: number, durability?: AppendDurability, options?: { signal?: AbortSignal }): Promise<void> {
     const { level, signal, replicated } = resolveReached(seq, durability, options)
-    const replication = replicated ? this.#replicationOf() : undefined
+    const replication = replicated ? WriterLog.replicationOf(this) : undefined
     if (seq >= this.nextSeq) throw outOfRange(`the log has no record ${seq} yet; its next seq is ${this.nextSeq}`)
     signal?.throwIfAborted()
     await atCaller(this.#pipeline.reached(seq, level))
@@ -246,9 +246,10 @@ export class WriterLog extends EventEmitter<LogEvents> implements Log<unknown> {
     return (this.#replication?.end ?? 0) - 1
   }
 
-  #replicationOf(): Replication {
-    if (this.#replication !== undefined) return this.#replication
-    throw invalidArgument('durability "replicated" needs a destination: open the log with the option replicate')
+  /** The replication of the log. Throws ERR_DURLOG_INVALID_ARGUMENT if it has none. */
+  static replicationOf(log: WriterLog): Replication {
+    if (log.#replication !== undefined) return log.#replication
+    throw invalidArgument('durability "replicated" needs a destination: open it with the option replicate')
   }
 
   flushSync(durability: Durability = 'sync'): number {

@@ -1,5 +1,5 @@
 /** The core's codes of the durability levels: a higher level includes every lower one. Does not load the addon. */
-import type { Durability } from '../types.js'
+import type { AppendDurability, Durability } from '../types.js'
 
 export const LEVELS: { readonly memory: 0; readonly async: 1; readonly sync: 2; readonly full: 3 } = {
   memory: 0,
@@ -8,3 +8,5 @@ export const LEVELS: { readonly memory: 0; readonly async: 1; readonly sync: 2; 
   full: 3,
 }
 export const LEVEL_NAMES: readonly Durability[] = Object.keys(LEVELS) as Durability[]
+/** The levels of an append. */
+export const APPEND_LEVELS: readonly AppendDurability[] = [...LEVEL_NAMES, 'replicated']

@@ -3,7 +3,7 @@
  * acknowledged later.
  */
 import { DurlogError } from '../errors.js'
-import type { Durability } from '../index.js'
+import type { AppendDurability } from '../index.js'
 import type { FramingLog } from '../open.js'
 import type { Arena } from './arena.js'
 import { blockedAppend } from './checkpoint-errors.js'
@@ -25,7 +25,7 @@ const BLOCKED_MAX_BYTES = 4 << 20
 /** The parts that calls need to frame entries in the log. */
 export interface EntryFraming {
   log: FramingLog
-  durability: Durability
+  durability: AppendDurability
   memory: Arena
   /** For entries without their values, which are needed only until they are framed. */
   heads: Arena

@@ -1,7 +1,7 @@
 /** A folder of streams in the process (or thread) that owns it, as its callers use it. */
 import type { DurlogError } from '../errors.js'
 import type { CursorOptions } from '../index.js'
-import { LEVEL_NAMES } from '../native/levels.js'
+import { APPEND_LEVELS } from '../native/levels.js'
 import { queueMicrotask } from '../timers.js'
 import type { Body, BodyRead } from './body.js'
 import { readBody } from './body-source.js'
@@ -80,7 +80,7 @@ export class LocalPort implements StreamsPort {
 
   appendBatch(groups: readonly Group[], request?: RequestId): Promise<StreamAppendResult[]> {
     for (const { stream } of groups) this.store.removeExpired(stream)
-    const level = LEVEL_NAMES.findLast((name) => groups.some(({ durability }) => durability === name))
+    const level = APPEND_LEVELS.findLast((name) => groups.some(({ durability }) => durability === name))
     return this.store.sequencer.submit(groups.flatMap(groupItems), request, level)
   }
 
@@ -262,7 +262,8 @@ export class LocalPort implements StreamsPort {
 
   stats(): StreamsStats {
     const { streams, memTable } = this.store.table
-    return { streams: streams.size, memTableBytes: memTable.bytes }
+    const { replication } = this.store.folder.log.stats()
+    return { streams: streams.size, memTableBytes: memTable.bytes, replication }
   }
 
   async cursor(name: string, options: CursorOptions): Promise<PortCursor> {

@@ -65,7 +65,8 @@ export async function openLocal(
   const log = await openFraming(
     files.log,
     {
-      durability: resolved.durability,
+      durability: resolved.durability === 'replicated' ? 'sync' : resolved.durability,
+      replicate: resolved.replicate,
       segmentBytes: logSegmentBytes,
       maxRecordBytes: Math.min(RECORD_MAX_BYTES + ENTRY_OVERHEAD_BYTES, longestRecordBytes(logSegmentBytes)),
       waitMs: resolved.waitMs,
@@ -77,6 +78,8 @@ export async function openLocal(
   })
   try {
     await onLocked()
+    // Readers must not see a record that a takeover has removed, or may remove.
+    await log.reachedAt(resolved.durability)
     return await openOwned(files, log, resolved, internals)
   } catch (error) {
     await internals.onFailed?.()

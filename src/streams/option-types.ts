@@ -1,5 +1,5 @@
 /** The types of the options of `durlog/streams`. */
-import type { ByteSize, Durability, Duration, TimePoint } from '../index.js'
+import type { AppendDurability, ByteSize, Duration, ReplicateTo, TimePoint } from '../index.js'
 
 /** How values are stored: as JSON, as strings or as bytes. */
 export type StreamEncoding = 'json' | 'utf8' | 'buffer'
@@ -12,9 +12,15 @@ export interface StreamsOptions {
   encoding?: StreamEncoding | undefined
   /**
    * The durability that a record must reach before its append settles and readers see it. All processes that share the
-   * folder must use the same. Default `sync`.
+   * folder must use the same. With `replicated`, the folder opens when every record that it holds is replicated.
+   * Default `sync`.
    */
-  durability?: Durability | undefined
+  durability?: AppendDurability | undefined
+  /**
+   * A destination outside this machine, as for `open`: every record of the folder is copied there, and appends may use
+   * the level `replicated`. Needs `exclusive`. Default: none.
+   */
+  replicate?: ReplicateTo | undefined
   /**
    * A checkpoint begins after this many bytes of new records: 64 KiB to 256 MiB. Default 16 MiB. If thousands of
    * streams have changed, it begins after up to twice this number. Up to eight times this number of bytes is held in
@@ -77,7 +83,7 @@ export interface StreamAppendOptions {
    * batch settles at the strongest of its appends. Readers see the record at the durability of the folder. Default:
    * that of the folder.
    */
-  durability?: Durability | undefined
+  durability?: AppendDurability | undefined
   /**
    * The record's timestamp in milliseconds since 1970, for records that are imported from elsewhere. A time in the
    * future is replaced by the current time. Default: the current time.

@@ -3,8 +3,8 @@
  * invalid one.
  */
 import { invalidArgument } from '../errors.js'
-import type { Durability } from '../index.js'
-import { LEVEL_NAMES } from '../native/levels.js'
+import type { AppendDurability, ReplicateTo } from '../index.js'
+import { APPEND_LEVELS } from '../native/levels.js'
 import { checkSignal } from '../options/abort-signal.js'
 import { toTimeMs } from '../options/call-options.js'
 import { bag, choice, flag, isUnicode, shown, whole } from '../options/checks.js'
@@ -34,6 +34,7 @@ const STREAMS_NAMES: readonly string[] = [
   'waitMs',
   'create',
   'exclusive',
+  'replicate',
 ] satisfies (keyof StreamsOptions)[]
 const APPEND_NAMES: readonly string[] = [
   'expectedSeq',
@@ -84,7 +85,8 @@ export interface ResolvedStreamsOptions {
   encoding: StreamEncoding
   /** Whether the caller has chosen the encoding: then it must be the encoding of the folder. */
   encodingNamed: boolean
-  durability: Durability
+  durability: AppendDurability
+  replicate: ReplicateTo | undefined
   checkpointBytes: number
   checkpointMs: number
   waitMs: number
@@ -96,15 +98,23 @@ export function resolveStreamsOptions(options: unknown): ResolvedStreamsOptions 
   const given = bag('options', options, STREAMS_NAMES) as StreamsOptions
   const bytes = { min: 65_536, max: 2 ** 28, unit: 'bytes' }
   const ms = { min: 10, max: 3_600_000, unit: 'milliseconds' }
+  const exclusive = flag('exclusive', given.exclusive, false)
+  const durability = choice('durability', given.durability, APPEND_LEVELS, 'sync')
+  const { replicate } = given
+  if (replicate !== undefined && !exclusive)
+    throw invalidArgument('replicate needs exclusive: true: only the process that opens the folder can replicate it')
+  if (durability === 'replicated' && replicate === undefined)
+    throw invalidArgument('durability "replicated" needs a destination: use the option replicate')
   return {
     encoding: choice('encoding', given.encoding, ENCODINGS, 'json'),
     encodingNamed: given.encoding !== undefined,
-    durability: choice('durability', given.durability, LEVEL_NAMES, 'sync'),
+    durability,
+    replicate,
     checkpointBytes: whole('checkpointBytes', given.checkpointBytes, bytes, 2 ** 24),
     checkpointMs: whole('checkpointMs', given.checkpointMs, ms, 1000),
     waitMs: whole('waitMs', given.waitMs, { min: 0, max: 2 ** 31 - 1, unit: 'milliseconds' }, 0),
     create: flag('create', given.create, true),
-    exclusive: flag('exclusive', given.exclusive, false),
+    exclusive,
   }
 }
 
@@ -131,7 +141,7 @@ export function resolveAppendOptions(options: unknown): AppendConditions {
     writerSeq: writerSeq === undefined ? undefined : text('writerSeq', writerSeq, WRITER_SEQ_MAX_BYTES),
     mustExist: !flag('create', create, true),
     end: flag('end', end, false),
-    durability: durability === undefined ? undefined : choice('durability', durability, LEVEL_NAMES, 'sync'),
+    durability: durability === undefined ? undefined : choice('durability', durability, APPEND_LEVELS, 'sync'),
     timestamp: timestamp === undefined ? undefined : whole('timestamp', timestamp, TIMESTAMP_RANGE, 0),
   }
 }

@@ -5,7 +5,7 @@
  */
 import { GroupRejection } from '../caller-stack.js'
 import { DurlogError, withOutcome } from '../errors.js'
-import type { Durability } from '../index.js'
+import type { AppendDurability } from '../index.js'
 import { LEVELS } from '../native/levels.js'
 import type { FramingLog } from '../open.js'
 import { HELD_MAX_BYTES } from '../options/call-options.js'
@@ -20,7 +20,7 @@ import type { StreamAppendResult, StreamEncoding } from './types.js'
 
 export interface SequencerContext {
   log: FramingLog
-  durability: Durability
+  durability: AppendDurability
   /** The encoding of streams that an append creates. */
   encoding: StreamEncoding
   /** If the records in memory take this many bytes, appends wait for a checkpoint. */
@@ -34,7 +34,12 @@ export interface SequencerContext {
 }
 
 /** These refusals do not wait for earlier calls. */
-const BAD_INPUT = ['ERR_DURLOG_INVALID_ARGUMENT', 'ERR_DURLOG_RECORD_EMPTY', 'ERR_DURLOG_RECORD_TOO_LARGE']
+const AT_ONCE = [
+  'ERR_DURLOG_INVALID_ARGUMENT',
+  'ERR_DURLOG_RECORD_EMPTY',
+  'ERR_DURLOG_RECORD_TOO_LARGE',
+  'ERR_DURLOG_FENCED',
+]
 /** After these errors the log accepts no more records. */
 const FINAL_ERRORS = ['ERR_DURLOG_SYNC_FAILED', 'ERR_DURLOG_FILE_CHANGED', 'ERR_DURLOG_LATCHED', 'ERR_DURLOG_CLOSED']
 /** Settled calls are removed from the array this many at a time. */
@@ -87,7 +92,7 @@ export class Sequencer {
     items: readonly Item[],
     request: RequestId | undefined,
     given: Settle<StreamAppendResult>,
-    level?: Durability | undefined,
+    level?: AppendDurability | undefined,
   ): void {
     const settle = this.#atLevel(level, given)
     if (items.length === 1) this.#submit(new SingleCall(items[0] as Item, request, settle))
@@ -98,23 +103,24 @@ export class Sequencer {
   }
 
   /** As `append`. The results have the order of `items`. */
-  submit(items: readonly Item[], request?: RequestId, level?: Durability): Promise<StreamAppendResult[]> {
+  submit(items: readonly Item[], request?: RequestId, level?: AppendDurability): Promise<StreamAppendResult[]> {
     return new Promise((resolve) => this.#submit(new BatchCall(items, request, this.#atLevel(level, resolve))))
   }
 
   /** Calls `settle` with a result when the log's records have reached `level` too. */
-  #atLevel<T>(level: Durability | undefined, settle: Settle<T>): Settle<T> {
-    if (level === undefined || LEVELS[level] <= LEVELS[this.#context.durability]) return settle
+  #atLevel<T>(level: AppendDurability | undefined, settle: Settle<T>): Settle<T> {
+    if (level === undefined || !isAbove(level, this.#context.durability)) return settle
+    this.#log.checkLevel(level)
     return (outcome) => {
       if (outcome instanceof Promise) settle(outcome)
       else void this.#raise(level, outcome, settle)
     }
   }
 
-  async #raise<T>(level: Durability, result: T, settle: Settle<T>): Promise<void> {
+  async #raise<T>(level: AppendDurability, result: T, settle: Settle<T>): Promise<void> {
     this.#answering++
     try {
-      await this.#log.sync(level)
+      await this.#log.reachedAt(level)
       settle(result)
     } catch (error) {
       settle(this.#rejections.rejection(error as DurlogError))
@@ -155,9 +161,11 @@ export class Sequencer {
   /** Refuses further calls with `error`. Settles when all earlier calls have settled. */
   async close(error: DurlogError): Promise<void> {
     this.#closed = error
+    const { durability } = this.#context
+    await this.#log.endReplication(durability)
     while (this.#waiting.length > 0 || !this.#isIdle() || this.#reloading !== undefined) {
       this.drain()
-      await this.#log.sync(this.#context.durability).catch(() => {})
+      await this.#log.reachedAt(durability).catch(() => {})
       await new Promise((resolve) => setImmediate(resolve))
     }
   }
@@ -215,8 +223,7 @@ export class Sequencer {
         return true
       }
     } catch (error) {
-      if (BAD_INPUT.includes((error as DurlogError).code))
-        call.resolve(this.#rejections.rejection(error as DurlogError))
+      if (AT_ONCE.includes((error as DurlogError).code)) call.resolve(this.#rejections.rejection(error as DurlogError))
       else void this.#answer(call, error as DurlogError)
       return true
     }
@@ -231,7 +238,7 @@ export class Sequencer {
   async #answer(call: Call, refusal?: DurlogError): Promise<void> {
     this.#answering++
     try {
-      await this.#log.sync(this.#context.durability)
+      await this.#log.reachedAt(this.#context.durability)
       if (refusal === undefined) call.repeated()
       else call.resolve(this.#rejections.rejection(refusal))
     } catch (error) {
@@ -248,7 +255,7 @@ export class Sequencer {
       this.#held = false
       this.drain()
     }
-    this.#log.drain().then(freed, freed)
+    this.#log.roomAt(this.#context.durability).then(freed, freed)
   }
 
   /** Calls settle in the order of their positions. */
@@ -275,7 +282,9 @@ export class Sequencer {
     // The table contains records that were not stored.
     rejection.catch((error: DurlogError) => {
       this.writeFailure = error
-      if (FINAL_ERRORS.includes(error.code)) this.table.forgetDeletions()
+      // A record that is not replicated is in the log.
+      const isStored = this.#log.nextSeq === this.position
+      if (isStored || FINAL_ERRORS.includes(error.code)) this.table.forgetDeletions()
       else void this.#reload()
     })
     this.#settled()
@@ -327,4 +336,10 @@ export class Sequencer {
   #notWritten(error: DurlogError): Promise<never> {
     return this.#rejections.rejection(withOutcome(error, 'not-written'))
   }
+}
+
+/** Whether a record that has reached the level `reached` may not have reached `level` yet. */
+function isAbove(level: AppendDurability, reached: AppendDurability): boolean {
+  if (level === 'replicated') return reached !== 'replicated'
+  return LEVELS[level] > LEVELS[reached === 'replicated' ? 'sync' : reached]
 }

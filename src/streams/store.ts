@@ -81,7 +81,7 @@ export class StreamStore {
   /** Whether every record that readers may see is synced. */
   get isSynced(): boolean {
     const { durability } = this.#options
-    return durability === 'sync' || durability === 'full'
+    return durability === 'sync' || durability === 'full' || durability === 'replicated'
   }
 
   /** The current table. It is replaced when the streams are loaded again. */

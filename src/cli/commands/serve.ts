@@ -2,12 +2,13 @@ import { once } from 'node:events'
 import { createServer } from 'node:net'
 import { resolve } from 'node:path'
 import { type Command, Option } from 'commander'
+import { archiveTo } from '../../archive/index.js'
 import { type ServerOptions, type StreamsServer, serveLog, serveStreams } from '../../http/index.js'
 import { BODY_SIZES, CONNECTION_COUNTS, namesOf, originsOf, PORTS, STREAM_COUNTS, WAITS } from '../../http/options.js'
+import { jetstream } from '../../jetstream/index.js'
 import { type Range, whole } from '../../options/checks.js'
-import { openStreams } from '../../streams/index.js'
+import { openStreams, type Streams, type StreamsOptions } from '../../streams/index.js'
 import { checkContentType } from '../../streams/meta.js'
-import type { Streams } from '../../streams/types.js'
 import { parseWhole } from '../../terminal/arguments.js'
 import { ExitCode } from '../../terminal/exit-codes.js'
 import { InputError } from '../../terminal/input-error.js'
@@ -15,8 +16,13 @@ import { visible } from '../../terminal/visible.js'
 import { Access, type AccessFlags } from '../access.js'
 import { AccessLog } from '../access-log.js'
 import { toAgeMs, toBytes } from '../arguments.js'
+import { type BucketFlags, isBucket, toBucketAccess } from '../bucket-flags.js'
+import { environmentFlags, toAccess } from '../nats-flags.js'
 
-interface Flags extends AccessFlags {
+interface Flags extends AccessFlags, BucketFlags {
+  replicate?: string
+  stream?: string
+  subject?: string
   log?: string
   contentType?: string
   host: string
@@ -57,6 +63,14 @@ export function register(command: Command): void {
     .option('--tls-key <file>', 'the key of the certificate')
     .addOption(new Option('--cors <origin...>', 'allow web pages of these origins to send requests; * for all'))
     .option('--read-only', 'refuse all requests except reads')
+    .option(
+      '--replicate <url>',
+      'answer an append only when this destination has it too: s3://bucket/prefix, or nats://host:port with --stream',
+    )
+    .option('--stream <name>', 'of --replicate: the name of the stream')
+    .option('--subject <name>', 'of --replicate: the subject (default: the only subject of the stream)')
+    .option('--endpoint <url>', 'of --replicate: the URL of the S3-compatible store (default: AWS)')
+    .option('--region <name>', 'of --replicate: the region of the bucket (default: us-east-1)')
     .option('--shared', 'allow other processes to use the folder too, which makes appends slower')
     .option(
       '--max-body <size>',
@@ -108,7 +122,10 @@ async function run(dir: string | undefined, flags: Flags): Promise<void> {
 async function serve(dir: string | undefined, flags: Flags, access: Access, options: ServerOptions): Promise<void> {
   if (flags.log === undefined) {
     await checkAddress(flags)
-    await using streams = await openStreams(dir as string, { exclusive: flags.shared !== true })
+    await using streams = await openStreams(dir as string, {
+      exclusive: flags.shared !== true,
+      ...toReplication(flags),
+    })
     sayFailures(streams)
     await using server = await serveStreams(streams, options)
     await untilSignal(flags, access, server, streams.dir)
@@ -129,6 +146,17 @@ function sayFailures(streams: Streams<unknown>): void {
     if (message !== said) say(`a checkpoint failed: ${message}`)
     said = message
   })
+}
+
+/** The options of a folder that is replicated to the destination of `--replicate`. */
+function toReplication(flags: Flags): Pick<StreamsOptions, 'replicate' | 'durability'> {
+  const { replicate: url, stream, subject, shared } = flags
+  if (url === undefined) return {}
+  if (shared === true) throw new InputError('--replicate cannot be combined with --shared', ExitCode.usage)
+  if (isBucket(url)) return { replicate: archiveTo(toBucketAccess(url, flags)), durability: 'replicated' }
+  if (stream === undefined) throw new InputError('--replicate with a server needs --stream', ExitCode.usage)
+  const access = toAccess(url, environmentFlags())
+  return { replicate: jetstream({ ...access, stream, subject }), durability: 'replicated' }
 }
 
 /** Rejects with the error of `listen` that the server would get, before `openStreams` creates the folder. */

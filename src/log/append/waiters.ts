@@ -22,6 +22,11 @@ export class Waiters {
     return this.#size
   }
 
+  /** The seq of the first waiter; undefined if there is none. */
+  get oldest(): number | undefined {
+    return this.#size === 0 ? undefined : this.#seqs[this.#head]
+  }
+
   /** Returns a promise for `seq`, which must not be lower than the seq of an earlier call. */
   wait(seq: number): Promise<number> {
     const promise = new Promise<number>(capture)

@@ -107,18 +107,24 @@ export class WritePipeline {
 
   /** As `FramingLog.frame`. */
   frameRange(bytes: Uint8Array, start: number, end: number, level: number, resolve: Resolve): boolean {
-    return this.#gate.isOpen && this.#notified(this.#core.appendRange(bytes, start, end, level), level, resolve)
+    return this.#mayFrame() && this.#notified(this.#core.appendRange(bytes, start, end, level), level, resolve)
   }
 
   /** As `FramingLog.frameBatch`. */
   frameBatch(records: readonly Payload[], level: number, resolve: Resolve): boolean {
     const call = { level, timestamp: undefined, expectedSeq: undefined }
-    return this.#gate.isOpen && this.#notified(this.#core.appendBatch(records, call), level, resolve)
+    return this.#mayFrame() && this.#notified(this.#core.appendBatch(records, call), level, resolve)
   }
 
   /** As `FramingLog.frameEntries`. */
   frameEntries(group: EntryGroup, level: number, resolve: Resolve): boolean {
-    return this.#gate.isOpen && this.#notified(this.#core.appendEntries(group, level), level, resolve)
+    return this.#mayFrame() && this.#notified(this.#core.appendEntries(group, level), level, resolve)
+  }
+
+  /** Throws if the log refuses every append: the caller would wait for room forever. */
+  #mayFrame(): boolean {
+    if (this.#gate.refusedBy !== undefined) throw this.#gate.refusedBy
+    return this.#gate.isOpen
   }
 
   #notified(seq: SeqOrRefusal, level: number, resolve: Resolve): boolean {

@@ -3,7 +3,7 @@
  * `LocalPort` implements it in the process that owns the folder, `LinkPort` in the processes that share it.
  */
 import { type DurlogError, invalidArgument } from '../../errors.js'
-import type { CommitOptions, CursorOptions, Durability } from '../../index.js'
+import type { AppendDurability, CommitOptions, CursorOptions, ReplicationStats } from '../../index.js'
 import type { Body, BodyRead } from '../body.js'
 import type { EncodedValue, PackedValues } from '../encoding.js'
 import type { StreamMeta } from '../meta.js'
@@ -66,7 +66,7 @@ export interface AppendConditions {
   /** End the stream after the values. */
   end: boolean
   /** Settle the append at this level if it is stronger than that of the folder. */
-  durability: Durability | undefined
+  durability: AppendDurability | undefined
   timestamp: number | undefined
 }
 
@@ -131,6 +131,8 @@ export interface StreamsStats {
   streams: number
   /** Memory, in bytes, of the records that wait for a checkpoint. */
   memTableBytes: number
+  /** Only of a folder with the option `replicate`. */
+  replication?: ReplicationStats | undefined
 }
 
 /** The part of a folder that `durlog/http` serves. */

@@ -2,7 +2,7 @@
 import { readlinkSync } from 'node:fs'
 import process from 'node:process'
 import { DurlogError, type DurlogErrorCode } from '../../errors.js'
-import type { CommitOptions, CursorOptions, Durability } from '../../index.js'
+import type { AppendDurability, CommitOptions, CursorOptions } from '../../index.js'
 import type { Body, BodyRead } from '../body.js'
 import { ENCODING_NUMBERS, EncodedValue } from '../encoding.js'
 import type { ReadBounds, SeenState } from '../port/port.js'
@@ -45,7 +45,7 @@ export interface Hello {
 export interface Welcome {
   pid: number
   pidNamespace: string
-  durability: Durability
+  durability: AppendDurability
   encoding: StreamEncoding
   changes: unknown[]
   /** The members of `StreamIdentities`. */

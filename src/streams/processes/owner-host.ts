@@ -4,7 +4,7 @@
  */
 import { join } from 'node:path'
 import { DurlogError, isCode } from '../../errors.js'
-import type { Durability } from '../../index.js'
+import type { AppendDurability } from '../../index.js'
 import { clock } from '../../timers.js'
 import type { StreamsOptions } from '../types.js'
 import { WorkerThread } from '../worker-thread.js'
@@ -41,7 +41,7 @@ export class OwnerHost {
    * Notes that the folder exists, and the durability that the processes use, which an owner in this process must use
    * too. If the folder is moved away, this process does not replace it by an empty one.
    */
-  joined(durability: Durability): void {
+  joined(durability: AppendDurability): void {
     this.#options = { ...this.#options, durability, create: false }
   }
 

@@ -1,7 +1,7 @@
 /** The owner of a folder of streams: opens the folder and serves its clients, which are processes of the same user. */
 import { createServer, type Server } from 'node:net'
 import { ofFileSystem } from '../../file-system-error.js'
-import type { Durability } from '../../index.js'
+import type { AppendDurability } from '../../index.js'
 import { clearInterval, clock, setInterval } from '../../timers.js'
 import type { DedupTable } from '../dedup-table.js'
 import type { LocalPort } from '../local-port.js'
@@ -28,7 +28,7 @@ export class Owner {
   /**
    * `port` may still be opening, but this process must have the folder's lock. `own` is the client of this process.
    */
-  constructor(port: Promise<LocalPort>, durability: Durability, own: string) {
+  constructor(port: Promise<LocalPort>, durability: AppendDurability, own: string) {
     this.#port = port
     this.#server = createServer((socket) => {
       this.#sessions.add(

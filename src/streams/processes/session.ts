@@ -2,7 +2,7 @@
 import type { Socket } from 'node:net'
 import process from 'node:process'
 import { DurlogError } from '../../errors.js'
-import type { CursorOptions, Durability } from '../../index.js'
+import type { AppendDurability, CursorOptions } from '../../index.js'
 import { clearInterval, setImmediate, setInterval } from '../../timers.js'
 import { Body } from '../body.js'
 import { EncodedValue } from '../encoding.js'
@@ -42,7 +42,7 @@ const HEARTBEAT_MS = 250
 export interface OwnerContext {
   /** Settles when the folder is open. */
   port: Promise<LocalPort>
-  durability: Durability
+  durability: AppendDurability
   /** The id of the client of the owner's process. */
   own: string
   /** The id of the owner's folder, see `folderIdOf`. */
