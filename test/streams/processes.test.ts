@@ -1,5 +1,5 @@
 /** Several processes that share a folder of streams: docs/STREAMS.md, "Several processes". */
-import { execFileSync } from 'node:child_process'
+import { execFileSync, spawnSync } from 'node:child_process'
 import {
   chmodSync,
   copyFileSync,
@@ -7,13 +7,14 @@ import {
   linkSync,
   mkdirSync,
   readdirSync,
+  readFileSync,
   renameSync,
   rmSync,
   statSync,
   writeFileSync,
 } from 'node:fs'
 import { connect } from 'node:net'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect, onTestFinished, test } from 'vitest'
 import { openStreams } from '../../src/streams/index.js'
@@ -292,16 +293,30 @@ onPosix('a copy that has the socket of its original, but not its lock, is a sepa
   expect(valuesOf(await all(opened.stream('s').read()))).toEqual(['original', 'copy'])
 })
 
-onPosix('the folder of the socket has mode 0700, and another mode is refused', async () => {
+onPosix('only this user can enter the folder of the socket', async () => {
   const dir = folder()
-  const streams = await openStreams(dir)
+  await (await openStreams(dir)).close()
   expect(statSync(join(dir, 'owner')).mode & 0o777).toBe(0o700)
-  await streams.close()
   chmodSync(join(dir, 'owner'), 0o755)
-  await expect(openStreams(dir)).rejects.toMatchObject({
-    code: 'ERR_DURLOG_INVALID_ARGUMENT',
-    path: join(dir, 'owner'),
-  })
+  const [, other] = (await openPeers(dir, 2)) as [Peer, Peer]
+  await other.do('append', { stream: 's', value: 1 })
+  const elsewhere = dirname(readFileSync(join(dir, 'owner', 'elsewhere'), 'utf8'))
+  expect(statSync(elsewhere).mode & 0o777).toBe(0o700)
+  chmodSync(elsewhere, 0o755)
+  onTestFinished(() => rmSync(elsewhere, { recursive: true }))
+  await expect(openStreams(dir)).rejects.toMatchObject({ code: 'ERR_DURLOG_INVALID_ARGUMENT', path: elsewhere })
+})
+
+onPosix('processes share a folder on a file system without modes', async ({ skip }) => {
+  const [from, dir] = [scratchDir(), scratchDir()]
+  const mounted = spawnSync('bindfs', ['-p', 'a+rwx', '--chmod-ignore', from, dir])
+  skip(mounted.status !== 0, `needs bindfs and the right to mount: ${mounted.error ?? mounted.stderr}`)
+  onTestFinished(() => void spawnSync('umount', ['--lazy', dir]))
+  const [owner, other] = (await openPeers(join(dir, 'streams'), 2)) as [Peer, Peer]
+  await other.do('append', { stream: 's', value: 1 })
+  expect(await owner.do('read', { stream: 's' })).toHaveLength(1)
+  const elsewhere = dirname(readFileSync(join(dir, 'streams', 'owner', 'elsewhere'), 'utf8'))
+  onTestFinished(() => rmSync(elsewhere, { recursive: true }))
 })
 
 test('processes share a folder whose path is too long for a socket', async () => {

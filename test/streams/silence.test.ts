@@ -4,7 +4,7 @@ import { createServer, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { openStreams } from '../../src/streams/index.js'
-import { newAddress } from '../../src/streams/processes/address.js'
+import { listenIn } from '../../src/streams/processes/address.js'
 import { FrameMaker, FrameReader, FrameType, FrameWriter } from '../../src/streams/processes/frames.js'
 import { storedFrame } from '../../src/streams/processes/messages.js'
 import { adjustableClock } from '../fixtures/fake-clock.js'
@@ -22,7 +22,6 @@ async function fakeOwner(
   onAppend: (connection: number, id: number, to: Connected) => void,
 ): Promise<void> {
   mkdirSync(dir, { recursive: true })
-  const { path } = await newAddress(dir)
   let connections = 0
   const server = createServer((socket) => {
     const connection = connections++
@@ -38,7 +37,7 @@ async function fakeOwner(
       }),
     )
   })
-  await new Promise<void>((resolve) => server.listen(path, resolve))
+  await listenIn(dir, server)
   onTestFinished(() => void server.close())
 }
 
@@ -76,9 +75,8 @@ onPosix(
 onPosix('an owner that closes each new connection, as without a free descriptor, is reported as stalled', async () => {
   const dir = join(scratchDir(), 'streams')
   mkdirSync(dir)
-  const { path } = await newAddress(dir)
   const server = createServer((socket) => void socket.destroy())
-  await new Promise<void>((resolve) => server.listen(path, resolve))
+  await listenIn(dir, server)
   onTestFinished(() => void server.close())
   expect(await codeOf(openStreams(dir))).toBe('ERR_DURLOG_STALLED')
 })

@@ -1,10 +1,9 @@
 /** Tries the operations of a file system that logs and folders of streams need, besides those of a trial log. */
-import { once } from 'node:events'
 import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { syncFolder } from '../../durable-files.js'
-import { type Address, newAddress } from '../../streams/processes/address.js'
+import { type Address, listenIn } from '../../streams/processes/address.js'
 import { describeError, type Finding, fail, notChecked, ok, warn } from './finding.js'
 
 /** Renames a file over another one, as a cursor's commit does, and syncs the folder, which a new segment needs. */
@@ -25,8 +24,7 @@ export async function trySocket(folder: string): Promise<Finding> {
   const server = createServer()
   let address: Address | undefined
   try {
-    address = await newAddress(folder)
-    await once(server.listen(address.path), 'listening')
+    address = await listenIn(folder, server)
   } catch (error) {
     return warn(
       'socket',

@@ -7,7 +7,7 @@ import type { DedupTable } from '../dedup-table.js'
 import type { LocalPort } from '../local-port.js'
 import { openLocal } from '../open-store.js'
 import type { StreamsOptions } from '../types.js'
-import { type Address, folderIdOf, newAddress } from './address.js'
+import { type Address, folderIdOf, listenIn } from './address.js'
 import { sentError } from './messages.js'
 import { ClientSession } from './session.js'
 
@@ -49,12 +49,8 @@ export class Owner {
   }
 
   async listen(dir: string): Promise<void> {
-    this.#address = await newAddress(dir)
     this.#folder = await folderIdOf(dir)
-    await new Promise<void>((resolve, reject) => {
-      this.#server.once('error', reject)
-      this.#server.listen({ path: this.#address?.path as string, backlog: 1024 }, resolve)
-    })
+    this.#address = await listenIn(dir, this.#server)
   }
 
   /** Accepts no more clients, and leaves the address to the next owner. */
