@@ -149,16 +149,21 @@ LogReader::Stop LogReader::Decode(const uint8_t* buffer, size_t read, bool whole
 std::optional<ReadBatch> LogReader::NextCached(uint8_t* buffer, size_t capacity, ReadEntry* entries,
                                                size_t max_entries, uint64_t limit) {
   if (!unreadable_.ok() || hinted_ || offset_ >= header_.segment_bytes) return std::nullopt;
-  const uint64_t room = header_.segment_bytes - offset_;
-  const size_t wanted =
+  const uint64_t begin = offset_;
+  const uint64_t room = header_.segment_bytes - begin;
+  const size_t most =
       static_cast<size_t>(std::min<uint64_t>(std::min(capacity, kCachedBytes), room));
-  size_t read = RecentFrames::Shared().Read(header_.salt, offset_, buffer, wanted);
-  if (read == 0) read = file_->ReadCachedAt(offset_, buffer, wanted).value_or(0);
-  if (read == 0) return std::nullopt;
   ReadBatch batch;
   batch.base_time_ms = header_.base_time_ms;
-  Decode(buffer, read, false, entries, max_entries, limit, &batch);
-  return batch.count > 0 ? std::optional<ReadBatch>(batch) : std::nullopt;
+  for (const size_t wanted : {std::min(most, BytesBelow(limit)), most}) {
+    size_t read = RecentFrames::Shared().Read(header_.salt, begin, buffer, wanted);
+    if (read == 0) read = file_->ReadCachedAt(begin, buffer, wanted).value_or(0);
+    if (read == 0) return std::nullopt;
+    Decode(buffer, read, false, entries, max_entries, limit, &batch);
+    if (batch.count > 0) return batch;
+    if (wanted == most || offset_ != begin) break;
+  }
+  return std::nullopt;
 }
 
 }  // namespace durlog

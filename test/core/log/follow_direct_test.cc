@@ -29,15 +29,16 @@ class FollowDirectTest : public LogTestFolder {
     ASSERT_TRUE(Append(*log_, payload, Level::kSync).ok());
     Settle(*log_);
   }
-  // The records from `seq` on that need no read; its files have no bytes in the page cache.
-  std::optional<ReadBatch> ReadHeld(uint64_t seq) {
+  // The records from `seq` to below `limit` that need no read; its files have no bytes in the page
+  // cache.
+  std::optional<ReadBatch> ReadHeld(uint64_t seq, uint64_t limit = 100) {
     Result<std::unique_ptr<LogReader>> reader = LogReader::Open(files_, PathOf("log"), 0);
     if (!reader.ok()) return std::nullopt;
     uint8_t buffer[16 << 10];
     ReadEntry entries[64];
     for (;;) {
       std::optional<ReadBatch> batch =
-          (*reader)->NextCached(buffer, sizeof buffer, entries, 1, 100);
+          (*reader)->NextCached(buffer, sizeof buffer, entries, 1, limit);
       if (!batch || batch->first_seq == seq) return batch;
     }
   }
@@ -53,6 +54,12 @@ TEST_F(FollowDirectTest, RecordsThatAreWrittenDirectlyNeedNoReadOfTheDevice) {
   EXPECT_TRUE(ReadHeld(0));
   EXPECT_TRUE(ReadHeld(1));
   EXPECT_FALSE(ReadHeld(2));
+}
+
+TEST_F(FollowDirectTest, ARecordThatIsLongerThanTheLastOneNeedsNoReadOfTheDevice) {
+  AppendSynced("first");
+  AppendSynced(std::string(12 << 10, 'x'));
+  EXPECT_TRUE(ReadHeld(1, 2));
 }
 
 TEST_F(FollowDirectTest, RecordsThatAreTruncatedAreNotHeld) {
