@@ -77,7 +77,7 @@ export async function openRestored(
 }
 
 /**
- * As `open` for writing. The first segment of a new log has `firstSegmentBytes`; each later one is twice as long, up to
+ * As `open` for writing, but only `replicate` begins to replicate the log. The first segment of a new log has `firstSegmentBytes`; each later one is twice as long, up to
  * `segmentBytes`.
  */
 export function openFraming(dir: string, options: OpenOptions, firstSegmentBytes: number): Promise<FramingLog> {
@@ -99,7 +99,9 @@ async function openReader(dir: string, options: ResolvedOptions): Promise<Reader
 async function openPlain(dir: string, options: ResolvedOptions): Promise<WriterLog> {
   refuseStreams(dir)
   refuseBackup(dir)
-  return openWriter(dir, options, WriterLog)
+  const log = await openWriter(dir, options, WriterLog)
+  WriterLog.replicate(log)
+  return log
 }
 
 /**

@@ -54,8 +54,8 @@ const LIBRARY = ['base', 'native', 'options', 'reader', 'cursor', 'log', 'face']
 const MAY_IMPORT: Record<string, readonly string[]> = {
   ...Object.fromEntries(LIBRARY.map((room, at) => [room, LIBRARY.slice(0, at)])),
   pino: ['base', 'face'],
-  ship: ['base', 'options', 'face'],
-  jetstream: ['base', 'options', 'face', 'ship'],
+  ship: ['base', 'options', 'face', 'streams'],
+  jetstream: ['base', 'options', 'face', 'ship', 'streams'],
   archive: ['base', 'options', 'reader', 'face', 'ship', 'streams'],
   streams: ['base', 'native', 'options', 'reader', 'face'],
   http: ['base', 'options', 'face', 'streams'],

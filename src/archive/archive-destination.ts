@@ -4,6 +4,7 @@ import { ShipConflict } from '../ship/conflict.js'
 import { noteHistory, readCopy } from '../ship/copy.js'
 import type { Destination, ReplicationSession } from '../ship/destination.js'
 import { fencedError } from '../ship/fenced.js'
+import { encodingOfStreams } from '../streams/main-log.js'
 import type { StreamEncoding } from '../streams/types.js'
 import { clearTimeout, clock, setTimeout } from '../timers.js'
 import { advanceBoundary, readBoundary } from './boundary.js'
@@ -19,7 +20,6 @@ import { checkStore, Probe } from './probe.js'
 import { type LocalPiece, type LocalSegment, type PieceRange, SegmentRemoved, Segments } from './segments.js'
 import { aheadError, missingError, tooLateError, trimmedError, waitingBytes } from './session-facts.js'
 import { ConditionFailed } from './store-errors.js'
-import { encodingOfStreams } from './streams-folder.js'
 import { loadZstd } from './zstd.js'
 
 /** The longest part of the active segment in bytes. A piece is in memory while it is sent. */
@@ -239,8 +239,6 @@ export class ArchiveDestination implements Destination {
   async #archive(session: ReplicationSession, position: ArchivePosition): Promise<void> {
     const { log } = session
     const end = log.syncedSeq + 1
-    // The log of new streams is open before they have a catalog.
-    this.#streams ??= await encodingOfStreams(log.dir)
     for (;;) {
       if (position.next < log.firstSeq) throw new SegmentRemoved('records were trimmed')
       const segment = await this.#segments.find(position.segmentsEnd)

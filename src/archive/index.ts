@@ -24,10 +24,10 @@ import type {
   ReplicateArchiveOptions,
 } from './types.js'
 
+export { mainLogOf } from '../streams/main-log.js'
 export { readArchive } from './read.js'
 export { rejoin } from './rejoin.js'
 export { restoreArchive, takeOver } from './restore.js'
-export { mainLogOf } from './streams-folder.js'
 export type {
   ArchiveChoice,
   ArchivedHistory,

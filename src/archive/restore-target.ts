@@ -1,14 +1,12 @@
 /** The folder into which an archive is restored: the mark of the unfinished restore, and the files of the log. */
-import { mkdirSync } from 'node:fs'
 import { DurlogError } from '../errors.js'
-import { takeOwners } from '../new-files.js'
 import { markFolder } from '../ship/restore-folder.js'
 import { writeGeneration } from '../ship/write-generation.js'
+import { makeLogFolder, streamsLog } from '../streams/main-log.js'
 import type { StreamEncoding } from '../streams/types.js'
 import type { ChosenArchive } from './choose.js'
 import { sharedEnd } from './manifest.js'
 import { RestoredFiles } from './restored-files.js'
-import { streamsLog } from './streams-folder.js'
 import type { KeptRecords } from './types.js'
 
 /** The properties of an unfinished restore, which a run that continues it must share. */
@@ -64,7 +62,7 @@ export class RestoreTarget {
     if (before === undefined) await markFolder(folder, mark)
     const streams = (await manifest.last())?.streams
     const dir = logFolder(folder, streams)
-    takeOwners(mkdirSync(dir, { recursive: true, mode: 0o700 }), dir)
+    makeLogFolder(dir)
     const files = await RestoredFiles.open(dir, mark.first)
     // An earlier run may have died while it wrote the generation.
     if (files.next === mark.first) await writeGeneration(folder, dir, { uuid, generation: mark.cuts })

@@ -8,6 +8,8 @@ import { parseWhole } from '../options/amounts.js'
 import { MAX_PAYLOAD_BYTES } from '../options/open-options.js'
 import { recordCrc } from '../ship/record-crc.js'
 import type { ShipOrigin, ShippedRecord, ShipRecord } from '../ship/types.js'
+import { ENCODINGS } from '../streams/encoding.js'
+import type { StreamEncoding } from '../streams/types.js'
 import { headerLines } from './raw-headers.js'
 
 /** The names of message headers. */
@@ -31,6 +33,8 @@ export const Header = {
    * record.
    */
   claim: 'Durlog-Claim',
+  /** The encoding of the streams whose main log holds the record. */
+  streams: 'Durlog-Streams',
   messageId: 'Nats-Msg-Id',
   expectedStream: 'Nats-Expected-Stream',
   expectedLast: 'Nats-Expected-Last-Subject-Sequence',
@@ -85,6 +89,7 @@ export function toMessages(record: ShipRecord, origin: ShipOrigin, shape: Messag
       [Header.timestamp, String(timestamp)],
       [Header.crc, crc],
     ]
+    if (origin.streams !== undefined) headers.push([Header.streams, origin.streams])
     if (!whole) headers.push([Header.part, `${from}/${data.length}`])
     if (gapFrom !== undefined) headers.push([Header.gap, String(gapFrom)])
     if (voidFrom !== undefined) headers.push([Header.void, String(voidFrom)])
@@ -106,6 +111,8 @@ export interface StoredPart extends ShippedRecord {
    * The first seq of a range without records that ends directly before this record; `seq` if there is no such range.
    */
   readonly voidFrom: number
+  /** The encoding of the streams whose main log holds the record; undefined for any other log. */
+  readonly streams: StreamEncoding | undefined
 }
 
 /** Whether this is a marker that the server stored when the last message of a subject expired or was removed. */
@@ -141,6 +148,7 @@ export function parseMessage(headers: MsgHdrs | undefined, dataLength: number): 
     voidFrom,
     whole: offset + dataLength === length,
     claimedBy: headers.has(Header.claim) ? headers.get(Header.claim) : undefined,
+    streams: ENCODINGS.find((encoding) => encoding === headers.get(Header.streams)),
   }
 }
 
@@ -150,7 +158,7 @@ export function parseMessage(headers: MsgHdrs | undefined, dataLength: number): 
  */
 export function claimHeaders(
   { uuid, seq, timestamp, crc }: Pick<ShippedRecord, 'uuid' | 'seq' | 'timestamp' | 'crc'>,
-  { generation, owner }: { generation: number; owner: string },
+  { generation, owner, streams }: Pick<StoredPart, 'generation' | 'streams'> & { owner: string },
 ): string {
   return headerLines([
     [Header.messageId, `${uuid}:claim:${generation}:${owner}`],
@@ -160,6 +168,7 @@ export function claimHeaders(
     [Header.timestamp, String(timestamp)],
     [Header.crc, crc.toString(16).padStart(8, '0')],
     [Header.claim, owner],
+    ...(streams === undefined ? [] : [[Header.streams, streams] as [string, string]]),
   ])
 }
 

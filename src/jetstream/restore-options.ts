@@ -6,6 +6,7 @@ import { bag, callback, flag, whole } from '../options/checks.js'
 import { DEFAULTS, SEGMENT_BYTES_RANGE } from '../options/open-options.js'
 import { type RestoreRetry, resolveRestoreRetry } from '../ship/options.js'
 import type { ShipRetry } from '../ship/types.js'
+import type { StreamEncoding } from '../streams/types.js'
 import { PLACE_NAMES, type ResolvedPlace, resolvePlace } from './options.js'
 import type { RestoreOptions } from './types.js'
 
@@ -42,6 +43,8 @@ export interface StreamRestoreMark {
   uuid: string
   /** The first restored seq. */
   first: number
+  /** The encoding of the streams whose main log is restored; undefined for any other log. */
+  streams?: StreamEncoding | undefined
 }
 
 /** Throws ERR_DURLOG_INVALID_ARGUMENT. */

@@ -12,6 +12,8 @@ import { fencedError } from '../ship/fenced.js'
 import { recordCrc } from '../ship/record-crc.js'
 import { enterFolder, markFolder, unmarkFolder } from '../ship/restore-folder.js'
 import { writeGeneration } from '../ship/write-generation.js'
+import { makeCatalog, makeLogFolder, streamsLog } from '../streams/main-log.js'
+import type { StreamEncoding } from '../streams/types.js'
 import { clock, wait } from '../timers.js'
 import { AckTimeout } from './ack-timeout.js'
 import { Assembler, type RestoredRecord } from './assembler.js'
@@ -69,6 +71,8 @@ class Restore {
   readonly #backoff = new Backoff()
   readonly #ackTimeout: AckTimeout
   #subject = ''
+  /** The encoding of the streams whose main log is restored; undefined for any other log. */
+  #streams: StreamEncoding | undefined
   #log: RestoringLog | undefined
   /** The seq before which the restore ends; Infinity with `follow`. */
   #end = Number.POSITIVE_INFINITY
@@ -99,6 +103,11 @@ class Restore {
       await this.#log?.close()
       await this.#link.close()
     }
+  }
+
+  /** The folder of the log: the folder of the restore, or a folder in it if the log is the main log of streams. */
+  get #logDir(): string {
+    return this.#streams === undefined ? this.#dir : streamsLog(this.#dir)
   }
 
   async #attempt(before: StreamRestoreMark | undefined): Promise<void> {
@@ -151,7 +160,10 @@ class Restore {
     // The log also includes the seqs without a record directly before its first record.
     const { voidFrom } = begin.part
     const first = from !== undefined && from > voidFrom ? from : voidFrom
-    const mark = before ?? { stream, subject: this.#subject, uuid: last.part.uuid, first }
+    // Streams are restored from their first record on.
+    const streams = before === undefined ? (first === 0 ? last.part.streams : undefined) : before.streams
+    const mark = before ?? { stream, subject: this.#subject, uuid: last.part.uuid, first, streams }
+    this.#streams = streams
     if (from !== undefined && first !== from) throw gapInStream(from, first - 1)
     if (mark.stream !== stream || mark.subject !== this.#subject || (from !== undefined && from !== mark.first))
       throw new DurlogError(
@@ -161,8 +173,9 @@ class Restore {
       )
     if (before === undefined) await markFolder(this.#dir, mark)
     const { segmentBytes } = this.#options
+    if (streams !== undefined) makeLogFolder(this.#logDir)
     this.#log = await openRestored(
-      this.#dir,
+      this.#logDir,
       { uuid: mark.uuid, firstSeq: mark.first, generation: last.part.generation + 1 },
       { durability: 'memory', segmentBytes },
     )
@@ -227,14 +240,14 @@ class Restore {
     const { part, sequence } = last
     this.#end = Math.max(this.#end, part.whole ? part.seq + 1 : part.seq)
     if (this.#end > log.nextSeq) throw new ShipConflict('the stream has more records')
-    const { id: owner } = await readCopy(this.#dir)
+    const { id: owner } = await readCopy(this.#logDir)
     this.generation = part.generation
     if (part.claimedBy !== owner) {
       if (part.claimedBy !== undefined && !force) throw fencedError(part.generation)
       this.generation = Math.max(part.generation + 1, log.generation)
       const { seq, timestamp, data } = record
       const facts = { uuid: log.uuid, seq, timestamp, crc: recordCrc(log.uuid, seq, timestamp, data) }
-      const headers = claimHeaders(facts, { generation: this.generation, owner })
+      const headers = claimHeaders(facts, { generation: this.generation, owner, streams: this.#streams })
       const place = { stream: this.#options.stream, subject: this.#subject, timeoutMs: this.#options.timeoutMs }
       await publishAfter(live, place, headers, sequence)
     }
@@ -297,7 +310,9 @@ class Restore {
     await log.sync('full')
     const { uuid, firstSeq, nextSeq } = log
     await log.close()
-    if (this.#claims !== undefined) await writeGeneration(this.#dir, this.#dir, { uuid, generation: this.generation })
+    if (this.#claims !== undefined)
+      await writeGeneration(this.#dir, this.#logDir, { uuid, generation: this.generation })
+    if (!this.#options.follow && this.#streams !== undefined) await makeCatalog(this.#dir, uuid, this.#streams)
     // A replica keeps its mark, so that the next `restore` continues it.
     if (!this.#options.follow) await unmarkFolder(this.#dir)
     return { uuid, firstSeq, nextSeq, records: this.#records, resumed }

@@ -53,6 +53,11 @@ export class FramingLog extends WriterLog {
     return WriterLog.replicationOf(this).frame(group.values.length, frame, resolve)
   }
 
+  /** Begins to copy the records to the destination of the option `replicate`, if the log has it. */
+  replicate(): void {
+    WriterLog.replicate(this)
+  }
+
   /** Throws if no record can reach the level `durability`. */
   checkLevel(durability: AppendDurability): void {
     if (durability === 'replicated') WriterLog.replicationOf(this).checkOpen()

@@ -128,10 +128,15 @@ export class WriterLog extends EventEmitter<LogEvents> implements Log<unknown> {
       onStalled: (stall) => announcer.onStalled(stall),
     })
     announcer.onOpened()
-    if (options.replicate !== undefined) this.#replicate(options, announcer)
   }
 
-  #replicate(options: ResolvedOptions, announcer: Announcer): void {
+  /** Begins to copy the records to the destination of the option `replicate`, if the log has it. */
+  static replicate(log: WriterLog): void {
+    if (log.#options.replicate !== undefined) log.#replicate(log.#options)
+  }
+
+  #replicate(options: ResolvedOptions): void {
+    const announcer = this.#announcer
     const keepsLocal = options.replicate?.keepsLocal ?? false
     const replication = new Replication(this, options, {
       onReplicated: () => source.wake(),

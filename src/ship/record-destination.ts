@@ -4,6 +4,7 @@
  */
 import { isCode } from '../errors.js'
 import type { Log, ReadableLog, ReadOnlyLog } from '../index.js'
+import { encodingOfStreams } from '../streams/main-log.js'
 import { readCopy } from './copy.js'
 import type { Destination, ReplicationSession } from './destination.js'
 import { fencedError } from './fenced.js'
@@ -64,7 +65,8 @@ export class RecordDestination implements Destination {
     this.#cutAt = Number.POSITIVE_INFINITY
     this.#generation = this.#log.generation
     session.onStart(start.seq - 1)
-    const origin = { uuid: this.#log.uuid, generation: cursor.generation }
+    const streams = await encodingOfStreams(this.#log.dir)
+    const origin = { uuid: this.#log.uuid, generation: cursor.generation, streams }
     const running = new ShipSession(this.#target, origin, this.#options, {
       start,
       onShipped: (seq, records, bytes) => {

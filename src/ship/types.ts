@@ -1,6 +1,7 @@
 /** The options, results and events of a shipper, and the interface of its destination. */
 import type { EventEmitter } from 'node:events'
 import type { DurlogError } from '../errors.js'
+import type { StreamEncoding } from '../streams/types.js'
 import type { ByteSize, Duration } from '../types.js'
 
 /** A record to ship. */
@@ -72,6 +73,8 @@ export interface ShipOrigin {
   readonly uuid: string
   /** The number of cuts of the log. */
   readonly generation: number
+  /** The encoding of the streams whose main log it is; undefined for any other log. */
+  readonly streams?: StreamEncoding | undefined
 }
 
 /**

@@ -78,8 +78,6 @@ export async function openLocal(
   })
   try {
     await onLocked()
-    // Readers must not see a record that a takeover has removed, or may remove.
-    await log.reachedAt(resolved.durability)
     return await openOwned(files, log, resolved, internals)
   } catch (error) {
     await internals.onFailed?.()
@@ -103,6 +101,10 @@ async function openOwned(
     const catalog = new Catalog(catalogLog)
     const { head = await begin(log, catalog, options.encoding), table } = await load(log, catalog)
     await made
+    // The destination learns from the catalog that the log belongs to streams.
+    log.replicate()
+    // Readers must not see a record that a takeover has removed, or may remove.
+    if (options.durability === 'replicated') await log.reachedAt('replicated')
     const { encoding, position } = head
     const fitting = withEncoding(files.dir, options, encoding)
     const cursor = await log.cursor(STREAMS_CURSOR)

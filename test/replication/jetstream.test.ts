@@ -3,6 +3,7 @@ import { connect } from '@nats-io/transport-node'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { type DurlogError, type Log, open } from '../../src/index.js'
 import { jetstream, restore, takeOver } from '../../src/jetstream/index.js'
+import { openStreams } from '../../src/streams/index.js'
 import { type NatsServer, startServer } from '../fixtures/nats.mjs'
 import { openUntilDone, scratchDir, texts } from '../fixtures/scratch.js'
 
@@ -118,4 +119,26 @@ test('a message of the former writer that arrives late is not stored after one o
   await nc.close()
   await writer.append('2', REPLICATED)
   expect(await shipped(to)).toEqual(['0', '1', '2'])
+})
+
+test('a folder of streams is replicated, taken over and continued, and a repeated append is stored once', async () => {
+  const to = place()
+  const options = { exclusive: true, replicate: jetstream(to), durability: 'replicated' } as const
+  const former = await openStreams(join(scratchDir(), 'a'), options)
+  onTestFinished(() => former.close())
+  const producer = { id: 'p', epoch: 0, seq: 0 }
+  await former.stream('s').append('first', { producer })
+  await former.stream('text').create({ encoding: 'utf8', values: ['a line'] })
+  const dir = join(scratchDir(), 'b')
+  await takeOver(dir, to)
+  const late = former.stream('s').append('second', { producer: { ...producer, seq: 1 } })
+  expect(await failure(late)).toMatchObject({ code: 'ERR_DURLOG_FENCED', outcome: 'unknown' })
+  const next = await openStreams(dir, { ...options, replicate: jetstream(to) })
+  onTestFinished(() => next.close())
+  for (const [seq, value] of ['first', 'second'].entries())
+    expect(await next.stream('s').append(value, { producer: { ...producer, seq } })).toMatchObject({ seq })
+  const values: unknown[] = []
+  for await (const { value } of next.stream('s').read()) values.push(value)
+  for await (const { value } of next.stream('text').read()) values.push(value)
+  expect(values).toEqual(['first', 'second', 'a line'])
 })

@@ -1,12 +1,12 @@
-/** Folders of streams: only the main log is archived, and a restore rebuilds the other files from it. */
-import { existsSync } from 'node:fs'
+/** Copies of folders of streams: only the main log is copied, and a restore rebuilds the other files from it. */
+import { existsSync, mkdirSync } from 'node:fs'
 import { basename, dirname } from 'node:path'
-import { isCode } from '../errors.js'
 import { open } from '../index.js'
+import { takeOwners } from '../new-files.js'
 import { openRestored } from '../open.js'
-import { Catalog } from '../streams/catalog.js'
-import { FolderFiles } from '../streams/folder-files.js'
-import type { StreamEncoding } from '../streams/types.js'
+import { Catalog } from './catalog.js'
+import { FolderFiles } from './folder-files.js'
+import type { StreamEncoding } from './types.js'
 
 /** Returns the folder of the main log of the streams in `dir`, or `dir` if it is not a folder of streams. */
 export function mainLogOf(dir: string): string {
@@ -19,17 +19,17 @@ export async function encodingOfStreams(dir: string): Promise<StreamEncoding | u
   const files = new FolderFiles(dirname(dir))
   if (basename(dir) !== basename(files.log) || !existsSync(files.catalog)) return undefined
   let encoding: StreamEncoding | undefined
-  await using catalog = await open(files.catalog, { readOnly: true }).catch((error: unknown) => {
-    // It is being created.
-    if (isCode(error, 'ERR_DURLOG_NOT_FOUND')) return undefined
-    throw error
-  })
-  if (catalog === undefined) return undefined
+  await using catalog = await open(files.catalog, { readOnly: true })
   for await (const { data } of catalog.read()) {
     const record = JSON.parse(data.toString('utf8')) as { kind: string; encoding?: StreamEncoding }
     if (record.kind === 'commit') encoding = record.encoding
   }
   return encoding
+}
+
+/** Makes the folder of a log that is restored. */
+export function makeLogFolder(dir: string): void {
+  takeOwners(mkdirSync(dir, { recursive: true, mode: 0o700 }), dir)
 }
 
 /** Returns the folder of the main log of the streams in `dir`. */
