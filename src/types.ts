@@ -618,10 +618,11 @@ export interface ReadOnlyStats {
   nextSeq: number
   syncedSeq: number
   /**
-   * The number of commits above `memory` since the file `live` was created, and their total duration in microseconds. 0
-   * if there is no such file, and for a shared log.
+   * The number of commits above `memory` since the file `live` was created. Undefined if none was counted, as in a
+   * shared log.
    */
-  commits: number
+  commits: number | undefined
+  /** The total duration of these commits, in microseconds. */
   commitTotalMicros: number
   /** A getter that reads the folder. */
   segments: number

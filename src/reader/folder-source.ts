@@ -141,8 +141,8 @@ export class FolderSource implements ReadSource {
   }
 
   /** The commits as of the last `look`. */
-  commits(): { commits: number; commitTotalMicros: number } {
-    return { commits: this.#field('commits'), commitTotalMicros: this.#field('commitMicros') }
+  commits(): { commits: number | undefined; commitTotalMicros: number } {
+    return { commits: this.#field('commits') || undefined, commitTotalMicros: this.#field('commitMicros') }
   }
 
   /** Returns at once: a writer publishes a cut before the cut begins, so `look` has already reported it. */

@@ -38,6 +38,7 @@ const CHECKS: Readonly<Record<StoredRecord['kind'], readonly Check[]>> = {
     ['name', isStreamName],
     ['created', isNumber],
     ['writerSeq', (value) => value === undefined || typeof value === 'string'],
+    ['updatedMs', (value) => value === undefined || isNumber(value)],
     ['meta', (value) => (typeof value === 'string' ? isEncoding(value) : isStoredMeta(value))],
     ['disk', isFile],
     ['older', (value, { disk }) => value === undefined || (Array.isArray(value) && areFiles([...value, disk]))],

@@ -42,6 +42,7 @@ export interface StoredStream {
   ended?: true | undefined
   gone?: true | undefined
   writerSeq?: string | undefined
+  updatedMs?: number | undefined
   /** Only the encoding if the stream has no other options. */
   meta: StoredMeta | StreamEncoding
   disk: StoredFile
@@ -68,7 +69,7 @@ export interface CatalogChange {
 
 export function streamText(state: StreamState, snapshot: StreamSnapshot, disk: StreamDisk): string {
   const { name, created, meta } = state
-  const { ended, softDeleted, writerSeq } = snapshot
+  const { ended, softDeleted, writerSeq, updatedMs } = snapshot
   const { older = [], dropped } = disk
   const stored: StoredStream = {
     kind: 'stream',
@@ -77,6 +78,7 @@ export function streamText(state: StreamState, snapshot: StreamSnapshot, disk: S
     ended: ended || undefined,
     gone: softDeleted || undefined,
     writerSeq,
+    updatedMs,
     meta: meta === defaultMeta(meta.encoding) ? meta.encoding : meta,
     disk: storedFile(disk),
     older: older.length === 0 ? undefined : older.map(storedFile),
@@ -127,7 +129,7 @@ export function* requestTexts(stored: StoredRequests): Generator<string, void, u
 
 /** The stream of an entry. `source` of a fork is not set yet. */
 export function loadedStream(stored: StoredStream): StreamState {
-  const { name, created, ended, gone, writerSeq, meta, disk, older, dropped, kept, producers } = stored
+  const { name, created, ended, gone, writerSeq, updatedMs, meta, disk, older, dropped, kept, producers } = stored
   const options = typeof meta === 'string' ? defaultMeta(meta) : loadedMeta(meta)
   const newest = loadedFile(disk)
   const loaded = options.retention === undefined ? newest : { ...newest, older: older?.map(loadedFile) ?? [], dropped }
@@ -137,6 +139,7 @@ export function loadedStream(stored: StoredStream): StreamState {
   state.creationVisible = true
   state.softDeleted = gone === true
   state.writerSeq = writerSeq
+  state.updatedMs = updatedMs
   state.ended = ended === true
   state.endVisible = state.ended
   if (producers !== undefined)

@@ -109,7 +109,15 @@ function decideGroup(group: readonly ProposedChange[], { outcome, seq: first }: 
 }
 
 function emptySnapshot(): StreamSnapshot {
-  return { next: 0, ended: false, softDeleted: false, writerSeq: undefined, producers: NO_PRODUCERS, forks: 0 }
+  return {
+    next: 0,
+    ended: false,
+    softDeleted: false,
+    writerSeq: undefined,
+    producers: NO_PRODUCERS,
+    forks: 0,
+    updatedMs: undefined,
+  }
 }
 
 /** Decides a creation. If the stream exists with the same options, it is a duplicate. */

@@ -169,11 +169,12 @@ export class LocalPort implements StreamsPort {
 
   /** Describes the stream as readers may see it. */
   #infoOf(state: StreamState): StreamInfo {
-    const { name, disk, visible, endVisible, firstSeq, meta } = state
+    const { name, disk, visible, endVisible, firstSeq, meta, updatedMs } = state
     return {
       name,
       firstSeq,
       nextSeq: visible,
+      updatedAt: updatedMs,
       ended: endVisible,
       encoding: meta.encoding,
       contentType: contentTypeOf(meta),

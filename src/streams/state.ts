@@ -52,6 +52,7 @@ export interface StreamSnapshot {
   producers: ReadonlyMap<string, ProducerState>
   /** The number of forks. */
   forks: number
+  updatedMs: number | undefined
   /** With retention: the oldest seq that the checkpoint keeps. */
   first?: number | undefined
 }
@@ -95,6 +96,11 @@ export class StreamState implements StreamView {
   /** The number of forks of this stream. */
   forks = 0
   writerSeq: string | undefined
+  /**
+   * The time of the last record that was appended to the stream itself, or of its creation. Undefined if an older
+   * version of durlog has written the catalog and the stream has not changed since.
+   */
+  updatedMs: number | undefined
   /**
    * The time of the last append or read, by `clock.now()`; of a stream that was not used since, the time when it
    * was loaded.
@@ -203,11 +209,12 @@ export class StreamState implements StreamView {
 
   /** A copy of the current state. */
   takeSnapshot(): StreamSnapshot {
-    const { next, ended, softDeleted, writerSeq, forks } = this
-    if (this.producers.size === 0) return { next, ended, softDeleted, writerSeq, producers: NO_PRODUCERS, forks }
+    const { next, ended, softDeleted, writerSeq, forks, updatedMs } = this
+    if (this.producers.size === 0)
+      return { next, ended, softDeleted, writerSeq, producers: NO_PRODUCERS, forks, updatedMs }
     const producers = new Map<string, ProducerState>()
     for (const [id, { epoch, seq, recent }] of this.producers) producers.set(id, { epoch, seq, recent: [...recent] })
-    return { next, ended, softDeleted, writerSeq, producers, forks }
+    return { next, ended, softDeleted, writerSeq, producers, forks, updatedMs }
   }
 }
 

@@ -111,6 +111,7 @@ export class StreamTable {
     this.touch(state)
     state.use()
     if (producer !== undefined) advance(state, producer)
+    if (kind === EntryKind.append || kind === EntryKind.create) state.updatedMs = timeMs
     if (kind === EntryKind.append) {
       state.unflushed.push(position)
       if (state.blocked !== undefined) this.blockedBytes += costOf(place.end - place.valueAt)
@@ -146,6 +147,7 @@ export class StreamTable {
     unflushed.length += count
     for (let at = 0; at < count; at++) unflushed[begin + at] = position + at
     state.next += count
+    state.updatedMs = timeMs
   }
 
   /** An entry that was applied to `state` has reached the durability level: makes it visible. */

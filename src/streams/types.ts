@@ -77,6 +77,12 @@ export interface StreamInfo {
   firstSeq: number
   /** The seq of the next record. */
   nextSeq: number
+  /**
+   * The timestamp of the last record that was appended to the stream itself, or of the creation if there is none, in
+   * milliseconds since 1970. Undefined if an older version of durlog has made the last change before the last
+   * checkpoint.
+   */
+  updatedAt: number | undefined
   ended: boolean
   encoding: StreamEncoding
   contentType: string

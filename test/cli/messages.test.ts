@@ -96,13 +96,19 @@ test('ship to no server: the message names the attempt once', async () => {
   expect(stderr).not.toMatch(/connecting: connecting/)
 })
 
-test('streams ls: the table is sorted by name', async () => {
+test('streams ls: the stream with the latest record is first, those of the same time are sorted by name', async () => {
   const dir = join(scratchDir(), 'streams')
   const streams = await openStreams(dir)
-  for (const name of ['b', 'c', 'a']) await streams.stream(name).append(1)
+  for (const [name, timestamp] of [
+    ['b', 1000],
+    ['c', 2000],
+    ['a', 1000],
+  ] as const)
+    await streams.stream(name).append(1, { timestamp })
   await streams.close()
   const { stdout } = await durlog(['streams', dir, 'ls'])
-  expect(stdout.toString().match(/^│ \w(?= )/gm)).toEqual(['│ a', '│ b', '│ c'])
+  expect(stdout.toString().match(/^│ \w(?= )/gm)).toEqual(['│ c', '│ a', '│ b'])
+  expect(stdout.toString()).toContain('│ c      │ 1970-01-01T00:00:02Z │')
 })
 
 test('no space: the advice names --segment-bytes if the command has it', () => {

@@ -3,14 +3,17 @@ import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { open } from '../../src/index.js'
+import { openOrdered } from '../../src/open.js'
 import { CATALOG_SEGMENT_BYTES, Catalog } from '../../src/streams/catalog.js'
 import type { CatalogChange } from '../../src/streams/catalog-records.js'
 import { MAX_PRODUCERS } from '../../src/streams/decide.js'
 import { DedupTable, type StoredRequests } from '../../src/streams/dedup-table.js'
+import type { Streams } from '../../src/streams/index.js'
 import { defaultMeta } from '../../src/streams/meta.js'
 import { INDEX_ENTRY_BYTES } from '../../src/streams/record-index.js'
 import { NO_FILES, type ProducerState, RECENT_APPENDS, StreamState } from '../../src/streams/state.js'
-import { openUntilDone, scratchDir } from '../fixtures/scratch.js'
+import { openUntilDone, records, scratchDir } from '../fixtures/scratch.js'
+import { all, scratchStreams } from '../fixtures/streams.js'
 
 let streamsCreated = 0
 
@@ -142,4 +145,38 @@ test('the requests of clients fit into the catalog if each has 65,536 records, a
   const found = await new Catalog(await openUntilDone(dir)).load()
   expect(new DedupTable(found.requests).stored()).toEqual(requests)
   expect([...found.streams.names()]).toEqual(['s'])
+})
+
+test('the time of the last record is in info and list, also after a restart, and catalogs without it can be read', async () => {
+  const { dir, streams, reopen } = await scratchStreams()
+  const timesOf = async (opened: Streams<unknown>): Promise<unknown> =>
+    (await all(opened.list())).map(({ name, updatedAt }) => [name, updatedAt])
+  await streams.stream('a').append('x', { timestamp: 5000 })
+  await streams.stream('b').appendAll(['x', 'y'], { timestamp: 7000 })
+  await streams.stream('b').append('z', { timestamp: 6000, end: true })
+  await streams.checkpoint()
+  await streams.stream('a').append('y', { timestamp: 8000 })
+  const expected = [
+    ['a', 8000],
+    ['b', 6000],
+  ]
+  expect(await timesOf(streams)).toEqual(expected)
+  expect(await timesOf(await reopen())).toEqual(expected)
+  await streams.close()
+  await (await reopen()).close()
+
+  const catalog = await openOrdered(join(dir, 'catalog'), {})
+  const stored = (await records(catalog.read())).map(({ data }) => JSON.parse(data.toString()))
+  const { updatedMs, ...older } = stored.findLast(({ name }) => name === 'a')
+  expect(updatedMs).toBe(8000)
+  for (const record of [{ kind: 'begin' }, older, stored.findLast(({ kind }) => kind === 'commit')])
+    await catalog.append(JSON.stringify(record))
+  await catalog.close()
+  const again = await reopen()
+  expect(await timesOf(again)).toEqual([
+    ['a', undefined],
+    ['b', 6000],
+  ])
+  await again.stream('a').append('z', { timestamp: 9000 })
+  expect(await again.stream('a').info()).toMatchObject({ nextSeq: 3, updatedAt: 9000 })
 })

@@ -164,7 +164,7 @@ async function outcomes(exclusive: boolean): Promise<Map<string, unknown>> {
   const found = new Map<string, unknown>()
   for (const [name, call] of Object.entries(CALLS)) {
     const outcome = JSON.stringify(await outcomeOf(call, streams), (key, value) =>
-      key === 'timestamp' && value > 1e12 ? 'now' : value === undefined ? 'undefined' : value,
+      (key === 'timestamp' || key === 'updatedAt') && value > 1e12 ? 'now' : value === undefined ? 'undefined' : value,
     )
     found.set(name, JSON.parse(outcome.replaceAll(dir, 'DIR')))
   }

@@ -166,6 +166,6 @@ test('a wrong record of a group without a commit has no effect', async () => {
 })
 
 test('a group of a newer version is reported as such, also if its records are different', async () => {
-  const dir = await folder.withGroup([{ kind: 'new' }], { ...find('commit'), version: 2, position: 'new' })
+  const dir = await folder.withGroup([{ kind: 'new' }], { ...find('commit'), version: 3, position: 'new' })
   await expect(openStreams(dir, { exclusive: true })).rejects.toMatchObject({ code: 'ERR_DURLOG_VERSION' })
 })

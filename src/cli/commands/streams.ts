@@ -21,7 +21,13 @@ interface Usage {
 }
 
 const USAGES: Record<string, Usage> = {
-  ls: { min: 0, max: 0, names: '', flags: ['prefix'], summary: 'list the streams' },
+  ls: {
+    min: 0,
+    max: 0,
+    names: '',
+    flags: ['prefix'],
+    summary: 'list the streams, the one with the latest record first',
+  },
   stat: { min: 0, max: 1, names: ' [NAME]', flags: [], summary: 'describe the stream NAME, or the folder' },
   cat: { min: 1, max: 1, names: ' NAME', flags: ['from', 'times'], summary: 'print the values, each on a line' },
   tail: {

@@ -37,7 +37,8 @@ interface Sample {
   appendedPerSecond: number
   syncedPerSecond: number
   trimmedPerSecond: number
-  commitsPerSecond: number
+  /** Undefined for a shared log, which does not count its commits. */
+  commitsPerSecond: number | undefined
   /** The mean duration of the commits since the previous sample, in microseconds; 0 if there were none. */
   commitMicros: number
   segments: number
@@ -102,7 +103,7 @@ async function run(dirs: string[], { interval, count = Number.POSITIVE_INFINITY,
 class LogView {
   readonly log: ReadOnlyLog
   readonly #rates: StreamRates | undefined
-  #last: { sample: Sample; at: number; commits: number; commitTotalMicros: number } | undefined
+  #last: { sample: Sample; at: number; commits: number | undefined; commitTotalMicros: number } | undefined
 
   constructor(log: ReadOnlyLog, hasStreams: boolean) {
     this.log = log
@@ -138,9 +139,11 @@ class LogView {
       appendedPerSecond: rate(nextSeq, last?.sample.nextSeq),
       syncedPerSecond: rate(syncedSeq, last?.sample.syncedSeq),
       trimmedPerSecond: rate(firstSeq, last?.sample.firstSeq),
-      commitsPerSecond: rate(commits, last?.commits),
+      commitsPerSecond: commits === undefined ? undefined : rate(commits, last?.commits ?? 0),
       commitMicros:
-        last === undefined ? 0 : meanMicros(commits - last.commits, commitTotalMicros - last.commitTotalMicros),
+        last === undefined
+          ? 0
+          : meanMicros((commits ?? 0) - (last.commits ?? 0), commitTotalMicros - last.commitTotalMicros),
       segments: segments.length,
       bytes: segments.reduce((sum, { bytes }) => sum + bytes, 0),
       allocatedBytes: segments.reduce((sum, { allocatedBytes }) => sum + allocatedBytes, 0),
@@ -175,7 +178,9 @@ function formatSample(sample: Sample): string {
     ],
     [
       'commits',
-      `${sample.commitsPerSecond} a second${sample.commitMicros > 0 ? `, ${(sample.commitMicros / 1000).toFixed(2)} ms each` : ''}`,
+      sample.commitsPerSecond === undefined
+        ? 'not counted'
+        : `${sample.commitsPerSecond} a second${sample.commitMicros > 0 ? `, ${(sample.commitMicros / 1000).toFixed(2)} ms each` : ''}`,
     ],
     [
       'size',

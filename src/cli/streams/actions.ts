@@ -11,6 +11,7 @@ import {
   formatCounted,
   formatFields,
   formatTable,
+  formatTime,
   OutputClosedError,
   writeJson,
   writeOut,
@@ -57,16 +58,16 @@ async function ls(streams: Folder<unknown>, _: Names, { prefix, json }: StreamsF
   }
   if (json) return
   if (infos.length === 0) return writeOut('no streams\n')
-  infos.sort((a, b) => (a.name < b.name ? -1 : 1))
-  const rows = infos.map(({ name, firstSeq, nextSeq, fileBytes, encoding, ended }) => [
+  infos.sort((a, b) => (b.updatedAt ?? 0) - (a.updatedAt ?? 0) || (a.name < b.name ? -1 : 1))
+  const rows = infos.map(({ name, firstSeq, nextSeq, updatedAt, fileBytes, encoding, ended }) => [
     name,
+    updatedAt === undefined ? 'unknown' : formatTime(updatedAt).replace(/\.\d+/, ''),
     String(nextSeq - firstSeq),
-    String(nextSeq),
     formatBytes(fileBytes),
     encoding,
     ended ? 'ended' : 'open',
   ])
-  await writeOut(formatTable(['stream', 'records', 'next seq', 'file', 'encoding', 'state'], rows))
+  await writeOut(formatTable(['stream', 'last record', 'records', 'file', 'encoding', 'state'], rows))
 }
 
 async function stat(streams: Folder<unknown>, [name]: Names, { json }: StreamsFlags): Promise<void> {
@@ -98,6 +99,7 @@ function statOne(info: StreamInfo, json: boolean): Promise<void> {
     name,
     firstSeq,
     nextSeq,
+    updatedAt,
     ended,
     contentType,
     expiresAt,
@@ -111,6 +113,7 @@ function statOne(info: StreamInfo, json: boolean): Promise<void> {
     formatFields([
       ['stream', name],
       ['records', `${nextSeq - firstSeq}, from seq ${firstSeq}`],
+      ['last record', updatedAt === undefined ? 'unknown' : formatTime(updatedAt)],
       ['state', ended ? 'ended' : 'open'],
       ['content type', contentType],
       [

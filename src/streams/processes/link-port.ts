@@ -414,7 +414,8 @@ function receivedView(view: StreamView): StreamView {
 
 /** Restores the members with the value undefined, which JSON does not have, in the order of `StreamInfo`. */
 function receivedInfo(info: object): StreamInfo {
-  const { name, firstSeq, nextSeq, ended, encoding, contentType, ttlMs, expiresAt, fork, retention, fileBytes, path } =
-    info as StreamInfo
-  return { name, firstSeq, nextSeq, ended, encoding, contentType, ttlMs, expiresAt, fork, retention, fileBytes, path }
+  const { name, firstSeq, nextSeq, updatedAt, ended, encoding, ...rest } = info as StreamInfo
+  const { contentType, ttlMs, expiresAt, fork, retention, fileBytes, path } = rest
+  const options = { ended, encoding, contentType, ttlMs, expiresAt, fork, retention }
+  return { name, firstSeq, nextSeq, updatedAt, ...options, fileBytes, path }
 }
