@@ -37,6 +37,12 @@ bool MayGoByAge(const RetentionPolicy& policy, const RetainedLog& log, size_t in
   return is_older(index, now_ms - *policy.max_age_ms);
 }
 
+// A segment that was written under a clock that was ahead. Its age is known only from the segments
+// after it, whose records are younger. The time of a damaged segment cannot be read.
+bool IsAhead(size_t index, uint64_t now_ms, const IsOlder& is_older) {
+  return !is_older(index, now_ms + 1) && is_older(index, UINT64_MAX);
+}
+
 bool IsPassed(const RetentionPolicy& policy, const RetainedLog& log, size_t index,
               uint64_t passed) {
   return policy.passed_before && EndOf(log, index) <= std::min(*policy.passed_before, passed);
@@ -70,9 +76,12 @@ RetentionPlan PlanRetention(const RetentionPolicy& policy, const RetainedLog& lo
   size_t count = std::max(RemovedForRoom(policy, log, removable, &plan.over),
                           RemovedBefore(policy, log, removable));
   plan.regardless = log.segments[count].first_seq;
-  while (count < removable && (IsPassed(policy, log, count, passed) ||
-                               MayGoByAge(policy, log, count, passed, now_ms, is_older))) {
-    ++count;
+  for (size_t i = count; i < removable; ++i) {
+    if (IsPassed(policy, log, i, passed) || MayGoByAge(policy, log, i, passed, now_ms, is_older)) {
+      count = i + 1;
+    } else if (!policy.max_age_ms || !IsAhead(i, now_ms, is_older)) {
+      break;
+    }
   }
   // A segment that is not synced stays, however old it is.
   if (count == active && log.segments[active].first_seq < log.next_seq) {

@@ -105,6 +105,7 @@ async function openOwned(
     log.replicate()
     // Readers must not see a record that a takeover has removed, or may remove.
     if (options.durability === 'replicated') await log.reachedAt('replicated')
+    if (options.acceptClock) await acceptClock(log, catalog, table, head)
     const { encoding, position } = head
     const fitting = withEncoding(files.dir, options, encoding)
     const cursor = await log.cursor(STREAMS_CURSOR)
@@ -129,6 +130,22 @@ async function openOwned(
     await catalogLog?.close()
     throw error
   }
+}
+
+/**
+ * Lets the next record have the time of the present clock although the latest time of all records is later. If the log
+ * has records after `head`, the next checkpoint stores this.
+ */
+async function acceptClock(
+  log: Log,
+  catalog: Catalog,
+  table: StreamTable,
+  head: Omit<CatalogHead, 'version'>,
+): Promise<void> {
+  const lastTimeMs = Date.now()
+  if (table.lastTimeMs <= lastTimeMs) return
+  table.lastTimeMs = lastTimeMs
+  if (head.position === log.nextSeq) await catalog.store([], table.dedup.stored(), { ...head, lastTimeMs })
 }
 
 /** Stores the first head in an empty catalog and returns it. */

@@ -44,6 +44,12 @@ export interface StreamsOptions {
   create?: boolean | undefined
   /** Open the folder for this process only, without the owner's thread and socket. Default false. */
   exclusive?: boolean | undefined
+  /**
+   * Continue with the time of the present clock although earlier records have a later time, which a clock that was
+   * ahead has given them. Needs `exclusive`. Default false: new records repeat the latest time until the clock reaches
+   * it.
+   */
+  acceptClock?: boolean | undefined
 }
 
 /**

@@ -35,6 +35,7 @@ const STREAMS_NAMES: readonly string[] = [
   'create',
   'exclusive',
   'replicate',
+  'acceptClock',
 ] satisfies (keyof StreamsOptions)[]
 const APPEND_NAMES: readonly string[] = [
   'expectedSeq',
@@ -92,6 +93,7 @@ export interface ResolvedStreamsOptions {
   waitMs: number
   create: boolean
   exclusive: boolean
+  acceptClock: boolean
 }
 
 export function resolveStreamsOptions(options: unknown): ResolvedStreamsOptions {
@@ -105,6 +107,9 @@ export function resolveStreamsOptions(options: unknown): ResolvedStreamsOptions 
     throw invalidArgument('replicate needs exclusive: true: only the process that opens the folder can replicate it')
   if (durability === 'replicated' && replicate === undefined)
     throw invalidArgument('durability "replicated" needs a destination: use the option replicate')
+  const acceptClock = flag('acceptClock', given.acceptClock, false)
+  if (acceptClock && !exclusive)
+    throw invalidArgument('acceptClock needs exclusive: true: all processes must use the same time')
   return {
     encoding: choice('encoding', given.encoding, ENCODINGS, 'json'),
     encodingNamed: given.encoding !== undefined,
@@ -115,6 +120,7 @@ export function resolveStreamsOptions(options: unknown): ResolvedStreamsOptions 
     waitMs: whole('waitMs', given.waitMs, { min: 0, max: 2 ** 31 - 1, unit: 'milliseconds' }, 0),
     create: flag('create', given.create, true),
     exclusive,
+    acceptClock,
   }
 }
 

@@ -70,12 +70,14 @@ function nextOf({ disk, positions }: PlannedFile): number {
 function isFull(file: PlannedFile, limits: StreamLimits, timeMs: number, scale: number): boolean {
   if (file.times === undefined) return false
   const { maxRecords, maxBytes, maxAgeMs } = limits
+  const [firstMs, lastMs] = file.times
   const records = nextOf(file) - file.disk.first
   const part = scale / PARTS
   return (
     (maxRecords !== undefined && records >= Math.max(maxRecords * part, MIN_FILE_RECORDS * scale)) ||
     (maxBytes !== undefined && file.bytes >= maxBytes * part) ||
-    (maxAgeMs !== undefined && timeMs - file.times[0] >= maxAgeMs * part)
+    // A time that is much earlier follows those of a clock that was ahead.
+    (maxAgeMs !== undefined && Math.max(timeMs - firstMs, lastMs - timeMs) >= maxAgeMs * part)
   )
 }
 
@@ -85,9 +87,7 @@ function isFull(file: PlannedFile, limits: StreamLimits, timeMs: number, scale: 
  */
 export function dropFiles(files: PlannedFile[], limits: StreamLimits, nowMs: number): PlannedFile[] {
   const { maxRecords = Number.POSITIVE_INFINITY, maxBytes = Number.POSITIVE_INFINITY, maxAgeMs } = limits
-  const oldestMs = maxAgeMs === undefined ? Number.NEGATIVE_INFINITY : nowMs - maxAgeMs
-  let dropped = 0
-  while (isOld(files[dropped], oldestMs)) dropped++
+  let dropped = maxAgeMs === undefined ? 0 : oldFiles(files, maxAgeMs, nowMs)
   let [records, bytes] = [0, 0]
   for (let at = files.length - 1; at >= dropped; at--) {
     if (records >= maxRecords || bytes >= maxBytes) dropped = at + 1
@@ -99,15 +99,24 @@ export function dropFiles(files: PlannedFile[], limits: StreamLimits, nowMs: num
   return files.splice(0, dropped)
 }
 
-/** Whether the file has records, all of which are older than `oldestMs`. */
-function isOld(file: Pick<FileDisk, 'times'> | undefined, oldestMs: number): boolean {
-  return file?.times !== undefined && file.times[1] < oldestMs
+/**
+ * The number of files whose records are all older than `maxAgeMs`. The records in a file with a time in the future were
+ * written under a clock that was ahead: they are older than those in the next files.
+ */
+function oldFiles(files: readonly Pick<FileDisk, 'times'>[], maxAgeMs: number, nowMs: number): number {
+  let old = 0
+  for (const [at, { times }] of files.entries()) {
+    if (times === undefined) break
+    if (times[1] < nowMs - maxAgeMs) old = at + 1
+    else if (times[1] <= nowMs) break
+  }
+  return old
 }
 
 /** Whether a checkpoint would drop a file of the stream because of its age. */
 export function hasOldFile({ meta, disk, forks }: StreamState, nowMs: number): boolean {
   const maxAgeMs = meta.retention?.maxAgeMs
-  return maxAgeMs !== undefined && forks === 0 && isOld(disk.older?.[0] ?? disk, nowMs - maxAgeMs)
+  return maxAgeMs !== undefined && forks === 0 && oldFiles([...(disk.older ?? []), disk], maxAgeMs, nowMs) > 0
 }
 
 function emptyFile(first: number): FileDisk {

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import type { Folder } from '../../src/streams/api/folder.js'
 import { openExclusive } from '../../src/streams/api/open-streams.js'
-import type { Stream, Streams } from '../../src/streams/index.js'
+import { openStreams, type Stream, type Streams } from '../../src/streams/index.js'
 import { MemTable } from '../../src/streams/mem-table.js'
 import { defaultMeta } from '../../src/streams/meta.js'
 import { planFiles } from '../../src/streams/retention.js'
@@ -462,4 +462,31 @@ test('info returns the retention of a stream, and create with another one is ref
   expect(await again.create(options)).toBe(false)
   expect(await codeOf(again.create({ retention: { maxRecords: 11 } }))).toBe('ERR_DURLOG_STREAM_EXISTS')
   expect(await codeOf(again.create())).toBe('ERR_DURLOG_STREAM_EXISTS')
+})
+
+test('after a clock that was ahead, acceptClock restores the times and the removal by age', async () => {
+  const { dir, streams } = await scratchStreams({ exclusive: true })
+  const clock = vi.spyOn(Date, 'now')
+  onTestFinished(() => clock.mockRestore())
+  const [now, later] = [Date.now(), Date.now() + 10 * 365 * 86_400_000]
+  clock.mockReturnValue(later)
+  const options = { retention: { maxAgeMs: 1000 } }
+  await streams.stream('s').create({ ...options, values: [0] })
+  clock.mockReturnValue(now)
+  await streams.stream('s').append(1)
+  await streams.close()
+  expect(await codeOf(openStreams(dir, { acceptClock: true }))).toBe('ERR_DURLOG_INVALID_ARGUMENT')
+  await (await openStreams(dir, { exclusive: true, acceptClock: true })).close()
+
+  const again = await openStreams(dir, { exclusive: true, checkpointMs: 60_000 })
+  onTestFinished(() => again.close())
+  await again.stream('s').append(2)
+  await again.stream('other').append(0)
+  const times = (await all(again.stream('s').read())).map(({ timestamp }) => timestamp)
+  expect(times).toEqual([later, later, now])
+  expect(await all(again.stream('other').read())).toMatchObject([{ timestamp: now }])
+  clock.mockReturnValue(now + 2000)
+  await again.stream('s').append(3)
+  await settle(again)
+  expect(await values(again.stream('s').read())).toEqual([3])
 })

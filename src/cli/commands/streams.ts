@@ -1,9 +1,11 @@
 import { Argument, type Command } from 'commander'
-import { joinStreams } from '../../streams/api/open-streams.js'
+import { joinStreams, openStreams } from '../../streams/api/open-streams.js'
 import { addJson, parseWhole } from '../../terminal/arguments.js'
 import { ExitCode } from '../../terminal/exit-codes.js'
 import { addHelpSection } from '../../terminal/help.js'
 import { InputError } from '../../terminal/input-error.js'
+import { writeJson, writeOut } from '../../terminal/output.js'
+import { visible } from '../../terminal/visible.js'
 import { ACTIONS, type Action, type StreamsFlags } from '../streams/actions.js'
 import { importAll } from '../streams/exchange.js'
 import { importFiles } from '../streams/import.js'
@@ -68,6 +70,13 @@ const USAGES: Record<string, Usage> = {
     summary:
       'append each intact line of FILE, a .jsonl file or a folder of them, to the stream with the name of the file, only once even if it is repeated; list the other lines',
   },
+  'accept-clock': {
+    min: 0,
+    max: 0,
+    names: '',
+    flags: [],
+    summary: 'if a clock that was ahead has given records a later time, continue with the time of the present clock',
+  },
   verify: { min: 0, max: 0, names: '', flags: ['prefix'], summary: 'read every record; exit with 2 if one is damaged' },
 }
 
@@ -128,6 +137,12 @@ function check(action: string, names: readonly string[], flags: StreamsFlags): v
 async function run(dir: string, action: string, names: string[], flags: StreamsFlags): Promise<void> {
   check(action, names, flags)
   if (action === 'import' && flags.dryRun) return importFiles(undefined, dir, names, flags)
+  if (action === 'accept-clock') {
+    await using accepted = await openStreams(dir, { create: false, exclusive: true, acceptClock: true })
+    const lastTime = new Date().toISOString()
+    if (flags.json) return writeJson({ dir: accepted.dir, lastTime })
+    return writeOut(`new records of ${visible(accepted.dir)} continue with the time ${lastTime}\n`)
+  }
   await using streams = await joinStreams(dir, { create: action === 'append' || action === 'import' })
   if (action === 'import' && flags.keep) {
     for (const file of names) await importAll(streams, file, flags)

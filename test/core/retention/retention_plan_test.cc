@@ -18,7 +18,8 @@ class RetentionPlanTest : public testing::Test {
   }
   RetentionPlan Plan() {
     return PlanRetention(policy_, log_, kNowMs, [this](size_t index, uint64_t time_ms) {
-      return index != unreadable_ && kNowMs - 5000 + 1000 * index < time_ms;
+      const uint64_t ahead_ms = index < ahead_ ? 1000000 : 0;
+      return index != unreadable_ && kNowMs - 5000 + 1000 * index + ahead_ms < time_ms;
     });
   }
   void Cursor(const char* name, std::optional<uint64_t> position) {
@@ -28,6 +29,7 @@ class RetentionPlanTest : public testing::Test {
   RetentionPolicy policy_;
   RetainedLog log_;
   size_t unreadable_ = SIZE_MAX;
+  size_t ahead_ = 0;  // the first segments, which were written under a wrong clock
 };
 
 TEST_F(RetentionPlanTest, WithoutALimitEverythingStays) {
@@ -71,6 +73,14 @@ TEST_F(RetentionPlanTest, SegmentsWhoseNewestRecordIsTooOldGo) {
   EXPECT_EQ(Plan().before, 20u);
   policy_.max_age_ms = 2999;
   EXPECT_EQ(Plan().before, 30u);
+}
+
+TEST_F(RetentionPlanTest, SegmentsOfAClockThatWasAheadGoWithTheNextOneThatIsTooOld) {
+  policy_.max_age_ms = 2500;
+  ahead_ = 2;
+  EXPECT_EQ(Plan().before, 30u);
+  ahead_ = 3;
+  EXPECT_EQ(Plan().before, 0u);
 }
 
 TEST_F(RetentionPlanTest, ASegmentWhoseTimeCannotBeReadIsNotTooOld) {
