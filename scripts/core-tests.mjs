@@ -5,24 +5,23 @@ import { buildProgram, CORE_FLAGS, coreSources, coreTests, WARNINGS, withTestHoo
 /**
  * `flags` are added to the core's compiler flags; `link` is passed to the linker. Without `system`, `processor` and
  * `compiler`, the program is for this system. `folders` limits it to the tests in these folders below test/core. With
- * `archive`, a path from `builtCore`, only the folders of the core that have test steps are compiled.
+ * `reuse`, the folders of the core that have no test steps are not compiled again if the addon's build has done it.
  */
 export async function buildCoreTests(
   output,
-  { flags = [], link = [], folders, system, processor, compiler, archive } = {},
+  { flags = [], link = [], folders, system, processor, compiler, reuse = false } = {},
 ) {
   const googletest = googletestFolder()
   const base = [...CORE_FLAGS, ...flags]
   const include = ['-isystem', `${googletest}/include`]
   const strict = [...base, ...WARNINGS]
-  const core = withTestHooks(coreSources(system, processor), strict)
   const sources = [
-    ...(archive ? core.filter((source) => source.flags.length > strict.length) : core),
+    ...withTestHooks(coreSources(system, processor), strict),
     ...withTestHooks(coreTests(system, folders), [...strict, '-Itest/core', ...include]),
     ...['gtest-all.cc', 'gtest_main.cc'].map((name) => ({
       source: `${googletest}/src/${name}`,
       flags: [...base, '-w', `-I${googletest}`, ...include],
     })),
   ]
-  return buildProgram(output, sources, archive ? [archive, ...link] : link, compiler)
+  return buildProgram(output, sources, link, { compiler, reused: reuse ? strict : undefined })
 }

@@ -26,6 +26,8 @@ export const UNOPTIMIZED = '-O0'
 export const DEBUG_FLAGS = [UNOPTIMIZED, '-g3']
 /** The flag enables the points at which a test can stop a writer. It affects only sources that include the header. */
 const STEPS = { header: 'src-native/shared/steps.h', flag: '-DDURLOG_TEST_STEPS' }
+/** The headers by which the explorers replace headers of src-native. Both use the same, to share most objects. */
+export const STAND_INS = 'test/core/stand_in'
 
 /** The flags for the sanitizer `name` ("address", "undefined" or "thread"); none if `name` is empty. */
 export function sanitizerFlags(name) {
@@ -127,17 +129,15 @@ export function simulatedCoreSources() {
 }
 
 /**
- * The core's archive that the build of the addon made on Linux, or undefined if a source, a header or binding.gyp is
- * newer, or if CXX names a compiler. In a program that defines all symbols of a folder, the linker ignores the
- * archive's copy of that folder, because a batch has sources of one folder only.
+ * The object that the build of the addon made from `source` on Linux. Undefined if there is none, if binding.gyp or a
+ * file that it was made from is newer, or if CXX names a compiler.
  */
-export function builtCore() {
-  const archive = 'build/Release/obj.target/durlog_core.a'
-  if (env.CXX !== undefined || !existsSync(archive)) return undefined
-  const made = statSync(archive).mtimeMs
-  const sources = coreSources()
-  const files = new Set(['binding.gyp', ...sources, ...sources.flatMap((source) => [...includesOf(source)])])
-  return [...files].every((file) => statSync(file).mtimeMs < made) ? archive : undefined
+export function builtObject(source) {
+  const object = join('build/Release/obj.target/durlog_core', source.replace(/cc$/, 'o'))
+  if (env.CXX !== undefined || !existsSync(object)) return undefined
+  const made = statSync(object).mtimeMs
+  const files = ['binding.gyp', source, ...includesOf(source)]
+  return files.every((file) => statSync(file).mtimeMs < made) ? object : undefined
 }
 
 /** The test files of the core that `system` can run; with `folders`, only the ones in these folders below test/core. */
@@ -175,28 +175,32 @@ async function compile(source, flags, folder, compiler) {
   return object
 }
 
-async function compileAll(sources, folder, compiler) {
+async function compileAll(sources, folder, compiler, reused) {
   const objects = new Array(sources.length)
   let next = 0
   const worker = async () => {
     while (next < sources.length) {
       const index = next++
       const { source, flags } = sources[index]
-      objects[index] = await compile(source, flags, folder, compiler)
+      const built = flags.join(' ') === reused?.join(' ') ? builtObject(source) : undefined
+      objects[index] = built ?? (await compile(source, flags, folder, compiler))
     }
   }
   await Promise.all(Array.from({ length: availableParallelism() }, worker))
   return objects
 }
 
-/** Builds `output` from `sources` ([{ source, flags }]) and returns its path. Rejects with the compiler's output. */
-export async function buildProgram(output, sources, linkFlags, compiler = HOST) {
+/**
+ * Builds `output` from `sources` ([{ source, flags }]) and returns its path. Rejects with the compiler's output. For
+ * sources with exactly the flags `reused`, objects of the addon's build are linked if they are up to date.
+ */
+export async function buildProgram(output, sources, linkFlags, { compiler = HOST, reused } = {}) {
   const folder = 'build/core'
   mkdirSync(folder, { recursive: true })
   mkdirSync(dirname(output), { recursive: true })
   // Batches are used only for this system: sources for other systems may define the same names in unnamed namespaces.
   const compiled = compiler === HOST ? inBatches(sources) : sources
-  const objects = await compileAll(compiled, folder, compiler)
+  const objects = await compileAll(compiled, folder, compiler, reused)
   await compiler.run([...objects, ...linkFlags, '-pthread', '-o', output])
   return output
 }

@@ -13,7 +13,7 @@ import { argv, env, exit, platform } from 'node:process'
 import { parseArgs } from 'node:util'
 import { buildCoreTests } from './core-tests.mjs'
 import { NoGoogleTest } from './googletest.mjs'
-import { builtCore, DEBUG_FLAGS, sanitizerFlags, UNOPTIMIZED } from './native-program.mjs'
+import { DEBUG_FLAGS, sanitizerFlags, UNOPTIMIZED } from './native-program.mjs'
 
 /** The number of processes. Tests wait for the disk most of the time, so it exceeds the number of processors. */
 const SHARDS = 2 * availableParallelism()
@@ -47,8 +47,8 @@ function optimization() {
 async function build() {
   const flags = [...optimization(), ...sanitizerFlags(values.sanitize)]
   const name = ['core-tests', ...folders, values.debug ? 'debug' : '', values.sanitize].filter(Boolean).join('-')
-  const archive = values.debug || values.sanitize ? undefined : builtCore()
-  return buildCoreTests(`build/${name}`, { flags, link: flags, folders, archive })
+  const reuse = !values.debug && !values.sanitize
+  return buildCoreTests(`build/${name}`, { flags, link: flags, folders, reuse })
 }
 
 /**

@@ -5,7 +5,14 @@
 import { spawnSync } from 'node:child_process'
 import { readdirSync } from 'node:fs'
 import { argv, exit, platform } from 'node:process'
-import { buildProgram, CORE_FLAGS, simulatedCoreSources, WARNINGS, withTestHooks } from './native-program.mjs'
+import {
+  buildProgram,
+  CORE_FLAGS,
+  STAND_INS,
+  simulatedCoreSources,
+  WARNINGS,
+  withTestHooks,
+} from './native-program.mjs'
 
 const FOLDER = 'test/core/schedules'
 const CRASH_FOLDER = 'test/core/crash'
@@ -19,11 +26,13 @@ const own = readdirSync(FOLDER)
   .filter((name) => name.endsWith('.cc'))
   .map((name) => `${FOLDER}/${name}`)
 const shared = ['fiber_linux.cc', 'no_threads.cc'].map((name) => `${CRASH_FOLDER}/${name}`)
+const flags = [...CORE_FLAGS, ...WARNINGS]
 const explorer = await buildProgram(
   'build/schedule_explorer',
-  // In the stand-in, each access to a word that members share is a point at which another member can run.
-  withTestHooks([...simulatedCoreSources(), ...own, ...shared], [...CORE_FLAGS, ...WARNINGS], `${FOLDER}/stand_in`),
+  // In the stand-ins, each access to a word that members share is a point at which another member can run.
+  withTestHooks([...simulatedCoreSources(), ...own, ...shared], flags, STAND_INS),
   [],
+  { reused: flags },
 ).catch((error) => {
   console.error(error.stderr ?? error)
   exit(1)

@@ -13,7 +13,7 @@ import type { FakeRequest, FakeS3 } from '../fixtures/fake-s3.mjs'
 import { openUntilDone, scratchDir } from '../fixtures/scratch.js'
 
 /** The kills of a test. `npm run trial -- archive-requests` makes every one. */
-const KILLS = Number(process.env['DURLOG_ARCHIVE_KILLS'] ?? 12)
+const KILLS = Number(process.env['DURLOG_ARCHIVE_KILLS'] ?? 6)
 const SMALL = { segmentBytes: 65_536 } as const
 /** Objects that are never replaced. */
 const CREATED_ONCE = /\/(log|tail|history)[^/]*\/\d{20}$/

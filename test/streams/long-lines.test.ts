@@ -1,7 +1,7 @@
 /** Six processes append long lines to one stream and are killed, while jq and tail -F read its file. */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, readFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
@@ -44,11 +44,8 @@ test.skipIf(isMissing)(
     let isRunning = true
     const looking = (async () => {
       let looks = 0
+      await once(tail.stdout as NodeJS.ReadableStream, 'data')
       while (isRunning) {
-        if (!existsSync(path)) {
-          await new Promise((resolve) => setImmediate(resolve))
-          continue
-        }
         const jq = spawn('jq', ['-c', '.seq', path], { stdio: ['ignore', 'ignore', 'pipe'] })
         let errors = ''
         jq.stderr.on('data', (text) => {

@@ -46,10 +46,11 @@ const OPERATIONS = {
     return cursors.get(name).position
   },
   cursorRead: ({ name, max }) => all(cursors.get(name).read({ follow: true }), max),
-  // Blocks the event loop until the file `path` exists.
+  // Blocks the event loop until the file `path` exists, and leaves the processor to the others.
   block: ({ path }) => {
     process.send({ event: 'blocking' })
-    while (!existsSync(path));
+    const never = new Int32Array(new SharedArrayBuffer(4))
+    while (!existsSync(path)) Atomics.wait(never, 0, 0, 1)
   },
   close: () => streams.close(),
 }

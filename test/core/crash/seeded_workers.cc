@@ -11,8 +11,6 @@ SeededWorkers* g_current = nullptr;
 
 }  // namespace
 
-void LetOthersRun() { g_current->GiveWay(); }
-
 SeededWorkers::SeededWorkers(uint64_t seed, uint32_t percent_at_once, uint32_t percent_switch,
                              size_t max_begun)
     : random_(seed),
@@ -102,3 +100,5 @@ void SeededWorkers::FinishAll() {
 }
 
 }  // namespace durlog::crash
+
+void durlog::stand_in::LetOthersRun() { crash::g_current->GiveWay(); }

@@ -1,15 +1,15 @@
 // Replaces src-native/base/job.h, so that a job can be suspended in the middle of its work. Workers
 // are fibers here, and waiting for a job that another fiber has begun lets that fiber continue.
+// Each explorer defines the function.
 #pragma once
 
 #include <cstdint>
 
 namespace durlog {
 
-namespace crash {
-// seeded_workers.cc: gives the workers of the running session a turn.
+namespace stand_in {
 void LetOthersRun();
-}  // namespace crash
+}
 
 class Job {
  public:
@@ -27,7 +27,7 @@ class Job {
 
   void Await() {
     RunOnce();
-    while (!done()) crash::LetOthersRun();
+    while (!done()) stand_in::LetOthersRun();
   }
 
   virtual bool waits() const { return false; }

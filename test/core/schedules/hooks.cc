@@ -1,10 +1,13 @@
-// The words and yields of stand_in/base call these functions: a turn, or, while no turns are taken,
-// the access.
+// The words and waits of test/core/stand_in: each is a turn or, while no turns are taken, the
+// access. A waiting member gets its next turn after a change that it can see.
+#include "base/job.h"
 #include "base/shared_word.h"
 #include "base/yield.h"
 #include "turns.h"
 
-namespace durlog::schedules {
+namespace durlog::stand_in {
+
+using schedules::Turns;
 
 uint64_t LoadWord(const uint64_t* word) {
   return Turns::Current() == nullptr ? *word : Turns::Current()->Load(word);
@@ -45,4 +48,6 @@ void WaitForNews() {
   if (Turns::Current() != nullptr) Turns::Current()->WaitForNews();
 }
 
-}  // namespace durlog::schedules
+void LetOthersRun() { WaitForNews(); }
+
+}  // namespace durlog::stand_in
