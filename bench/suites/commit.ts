@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import type { Preallocation } from 'durlog'
 import { open } from 'durlog'
 import { appendersContender, Field } from '../harness/contenders.js'
+import { OkayWal } from '../harness/okaywal.js'
 import { peers } from '../harness/peers.js'
 import { takeTurns } from '../harness/rounds.js'
 import { makePayload, withScratch } from '../harness/scratch.js'
@@ -42,6 +43,14 @@ async function addContenders(field: Field, folder: string, bytes: number, extent
     field.whenDone(() => log.close())
     addAll(OTHER.name, () => log.append(payload))
   }
+  if (OkayWal.isInstalled) {
+    const log = new OkayWal(join(folder, 'okaywal'), bytes)
+    field.whenDone(() => log.close())
+    for (const appenders of extent.appenders) {
+      const batch = () => log.commit(appenders, extent.sliceMs)
+      field.add({ labels: ['OkayWAL 0.3.1 (Rust)', String(appenders)] }, { bytesPerOperation: bytes, batch })
+    }
+  }
   for (const file of ['zero', 'none'] as const) {
     const method = file === 'zero' ? 'direct-dsync' : 'pwrite-fdatasync'
     const label = file === 'zero' ? 'C++ O_DIRECT+O_DSYNC, zero' : 'C++ pwrite+fdatasync, no preallocation'
@@ -58,7 +67,8 @@ async function addContenders(field: Field, folder: string, bytes: number, extent
 
 async function run(context: SuiteContext): Promise<string[]> {
   const extent = context.quick ? QUICK : FULL
-  const contenders = (OWN.length + 1) * extent.appenders.length + 2
+  const logs = OWN.length + 1 + Number(OkayWal.isInstalled)
+  const contenders = logs * extent.appenders.length + 2
   await context.plan('commit', contenders * (extent.rounds + 1) * extent.sizes.length)
   for (const bytes of extent.sizes) {
     await withScratch(context.dir, async (folder) => {
