@@ -2,17 +2,22 @@
 import { isUtf8 } from 'node:buffer'
 import { DurlogError, isCode } from '../errors.js'
 import { SPLIT_AT_ONCE_BYTES } from '../options/json-text.js'
-import { EncodedValue } from '../streams/encoding.js'
+import { EncodedValue, RECORD_MAX_BYTES } from '../streams/encoding.js'
 import { contentTypeOf, mediaType } from '../streams/meta.js'
 import type { KnownGroup, SentValues, StreamView } from '../streams/port/port.js'
+import { TimeSlice } from '../streams/time-slice.js'
 import type { Producer, StreamAppendResult, StreamEncoding } from '../streams/types.js'
 import type { Exchange, HeaderList } from './exchange.js'
-import { badRequest, closedStream, conflict } from './http-error.js'
+import { badRequest, closedStream, conflict, type HttpError } from './http-error.js'
 import { messagesOf, messagesOfLong } from './json-body.js'
 import { offsetOf } from './offset.js'
+import { ReceivedBody } from './received-body.js'
 import { existing, type HttpCall, isTrue, refuseCoding, reply, type Service } from './service.js'
 
 const WRITER_SEQ_MAX_BYTES = 1024
+/** So much text is encoded in less than a millisecond. */
+const TEXT_AT_ONCE_BYTES = 1 << 16
+const QUOTES = '""'
 /** The refusals of appends that a closed stream gives too. */
 const AFTER_CLOSE = [
   'ERR_DURLOG_STREAM_ENDED',
@@ -43,12 +48,15 @@ interface Split {
   messages: SentValues
 }
 
-/** Splits a body of JSON on another thread before it is stored. */
+/** Converts a long body on another thread, or in several turns of the event loop, before it is stored. */
 async function storeLong(service: Service, call: HttpCall, conditions: Conditions, body: Buffer): Promise<void> {
   const found = await service.access.find(call.name)
-  if (found?.meta.encoding !== 'json' || !hasTypeOf(found, conditions.contentType ?? ''))
+  if (found === undefined || !hasTypeOf(found, conditions.contentType ?? '')) {
     store(service, call, conditions, body)
-  else store(service, call, conditions, body, { created: found.created, messages: await messagesOfLong(body) })
+    return
+  }
+  const messages = await valuesOfLong(found.meta.encoding, body)
+  store(service, call, conditions, body, { created: found.created, messages })
 }
 
 /** The conditions of an append, from the headers of its request. */
@@ -176,13 +184,37 @@ function valuesOf(encoding: StreamEncoding, body: Buffer): SentValues {
   if (encoding === 'json') return messagesOf(body)
   if (encoding === 'buffer') return [new EncodedValue(encoding, body)]
   // Other bytes would be replaced by U+FFFD.
-  if (!isUtf8(body)) throw badRequest('the body is not text in UTF-8')
+  if (!isUtf8(body)) throw notText()
   return [new EncodedValue(encoding, JSON.stringify(body.toString()))]
 }
 
-/** Like `valuesOf`, on another thread if the body is long JSON. */
+/** Like `valuesOf`. Long JSON is split on another thread, and long text is encoded in several turns. */
 export async function valuesOfLong(encoding: StreamEncoding, body: Buffer): Promise<SentValues> {
-  return encoding === 'json' ? messagesOfLong(body) : valuesOf(encoding, body)
+  if (encoding === 'json') return messagesOfLong(body)
+  if (encoding === 'buffer' || body.length <= TEXT_AT_ONCE_BYTES) return valuesOf(encoding, body)
+  if (!isUtf8(body)) throw notText()
+  const json = new ReceivedBody(body.length + QUOTES.length)
+  const slice = new TimeSlice()
+  json.add(Buffer.from(QUOTES.slice(0, 1)))
+  // A text whose JSON is too long is refused when it is stored.
+  for (let at = 0; at < body.length && json.length <= RECORD_MAX_BYTES; ) {
+    if (slice.isSpent) await slice.nextTurn()
+    let end = Math.min(at + TEXT_AT_ONCE_BYTES, body.length)
+    while (isContinuation(body[end])) end--
+    json.add(Buffer.from(JSON.stringify(body.toString('utf8', at, end)).slice(1, -1)))
+    at = end
+  }
+  json.add(Buffer.from(QUOTES.slice(1)))
+  return [new EncodedValue(encoding, json.bytes)]
+}
+
+/** Whether `byte` is a later byte of a character in UTF-8. */
+function isContinuation(byte: number | undefined): boolean {
+  return byte !== undefined && (byte & 0xc0) === 0x80
+}
+
+function notText(): HttpError {
+  return badRequest('the body is not text in UTF-8')
 }
 
 function producerOf(exchange: Exchange): Producer | undefined {

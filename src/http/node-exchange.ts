@@ -5,13 +5,12 @@ import { clearTimeout, setTimeout } from '../timers.js'
 import { type BodySink, type ClientLimits, EMPTY, type Exchange, type HeaderList } from './exchange.js'
 import { hostOf } from './host.js'
 import { alreadyRead, busy, HttpError } from './http-error.js'
+import { ReceivedBody } from './received-body.js'
 import type { DropReason } from './types.js'
 
 /** How many bytes of a refused body are read, and for how long. */
 const DISCARD_BYTES = 32 << 20
 const DISCARD_MS = 5000
-/** The approximate memory of a part of a body without its bytes. */
-const PART_BYTES = 256
 
 /** The requests with `Expect: 100-continue` whose body is not wanted yet. */
 const waiting = new WeakSet<IncomingMessage>()
@@ -90,15 +89,13 @@ export class NodeExchange implements Exchange, BodySink {
   #collect(length: number, maxBytes: number, take: (body: Buffer) => void, fail: (error: unknown) => void): void {
     const request = this.#request
     const { buffered } = this.#limits
-    const parts: Buffer[] = []
-    let bytes = 0
+    const body = new ReceivedBody(length)
     let isRefused = false
     this.#readsBody = true
     if (waiting.delete(request)) this.#response.writeContinue()
     const refuse = (refusal: HttpError): void => {
       isRefused = true
       this.#readsBody = false
-      parts.length = 0
       buffered.release(this)
       fail(refusal)
     }
@@ -106,16 +103,16 @@ export class NodeExchange implements Exchange, BodySink {
       if (isRefused) return
       this.#readsBody = false
       if (Number.isNaN(length)) buffered.hold(this, this.held)
-      take(parts.length === 1 ? (parts[0] as Buffer) : Buffer.concat(parts))
+      take(body.bytes)
     }
     request.on('data', (part: Buffer) => {
       if (isRefused) return
-      bytes += part.length
+      const bytes = body.length + part.length
       if (bytes > maxBytes) return refuse(tooLarge(maxBytes))
-      buffered.hold(this, this.held + part.length + PART_BYTES, bytes === length ? undefined : 'slow-writer')
+      buffered.hold(this, this.held + part.length, bytes === length ? undefined : 'slow-writer')
       if (!buffered.fits(this))
         return refuse(busy('other requests use all memory for bodies: repeat the request later'))
-      parts.push(part)
+      body.add(part)
       if (bytes === length) finish()
     })
     if (Number.isNaN(length)) request.on('end', finish)

@@ -2,6 +2,7 @@
 import { clearTimeout, setTimeout } from '../timers.js'
 import { type BodySink, type ClientLimits, EMPTY, type Exchange, type HeaderList } from './exchange.js'
 import { alreadyRead, badRequest, busy, HttpError } from './http-error.js'
+import { ReceivedBody } from './received-body.js'
 import type { DropReason } from './types.js'
 
 /** The statuses whose answers have no body. */
@@ -74,21 +75,21 @@ export class WebExchange implements Exchange, BodySink {
     const { body } = this.#request
     const { buffered } = this.#limits
     if (body === null) return EMPTY
-    const parts: Uint8Array[] = []
-    let bytes = 0
+    const received = new ReceivedBody(Number.NaN)
     this.#readsBody = true
     for await (const part of body as unknown as AsyncIterable<Uint8Array>) {
       if (this.#hasEnded) throw new HttpError(408, 'gone', 'the client has disconnected, or sends too slowly')
-      bytes += part.length
+      const bytes = received.length + part.length
       if (bytes > maxBytes)
         throw new HttpError(413, 'too-large', `the body must have at most ${maxBytes} bytes: split it`)
       buffered.hold(this, bytes, 'slow-writer')
       if (!buffered.fits(this)) throw busy('other requests use all memory for bodies: repeat the request later')
-      parts.push(part)
+      // A copy, because the memory is the application's.
+      received.add(Buffer.from(part))
     }
     this.#readsBody = false
     buffered.hold(this, this.held)
-    return Buffer.concat(parts)
+    return received.bytes
   }
 
   pass(): boolean {

@@ -153,18 +153,43 @@ export class LocalPort implements StreamsPort {
   async *infos(prefix: string, signal: AbortSignal): Batches<StreamInfo> {
     const slice = new TimeSlice()
     this.checkOpen()
-    const { table } = this.store
     const end = this.store.sequencer.position
-    const deleted = table.deletions(prefix).filter((name) => table.find(name) === undefined)
-    // A copy of the names, because a deletion removes its stream from the table before it has reached the level.
-    for (const name of deleted.concat([...table.streams.names()])) {
+    for (const name of await this.#namesWith(prefix, signal)) {
       if (slice.isOver()) await slice.nextTurn()
       signal.throwIfAborted()
       this.checkOpen()
-      if (!name.startsWith(prefix)) continue
       const state = this.store.find(name) ?? (await this.find(name))
       if (state !== undefined && !state.softDeleted && state.created < end) yield [this.#infoOf(state)]
     }
+  }
+
+  /**
+   * A copy of the names that begin with `prefix`, in the order of creation, because a deletion removes its stream from
+   * the table before it has reached the level. The names of such streams are the first ones.
+   */
+  async #namesWith(prefix: string, signal: AbortSignal): Promise<string[]> {
+    const { table } = this.store
+    const slice = new TimeSlice()
+    const names: string[] = []
+    for (const name of table.streams.names()) {
+      if (slice.isOver()) await slice.nextTurn()
+      signal.throwIfAborted()
+      if (name.startsWith(prefix)) names.push(name)
+    }
+    // Meanwhile streams may have been deleted, before or after their names were copied.
+    const deleted = new Set(table.deletions(prefix).filter((name) => table.find(name) === undefined))
+    if (deleted.size > 0) {
+      for (const name of names) {
+        if (slice.isOver()) await slice.nextTurn()
+        deleted.delete(name)
+      }
+    }
+    // If a deletion was lost, the table was replaced.
+    return table === this.store.table
+      ? deleted.size === 0
+        ? names
+        : [...deleted].concat(names)
+      : this.#namesWith(prefix, signal)
   }
 
   /** Describes the stream as readers may see it. */

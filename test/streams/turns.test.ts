@@ -2,7 +2,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { streamsHandler } from '../../src/http/index.js'
-import { scratchStreams } from '../fixtures/streams.js'
+import { all, scratchStreams } from '../fixtures/streams.js'
 
 const RECORDS = 150_000
 /** A read of RECORDS records takes much more than this many milliseconds, and a turn takes about one. */
@@ -28,6 +28,22 @@ async function count(records: AsyncIterable<unknown>): Promise<void> {
   for await (const _ of records) found++
   expect(found).toBe(RECORDS)
 }
+
+test('a long text that is appended over HTTP is encoded in many turns', async () => {
+  const { streams } = await scratchStreams({ durability: 'memory' })
+  await streams.stream('s').create({ encoding: 'utf8' })
+  const { fetch } = streamsHandler(streams)
+  // Three bytes each, so that no power of two divides the text between two of them.
+  const text = `"${'\u20ac'.repeat(2_000_000)}\n`
+  const post = async (): Promise<void> => {
+    const headers = { 'content-type': 'text/plain' }
+    const answer = await fetch(new Request('http://host.example/s', { method: 'POST', headers, body: text }))
+    expect(answer.status).toBe(204)
+  }
+  expect(await turnsOf(post)).toBeGreaterThan(TURNS)
+  const [record] = await all(streams.stream('s').read())
+  expect(record?.value === text).toBe(true)
+})
 
 test('reads of many records in memory give the event loop turns', async () => {
   const { streams } = await scratchStreams({ durability: 'memory', checkpointBytes: 2 ** 28 })
