@@ -9,6 +9,7 @@ export interface Summary {
   p50: number
   p90: number
   p99: number
+  p999: number
   min: number
   max: number
   mean: number
@@ -84,6 +85,7 @@ export function summarize({ latencies, bytesPerOperation, operations, elapsedUs 
     p50: quantileSorted(sorted, 0.5),
     p90: quantileSorted(sorted, 0.9),
     p99: quantileSorted(sorted, 0.99),
+    p999: quantileSorted(sorted, 0.999),
     min: sorted[0] ?? Number.NaN,
     max: sorted.at(-1) ?? Number.NaN,
     mean,

@@ -11,6 +11,7 @@ const OMITTED_FIRST: readonly RegExp[] = [
   /^avg us$/,
   /^p90 us$/,
   /^max us$/,
+  /^p99\.9 us$/,
   /^IOPS, first/,
   /^ops\/s$/,
 ]

@@ -5,6 +5,7 @@ const HEADS: Record<Figure, string> = {
   p50: 'p50 us',
   p90: 'p90 us',
   p99: 'p99 us',
+  p999: 'p99.9 us',
   min: 'min us',
   max: 'max us',
   mean: 'avg us',

@@ -26,6 +26,7 @@ export type Figure =
   | 'p50'
   | 'p90'
   | 'p99'
+  | 'p999'
   | 'min'
   | 'max'
   | 'mean'

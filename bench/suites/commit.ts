@@ -97,6 +97,7 @@ async function run(context: SuiteContext): Promise<string[]> {
           'p50',
           'p90',
           'p99',
+          'p999',
           'opsPerSecond',
           'megabytesPerSecond',
         ],

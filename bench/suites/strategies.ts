@@ -90,7 +90,9 @@ async function addRawCall({ field, plan, bytes }: Measuring, path: string, raw: 
 }
 
 function columnsOf(level: Durability, quick: boolean): Figure[] {
-  const figures: Figure[] = quick ? ['p50', 'p99'] : ['p50', 'p90', 'p99', 'max', 'mean', 'stddev', 'outlierShare']
+  const figures: Figure[] = quick
+    ? ['p50', 'p99']
+    : ['p50', 'p90', 'p99', 'p999', 'max', 'mean', 'stddev', 'outlierShare']
   return level === 'memory' || !quick
     ? [...figures, 'opsPerSecond', 'megabytesPerSecond']
     : [...figures, 'opsPerSecond']

@@ -48,7 +48,18 @@ describe('tables', () => {
 describe('in a terminal', () => {
   const wide: TableResult = {
     ...table,
-    figures: ['p50', 'p90', 'p99', 'max', 'mean', 'stddev', 'outlierShare', 'opsPerSecond', 'megabytesPerSecond'],
+    figures: [
+      'p50',
+      'p90',
+      'p99',
+      'p999',
+      'max',
+      'mean',
+      'stddev',
+      'outlierShare',
+      'opsPerSecond',
+      'megabytesPerSecond',
+    ],
     extras: ['ops/s, 1024 in flight', 'MB/s, 1024 in flight'],
     rows: table.rows.slice(0, 4).map((row) => ({ ...row, extras: [1_790_000, 458] })),
   }
