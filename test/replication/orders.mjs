@@ -62,6 +62,8 @@ class Round {
   #dir
   #random
   #broken
+  /** Whether each record of a writer is in its own segment. */
+  #rotates
   #s3
   #logs = []
   /** By name: `{ isDone, held }`, where `held` is the number of requests and answers that wait. */
@@ -84,6 +86,7 @@ class Round {
     this.#base = base
     this.#dir = dir
     this.#random = randomFrom(seed)
+    this.#rotates = broken === undefined && seed % 2 === 0
     this.#broken = broken
   }
 
@@ -144,15 +147,23 @@ class Round {
   async #write(name) {
     const log = await open(join(this.#dir, name), { replicate: archiveTo({ ...this.#access(name), flushMs: 60_000 }) })
     this.#logs.push(log)
+    const acknowledged = []
     for (let i = 0; i < RECORDS; i++) {
-      const text = `${name}${i}`
-      const seq = await log.append(text, REPLICATED)
-      this.events.push(`${name} has acknowledged ${seq}`)
-      const other = this.#acknowledged.get(seq)
-      if (other !== undefined) throw new Error(`${text} and ${other} were both acknowledged as record ${seq}`)
-      this.#acknowledged.set(seq, text)
-      for (const { key, object } of this.#lateFences.splice(0)) this.#s3.objects.set(key, object)
+      acknowledged.push(this.#append(log, name, `${name}${i}`))
+      // A sealed segment is uploaded whole, also if an upload of its part is still on its way.
+      if (this.#rotates) await log.rotate()
+      else await acknowledged.at(-1)
     }
+    await Promise.all(acknowledged)
+  }
+
+  async #append(log, name, text) {
+    const seq = await log.append(text, REPLICATED)
+    this.events.push(`${name} has acknowledged ${seq}`)
+    const other = this.#acknowledged.get(seq)
+    if (other !== undefined) throw new Error(`${text} and ${other} were both acknowledged as record ${seq}`)
+    this.#acknowledged.set(seq, text)
+    for (const { key, object } of this.#lateFences.splice(0)) this.#s3.objects.set(key, object)
   }
 
   async #promote(name) {

@@ -1,11 +1,30 @@
-/** `node test/replication/orders.mjs COUNT` runs more orders, and checks that three broken variants are found. */
+/**
+ * `node test/replication/orders.mjs COUNT` runs more orders of the real code, and `node test/replication/model.mjs`
+ * explores more states of the model. Both check that broken variants are found.
+ */
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { scratchDir } from '../fixtures/scratch.js'
+import { explore } from './model.mjs'
 import { makeBase, runOrder } from './orders.mjs'
 
 test('in an order of the requests of a writer and two standbys, no acknowledged record is lost or acknowledged twice', async () => {
   const dir = scratchDir()
   const { takeovers } = await runOrder(await makeBase(dir), join(dir, 'round'), 1)
   expect(takeovers).toBeGreaterThan(0)
+})
+
+test('in no state of a writer and a standby does a restore lack an acknowledged record', () => {
+  const { failure, takeovers } = explore({ faults: 0 })
+  expect(failure).toBeUndefined()
+  expect(takeovers).toBeGreaterThan(0)
+})
+
+test.each([
+  'no claim',
+  'claim after the first append',
+  'a late upload wins',
+  'a fence is looked for only at the next seq',
+])('the model loses an acknowledged record with: %s', (broken) => {
+  expect(explore({ faults: 2 }, broken).failure).toMatch(/acknowledged as/)
 })

@@ -1,0 +1,14 @@
+export interface Limits {
+  standbys?: number
+  /** Archivers of the writer's log with another cursor name. */
+  archivers?: number
+  /** The records that the first writer appends, and each later one. */
+  records?: [number, number]
+  rotations?: number
+  faults?: number
+}
+export const BROKEN: readonly string[]
+export function explore(
+  limits: Limits,
+  broken?: string,
+): { failure: string | undefined; states: number; takeovers: number }

@@ -1,0 +1,350 @@
+/**
+ * A model of the replication to an archive: the writer, two standbys and, if asked, a second archiver of the writer's
+ * log. It explores every order of their requests, with appends and a rotation at any moment. Up to `faults` requests
+ * are stored without an answer, or arrive at any later time. In every state, a restore must deliver each acknowledged
+ * record. The steps are those of src/archive: position.ts, archive-destination.ts, fence.ts, take-over.ts.
+ *
+ *   node test/replication/model.mjs
+ */
+import { createHash } from 'node:crypto'
+import { fileURLToPath } from 'node:url'
+
+/** Changes of the protocol, each of which must lose an acknowledged record. */
+export const BROKEN = [
+  'no claim',
+  'claim after the first append',
+  'a late upload wins',
+  'a fence is looked for only at the next seq',
+]
+
+/** A restore of the history of `generation`: its records up to its end. `seen` are the objects that a list has shown. */
+function contentOf(seen, generation) {
+  const history = seen[`h${generation}`]
+  const from = generation === 0 ? 0 : history.from
+  const records = generation === 0 ? [] : contentOf(seen, history.parent).slice(0, from)
+  if (records.length < from) return records
+  for (;;) {
+    const seq = records.length
+    const covers = ([key, { first, records: own }]) =>
+      own !== undefined &&
+      /^[lt]/.test(key) &&
+      key.startsWith(`${key[0]}${generation}/`) &&
+      first <= seq &&
+      first + own.length > seq
+    const found = Object.entries(seen).filter(covers)
+    const piece = (found.find(([key]) => key[0] === 'l') ?? found[0])?.[1]
+    if (piece === undefined) return records
+    records.push(...piece.records.slice(seq - piece.first))
+  }
+}
+
+const generationsIn = (seen) =>
+  Object.keys(seen)
+    .filter((key) => key[0] === 'h')
+    .map((key) => Number(key.slice(1)))
+const newestIn = (seen) => Math.max(0, ...generationsIn(seen))
+const fencesIn = (seen, generation) =>
+  Object.entries(seen).filter(([key, { owner }]) => key.startsWith(`t${generation}/`) && owner !== undefined)
+
+/** The objects of the store never change. */
+function copyOf(state) {
+  const { actors, store, late, acknowledged } = state
+  const own = actors.map((actor) => ({
+    ...actor,
+    ...(actor.log && { log: [...actor.log] }),
+    seen: actor.seen && { ...actor.seen },
+  }))
+  return { ...state, actors: own, store: { ...store }, late: [...late], acknowledged: [...acknowledged] }
+}
+
+class Explorer {
+  states = 0
+  takeovers = 0
+  #visited = new Set()
+  #limits
+  #broken
+
+  constructor(limits, broken) {
+    this.#limits = limits
+    this.#broken = broken
+  }
+
+  /** Returns the first broken promise, with the steps that lead to it; undefined if every state keeps all promises. */
+  run() {
+    const writer = {
+      id: 0,
+      role: 'writer',
+      generation: 0,
+      log: [],
+      sealed: 0,
+      rotations: 0,
+      made: 0,
+      pc: 'list',
+      next: 0,
+      whole: 0,
+    }
+    const actors = [writer]
+    for (let id = 1; id <= this.#limits.standbys; id++) actors.push({ id, role: 'standby', log: [], pc: 'list' })
+    if (this.#limits.archivers)
+      actors.push({ id: 9, role: 'archiver', of: 0, generation: 0, pc: 'list', next: 0, whole: 0 })
+    const stack = [
+      { state: { actors, store: {}, late: [], acknowledged: [], faults: this.#limits.faults }, steps: undefined },
+    ]
+    while (stack.length > 0) {
+      const { state, steps } = stack.pop()
+      const key = createHash('md5').update(JSON.stringify(state)).digest('latin1')
+      if (this.#visited.has(key)) continue
+      this.#visited.add(key)
+      this.states++
+      const failure = this.#check(state)
+      if (failure !== undefined) return `${failure}\n${stepsOf(steps).join('\n')}`
+      this.#expand(state, (text, next) => stack.push({ state: next, steps: { text, before: steps } }))
+    }
+    return undefined
+  }
+
+  #check({ store, acknowledged, doubled }) {
+    if (doubled !== undefined) return doubled
+    const content = contentOf(store, newestIn(store))
+    const at = acknowledged.findIndex((text, seq) => text !== null && content[seq] !== text)
+    return at === -1
+      ? undefined
+      : `record ${at} was acknowledged as ${acknowledged[at]}, and is restored as ${content[at]}`
+  }
+
+  #expand(state, emit) {
+    const fork = (text, change) => {
+      const next = copyOf(state)
+      change(next)
+      emit(text, next)
+    }
+    for (const [at, { key }] of state.late.entries())
+      fork(`late ${key}`, (next) => {
+        const [{ key, object }] = next.late.splice(at, 1)
+        this.#apply(next, key, object)
+      })
+    for (const [at, actor] of state.actors.entries())
+      this.#stepsOf(actor, (text, step) => fork(`${actor.id} ${text}`, (next) => step(next, next.actors[at])), state)
+  }
+
+  #stepsOf(actor, fork, state) {
+    const { role, pc, made, rotations, log, sealed } = actor
+    if (role === 'writer' && pc !== 'fenced') {
+      if (made < this.#limits.records[actor.id === 0 ? 0 : 1])
+        fork('appends', (_, own) => own.log.push(`${own.id}.${own.made++}`))
+      if (rotations < this.#limits.rotations && log.length > sealed)
+        fork('rotates', (_, own) => {
+          own.sealed = own.log.length
+          own.rotations++
+        })
+    }
+    if (pc === 'fenced') return
+    if (role === 'standby') this.#standby(actor, fork, state)
+    else this.#archiver(actor, fork, state)
+  }
+
+  /** A conditional creation of an object, with its faults. `then` gets whether the object was created. */
+  #put(fork, state, key, object, then) {
+    fork(`PUT ${key}`, (next, own) => then(this.#apply(next, key, object), next, own))
+    if (state.faults === 0) return
+    const again = (next, own) => {
+      next.faults--
+      own.pc = 'list'
+    }
+    fork(`PUT ${key}, whose answer is lost`, (next, own) => {
+      this.#apply(next, key, object)
+      again(next, own)
+    })
+    fork(`PUT ${key}, which arrives later`, (next, own) => {
+      next.late.push({ key, object })
+      next.late.sort((one, other) => (one.key < other.key ? -1 : 1))
+      again(next, own)
+    })
+  }
+
+  #apply({ store }, key, object) {
+    const overwrites = this.#broken === 'a late upload wins' && object.records !== undefined
+    if (store[key] !== undefined && !overwrites) return false
+    store[key] = object
+    return true
+  }
+
+  /** Lists the parts, then the segments, as two requests, and continues at `pc` with what they have shown. */
+  #list(actor, fork, pc, after) {
+    const shows = (text, at, pick) =>
+      fork(`lists ${text}`, (next, own) => {
+        own.seen ??= {}
+        for (const [key, object] of Object.entries(next.store)) if (pick(key)) own.seen[key] = object
+        own.pc = at
+        if (at === pc) after(own, next)
+      })
+    if (actor.pc.endsWith('list')) shows('histories and parts', `${actor.pc}2`, (key) => key[0] !== 'l')
+    else shows('segments', pc, (key) => key[0] === 'l')
+  }
+
+  #archiver(actor, fork, state) {
+    const { pc, generation, role } = actor
+    const source = role === 'archiver' ? state.actors[actor.of] : actor
+    if (pc === 'list' || pc === 'list2')
+      return this.#list(actor, fork, 'fences', (own) => {
+        const { seen } = own
+        own.seen = undefined
+        if (newestIn(seen) > generation) {
+          own.pc = 'fenced'
+          return
+        }
+        own.next = contentOf(seen, generation).length
+        const wholes = Object.entries(seen).filter(([key]) => key.startsWith(`l${generation}/`))
+        own.whole = Math.max(own.whole, ...wholes.map(([, { first, records }]) => first + records.length))
+      })
+    if (pc === 'fences' || pc === 'fences after a segment')
+      return fork('lists fences', (next, own) => {
+        const fences = fencesIn(next.store, generation)
+        const atNext = this.#broken === 'a fence is looked for only at the next seq'
+        const isFenced = atNext ? fences.some(([key]) => key === `t${generation}/${own.next}`) : fences.length > 0
+        if (isFenced) {
+          own.pc = pc === 'fences' ? 'fenced' : 'list'
+          return
+        }
+        if (pc !== 'fences') own.next = Math.max(own.next, own.whole)
+        this.#acknowledge(next, own)
+        own.pc = 'remove'
+      })
+    if (pc === 'remove') {
+      const parts = Object.entries(state.store).filter(
+        ([key, { records, first }]) =>
+          key.startsWith(`t${generation}/`) && records !== undefined && first < actor.whole,
+      )
+      if (parts.length === 0)
+        return fork('has removed all parts', (_, own) => {
+          own.pc = 'ready'
+        })
+      for (const [key] of parts) fork(`DELETE ${key}`, (next) => delete next.store[key])
+      return
+    }
+    // A writer may store the whole segment as soon as it is sealed, or first its part, if that upload has begun before.
+    if (actor.whole < source.sealed) {
+      const first = actor.whole
+      const records = source.log.slice(first, source.sealed)
+      this.#put(fork, state, `l${generation}/${first}`, { first, records }, (isNew, _, own) => {
+        if (isNew) own.whole = first + records.length
+        own.pc = isNew ? 'fences after a segment' : 'list'
+      })
+    } else if (actor.next < source.log.length) {
+      const first = actor.next
+      const records = source.log.slice(first)
+      this.#put(fork, state, `t${generation}/${first}`, { first, records }, (isNew, next, own) => {
+        own.pc = isNew ? 'ready' : 'list'
+        if (!isNew) return
+        own.next = first + records.length
+        this.#acknowledge(next, own)
+      })
+    }
+  }
+
+  #acknowledge(state, { role, log, next, id, fence }) {
+    if (role === 'archiver') return
+    for (let seq = 0; seq < next; seq++) {
+      // A writer acknowledges the records that it has appended.
+      if (!log[seq]?.startsWith(`${id}.`)) continue
+      const other = state.acknowledged[seq] ?? null
+      if (other !== null && other !== log[seq])
+        state.doubled = `${other} and ${log[seq]} were both acknowledged as record ${seq}`
+      while (state.acknowledged.length <= seq) state.acknowledged.push(null)
+      state.acknowledged[seq] = log[seq]
+      if (fence !== undefined) this.#apply(state, fence.key, fence.object)
+    }
+  }
+
+  #standby(actor, fork, state) {
+    const { pc, id } = actor
+    if (pc === 'list' || pc === 'list2')
+      return this.#list(actor, fork, 'claim', (own) => {
+        const { seen } = own
+        own.seen = undefined
+        const parent = newestIn(seen)
+        const content = contentOf(seen, parent)
+        const owner = seen[`h${parent}`]?.owner
+        const isBegun = Object.keys(seen).some((key) => /^[lt]/.test(key) && key.startsWith(`${key[0]}${parent}/`))
+        const differs = own.log.some((text, seq) => content[seq] !== text)
+        own.log = content
+        own.parent = parent
+        if (differs || (!isBegun && owner !== undefined && owner !== id)) own.pc = 'fenced'
+        else if (content.length === 0) own.pc = 'list'
+        else if (owner === id && !isBegun) this.#becomeWriter(own, parent)
+      })
+    const end = actor.log.length
+    const generation = actor.parent + 1
+    const key = `t${actor.parent}/${end}`
+    if (pc === 'claim') {
+      const object = { owner: id, generation }
+      if (this.#broken === 'no claim' || this.#broken === 'claim after the first append')
+        return fork('pretends a claim', (_, own) => {
+          own.pc = 'check-list'
+          if (this.#broken !== 'no claim') own.fence = { key, object }
+        })
+      return this.#put(fork, state, key, object, (isNew, next, own) => {
+        const { owner } = next.store[key]
+        own.pc = isNew || owner === id ? 'check-list' : owner === undefined ? 'list' : 'fenced'
+      })
+    }
+    if (pc === 'check-list' || pc === 'check-list2')
+      return this.#list(actor, fork, 'add', (own) => {
+        const { seen } = own
+        own.seen = undefined
+        if (contentOf(seen, own.parent).length > end) own.pc = 'list'
+      })
+    this.#put(fork, state, `h${generation}`, { from: end, parent: actor.parent, owner: id }, (isNew, _, own) => {
+      if (isNew) this.#becomeWriter(own, generation)
+      else own.pc = 'list'
+    })
+  }
+
+  #becomeWriter(own, generation) {
+    this.takeovers++
+    const { log } = own
+    Object.assign(own, {
+      role: 'writer',
+      generation,
+      sealed: log.length,
+      whole: log.length,
+      rotations: 0,
+      made: 0,
+      pc: 'list',
+      next: 0,
+    })
+  }
+}
+
+function stepsOf(steps) {
+  const list = []
+  for (let at = steps; at !== undefined; at = at.before) list.unshift(at.text)
+  return list
+}
+
+/** Explores all states within `limits`. */
+export function explore(limits, broken) {
+  const explorer = new Explorer(
+    { standbys: 1, archivers: 0, records: [2, 1], rotations: 1, faults: 1, ...limits },
+    broken,
+  )
+  const failure = explorer.run()
+  return { failure, states: explorer.states, takeovers: explorer.takeovers }
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  const show = (name, { failure, states, takeovers }, isWanted) => {
+    console.log(`${name}: ${states} states, ${takeovers} takeovers, ${failure ?? 'no promise is broken'}`)
+    if ((failure === undefined) === isWanted) process.exitCode = 1
+  }
+  const plans =
+    process.argv[2] === undefined
+      ? [{}, { faults: 2 }, { archivers: 1 }, { standbys: 2 }]
+      : [JSON.parse(process.argv[2])]
+  for (const plan of plans) {
+    const begun = Date.now()
+    show(JSON.stringify(plan), explore(plan), false)
+    console.log(`${Date.now() - begun} ms`)
+  }
+  for (const broken of BROKEN) show(broken, explore({ faults: 2 }, broken), true)
+}
