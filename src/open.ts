@@ -9,7 +9,13 @@ import { WriterLog, type WriterParts } from './log/writer-log.js'
 import { waitForLock } from './native/lock-wait.js'
 import { native } from './native/native.js'
 import { resolveDir } from './options/call-options.js'
-import { DEFAULTS, longestRecordBytes, type ResolvedOptions, resolveOptions } from './options/open-options.js'
+import {
+  DEFAULTS,
+  longestRecordBytes,
+  type ResolvedOptions,
+  resolveOptions,
+  type WriterOrReaderOptions,
+} from './options/open-options.js'
 import { refuseReplica } from './replica.js'
 import { refuseStreams } from './streams-log.js'
 import type { DecodedRecord, Encoding, Log, OpenOptions, ReadOnlyLog, ReadOnlyOptions } from './types.js'
@@ -47,8 +53,8 @@ export function open(dir: string | URL, options?: OpenOptions): Promise<Log>
  * Opens the log in folder `dir` for reading only. Takes no lock, and neither recovers the log nor changes its records.
  */
 export function open(dir: string | URL, options: ReadOnlyOptions): Promise<ReadOnlyLog>
-export function open(dir: string | URL, options?: OpenOptions | ReadOnlyOptions): Promise<Log | ReadOnlyLog>
-export async function open(dir: string | URL, options?: OpenOptions | ReadOnlyOptions): Promise<unknown> {
+export function open(dir: string | URL, options?: WriterOrReaderOptions): Promise<Log | ReadOnlyLog>
+export async function open(dir: string | URL, options?: WriterOrReaderOptions): Promise<unknown> {
   const path = resolveDir(dir)
   const resolved = resolveOptions(options)
   return await atCaller<unknown>(resolved.readOnly ? openReader(path, resolved) : openPlain(path, resolved))

@@ -53,13 +53,10 @@ export type ByteSize = number | string
  */
 export type Duration = number | string
 
-export interface OpenOptions {
+/** The options of every log. */
+interface LogOptions {
   /** The level of appends without the option `durability`. Default `sync`. */
   durability?: Durability | undefined
-  /** Default `auto`. */
-  strategy?: Strategy | undefined
-  /** Default `auto`. `mmap` refuses `none`: a store to a block that is not allocated may fail. */
-  preallocate?: Preallocation | undefined
   /**
    * Size of a segment file in bytes: 64 KiB to 1 GiB, a multiple of 4096. Default 64 MiB. The first segment of a new
    * log has 1 MiB, or more if its first append needs it; each later segment is twice as long as the previous one, up to
@@ -90,31 +87,52 @@ export interface OpenOptions {
    */
   waitMs?: Duration | undefined
   /**
-   * What to do if records known to be synced are damaged: `strict` (default) refuses with ERR_DURLOG_CORRUPT,
-   * `salvage` opens the log without these records and leaves the damaged bytes in place.
-   */
-  recovery?: 'strict' | 'salvage' | undefined
-  /**
    * The type of the values that are appended and of `record.value`: any value that JSON can represent, a string, bytes,
    * or the values of an object's `encode` and `decode`. The log stores only the encoded bytes. Default: appends take
    * bytes or strings, and records have no `value`.
    */
   encoding?: 'json' | 'utf8' | 'buffer' | Encoding<unknown> | undefined
+  /** Create the log if there is none. Default true. With false, `open` rejects with ERR_DURLOG_NOT_FOUND. */
+  create?: boolean | undefined
+}
+
+/** The options of a log that one writer has open at a time. */
+interface ExclusiveLogOptions extends LogOptions {
+  /** Default `auto`. */
+  strategy?: Strategy | undefined
+  /** Default `auto`. `mmap` refuses `none`: a store to a block that is not allocated may fail. */
+  preallocate?: Preallocation | undefined
+  /**
+   * What to do if records known to be synced are damaged: `strict` (default) refuses with ERR_DURLOG_CORRUPT,
+   * `salvage` opens the log without these records and leaves the damaged bytes in place.
+   */
+  recovery?: 'strict' | 'salvage' | undefined
   /** Removes old segments automatically, oldest first. Default: none are removed. */
   retention?: RetentionOptions | undefined
   /**
-   * Several processes and worker threads can write the log at the same time if each opens it with `shared: true`. Linux
-   * only, on file systems that overwrite in place; otherwise rejects with ERR_DURLOG_UNSUPPORTED. Default false:
-   * exclusive access.
-   */
-  shared?: boolean | undefined
-  /**
    * A destination outside this machine, to which every synced record is copied: `archiveTo` of `durlog/archive` or
-   * `jetstream` of `durlog/jetstream`. Allows appends at the level `replicated`. Not with `shared`. Default: none.
+   * `jetstream` of `durlog/jetstream`. Allows appends at the level `replicated`. Default: none.
    */
   replicate?: ReplicateTo | undefined
-  /** Create the log if there is none. Default true. With false, `open` rejects with ERR_DURLOG_NOT_FOUND. */
-  create?: boolean | undefined
+  /** Default false. With true, the options are those of `SharedLogOptions`. */
+  shared?: false | undefined
+}
+
+/**
+ * The options of a log that several processes and worker threads write at the same time. `trimBefore` replaces
+ * `retention`. Linux only, on file systems that overwrite in place; otherwise `open` rejects with
+ * ERR_DURLOG_UNSUPPORTED.
+ */
+interface SharedLogOptions extends LogOptions {
+  shared: true
+  strategy?: 'auto' | 'mmap' | undefined
+  preallocate?: 'auto' | 'zero' | undefined
+  recovery?: 'strict' | undefined
+  retention?: undefined
+  replicate?: undefined
+}
+
+export type OpenOptions = (ExclusiveLogOptions | SharedLogOptions) & {
   /** Default false: open for writing. See `ReadOnlyOptions`. */
   readOnly?: false | undefined
 }
@@ -232,9 +250,8 @@ export interface TrimReport {
  * for a writer. The other options are checked but not used, so that a writer and its readers can share one options
  * object.
  */
-export interface ReadOnlyOptions extends Omit<OpenOptions, 'readOnly'> {
-  readOnly: true
-}
+export type ReadOnlyOptions = WithoutAccess<OpenOptions> & { readOnly: true }
+type WithoutAccess<Options> = Options extends unknown ? Omit<Options, 'readOnly'> : never
 
 export interface AppendSyncOptions {
   /** The level that the append waits for. Default: the log's `durability`. */

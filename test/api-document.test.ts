@@ -16,7 +16,11 @@ const sourceNames = readdirSync(fileURLToPath(new URL('../src', import.meta.url)
   .filter((name) => name.endsWith('.ts') && !/^(cli|terminal)/.test(name))
   // A class may have the name of the interface that it implements; the library exports only the interface.
   .sort((a, b) => Number(/[\\/]/.test(b)) - Number(/[\\/]/.test(a)))
-const declared = new Map(sourceNames.flatMap((name) => [...declarationsOf(read(`src/${name}`))]))
+const declared = new Map(
+  sourceNames
+    .flatMap((name) => [...declarationsOf(read(`src/${name}`))])
+    .sort(([, a], [, b]) => Number(a.isExported) - Number(b.isExported)),
+)
 
 /** The exports of `src/index.ts`, by name. */
 function exportsOf(index: string): Map<string, Declaration> {
@@ -24,7 +28,7 @@ function exportsOf(index: string): Map<string, Declaration> {
     (list as string).split(',').map((name) => name.trim().replace(/^type /, '')),
   )
   for (const [, file] of index.matchAll(/export type \* from '\.\/([^']+)\.js'/g))
-    names.push(...declarationsOf(read(`src/${file}.ts`)).keys())
+    for (const [name, { isExported }] of declarationsOf(read(`src/${file}.ts`))) if (isExported) names.push(name)
   const found = new Map<string, Declaration>()
   for (const name of names.filter((name) => name !== '')) {
     const declaration = declared.get(name)

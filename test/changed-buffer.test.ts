@@ -135,7 +135,7 @@ const CALLS: Record<string, Flood> = {
 describe.each(['exclusive', 'shared'])('a log that is %s stores the bytes of the call', (mode) => {
   test.each(Object.entries(CALLS))('%s', async (_, call) => {
     const dir = scratchDir()
-    const log = await openUntilDone(dir, { ...SMALL, shared: mode === 'shared' })
+    const log = await openUntilDone(dir, { ...SMALL, shared: mode === 'shared' } as OpenOptions)
     await call(log)
     await log.close()
     const stored: number[] = []

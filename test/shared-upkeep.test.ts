@@ -131,7 +131,7 @@ describe.skipIf(platform() !== 'linux')('while several writers have the log open
     expect(await codeOf(first.applyRetention())).toBe('ERR_DURLOG_INVALID_ARGUMENT')
     const retention = { maxBytes: 1_000_000 }
     const dir = join(scratchDir(), 'other')
-    expect(await codeOf(openUntilDone(dir, { ...SHARED, retention }))).toBe('ERR_DURLOG_INVALID_ARGUMENT')
+    expect(await codeOf(openUntilDone(dir, { ...SHARED, retention } as object))).toBe('ERR_DURLOG_INVALID_ARGUMENT')
   })
 
   test('a cursor delivers every writer’s records, and continues after its last commit', async () => {

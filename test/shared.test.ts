@@ -216,8 +216,10 @@ describe.skipIf(platform() !== 'linux')('a log with several writers', () => {
     await log.append('one')
     expect(await codeOf(log.truncateAfter(-1))).toBe('ERR_DURLOG_UNSUPPORTED')
     expect(await codeOf(log.rotate())).toBe('ERR_DURLOG_UNSUPPORTED')
-    expect(await codeOf(open(log.dir, { ...SHARED, strategy: 'direct' }))).toBe('ERR_DURLOG_INVALID_ARGUMENT')
-    expect(await codeOf(open(log.dir, { ...SHARED, recovery: 'salvage' }))).toBe('ERR_DURLOG_INVALID_ARGUMENT')
+    expect(await codeOf(open(log.dir, { ...SHARED, strategy: 'direct' } as object))).toBe('ERR_DURLOG_INVALID_ARGUMENT')
+    expect(await codeOf(open(log.dir, { ...SHARED, recovery: 'salvage' } as object))).toBe(
+      'ERR_DURLOG_INVALID_ARGUMENT',
+    )
   })
 
   test('an append before bytes that no writer leaves fails with an unknown outcome', async () => {

@@ -63,7 +63,8 @@ export function toOpenOptions(flags: WriterFlags): OpenOptions {
     ...(maxRecordBytes !== undefined && {
       maxPendingBytes: Math.max(DEFAULTS.maxPendingBytes, maxRecordBytes + SEGMENT_OVERHEAD_BYTES),
     }),
-  }
+    // `open` refuses flags that cannot be combined.
+  } as OpenOptions
 }
 
 /**

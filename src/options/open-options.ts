@@ -4,7 +4,7 @@ import { invalidArgument } from '../errors.js'
 import { LEVEL_NAMES, LEVELS } from '../native/levels.js'
 // Imports only types: checking options must not load the addon.
 import type { NativeOptions, NativeRetentionPolicy } from '../native/log.js'
-import type { Durability, OpenOptions, Preallocation, ReadOnlyOptions, Strategy } from '../types.js'
+import type { Durability, OpenOptions, Preallocation, Strategy } from '../types.js'
 import { bag, choice, flag, type Range, shown, whole } from './checks.js'
 import { type Codec, resolveEncoding } from './encoding.js'
 import type { ReplicationDestination } from './replication-link.js'
@@ -65,6 +65,12 @@ const OPTION_NAMES: readonly string[] = [
   'replicate',
 ] satisfies (keyof OpenOptions)[]
 
+type OfAnyAccess<Options> = Options extends unknown
+  ? Omit<Options, 'readOnly'> & { readOnly?: boolean | undefined }
+  : never
+/** The options of `open` if `readOnly` is known only at run time. */
+export type WriterOrReaderOptions = OfAnyAccess<OpenOptions>
+
 export interface ResolvedOptions {
   level: number
   salvage: boolean
@@ -79,7 +85,7 @@ export interface ResolvedOptions {
 }
 
 /** Rejects options that a shared writer must not set, because they would affect the other writers. */
-function checkShared(strategy: Strategy, { recovery, retention }: OpenOptions): void {
+function checkShared(strategy: Strategy, { recovery, retention }: WriterOrReaderOptions): void {
   if (!SHARED_STRATEGIES.includes(strategy))
     throw invalidArgument(`strategy must be one of ${SHARED_STRATEGIES.join(', ')} with "shared"; got "${strategy}"`)
   if (recovery === 'salvage') throw invalidArgument('recovery must be "strict" with "shared"; got "salvage"')
@@ -93,8 +99,8 @@ export function longestRecordBytes(segmentBytes: number): number {
 }
 
 /** Checks `options` and fills in defaults. Throws ERR_DURLOG_INVALID_ARGUMENT. */
-export function resolveOptions(options?: OpenOptions | ReadOnlyOptions): ResolvedOptions {
-  const given = bag('options', options, OPTION_NAMES) as OpenOptions
+export function resolveOptions(options?: WriterOrReaderOptions): ResolvedOptions {
+  const given = bag('options', options, OPTION_NAMES) as WriterOrReaderOptions
 
   const strategy = choice('strategy', given.strategy, STRATEGIES, 'auto')
   const preallocate = choice('preallocate', given.preallocate, PREALLOCATIONS, 'auto')

@@ -3,7 +3,7 @@ import { DurlogError } from '../errors.js'
 import type { Durability, Log, OpenOptions } from '../index.js'
 import { open } from '../index.js'
 
-export interface PinoLogOptions extends Omit<OpenOptions, 'durability' | 'readOnly'> {
+export type PinoLogOptions = OpenOptions & {
   /** The log's folder. It is created if necessary, unless `create` is false. */
   dir: string
   /**
@@ -23,6 +23,6 @@ export async function openLog(options: PinoLogOptions): Promise<{ log: Log; dura
       `dir must be the folder of the log, a string; got ${typeof options?.dir}`,
     )
   const own = Object.entries(options).filter(([name]) => name !== 'dir' && !OF_PINO.includes(name))
-  const { durability = 'memory', ...rest } = Object.fromEntries(own) as Omit<PinoLogOptions, 'dir'>
+  const { durability = 'memory', ...rest } = Object.fromEntries(own) as OpenOptions
   return { log: await open(options.dir, { ...rest, durability }), durability }
 }

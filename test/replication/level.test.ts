@@ -38,7 +38,7 @@ function byHand(): {
 }
 
 function openBy(replicate: NonNullable<OpenOptions['replicate']>, more: OpenOptions = {}): Promise<Log> {
-  return openUntilDone(join(scratchDir(), 'log'), { ...more, replicate })
+  return openUntilDone(join(scratchDir(), 'log'), { ...more, replicate } as OpenOptions)
 }
 
 /** Whether `promise` is still pending after everything that the event loop has to do now. */

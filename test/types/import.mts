@@ -40,6 +40,19 @@ await log.append(5)
 // @ts-expect-error: there is no such option
 await open('dir', { segmentSize: 1 })
 
+await open('dir', { shared: true, strategy: 'mmap', preallocate: 'zero', recovery: 'strict', waitMs: 10 })
+await open('dir', { shared: seq > 0, readOnly: seq > 1, strategy: 'auto' })
+// @ts-expect-error: a shared log has no retention
+await open('dir', { shared: true, retention: { maxBytes: '2g' } })
+// @ts-expect-error: a shared log is written by a memory map
+await open('dir', { shared: true, strategy: 'direct' })
+// @ts-expect-error: a shared log needs allocated blocks
+await open('dir', { shared: true, preallocate: 'none' })
+// @ts-expect-error: a shared log is not opened with damage
+await open('dir', { shared: true, recovery: 'salvage' })
+// @ts-expect-error: the same for a reader
+await open('dir', { shared: true, recovery: 'salvage', readOnly: true })
+
 const reader: ReadOnlyLog = await open('dir', { readOnly: true })
 await reader.refresh()
 // @ts-expect-error: a reader has no method that writes
