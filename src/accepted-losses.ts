@@ -4,12 +4,12 @@
  */
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { syncFolder, writeSynced } from './durable-files.js'
 import { DurlogError } from './errors.js'
 import { ofFileSystem } from './file-system-error.js'
 import type { NativeVerifyReport } from './native/inspection.js'
-import { takeOwner } from './new-files.js'
-import { rename } from './rename.js'
+import { syncFolder, writeSynced } from './support/durable-files.js'
+import { takeOwner } from './support/new-files.js'
+import { rename } from './support/rename.js'
 
 const NAME = 'accepted-losses'
 

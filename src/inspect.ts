@@ -9,7 +9,7 @@ import type { NativeFrame, NativeRepairReport, NativeSegmentReport, NativeVerify
 import { native } from './native/native.js'
 import { resolveDir, resolveRepairOptions } from './options/call-options.js'
 import { shown } from './options/checks.js'
-import { segmentSeq } from './segment-name.js'
+import { segmentSeq } from './support/segment-name.js'
 
 export interface VerifyReport extends Omit<NativeVerifyReport, 'syncedEnd'> {
   /** The places with losses that an operator has accepted (`durlog repair --salvage --apply`). */

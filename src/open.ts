@@ -1,5 +1,5 @@
 /** Opens a log: checks the options, waits for the lock, and returns a writer or a reader. */
-import { refuseBackup } from './backup-mark.js'
+
 import { atCaller } from './caller-stack.js'
 import { WritePipeline } from './log/append/write-pipeline.js'
 import { FramingLog } from './log/framing-log.js'
@@ -16,8 +16,9 @@ import {
   resolveOptions,
   type WriterOrReaderOptions,
 } from './options/open-options.js'
-import { refuseReplica } from './replica.js'
-import { refuseStreams } from './streams-log.js'
+import { refuseBackup } from './support/backup-mark.js'
+import { refuseReplica } from './support/replica.js'
+import { refuseStreams } from './support/streams-log.js'
 import type { DecodedRecord, Encoding, Log, OpenOptions, ReadOnlyLog, ReadOnlyOptions } from './types.js'
 
 export type { FramingLog, OrderedLog, RestoringLog }

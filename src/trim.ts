@@ -13,7 +13,7 @@ import { native } from './native/native.js'
 import { open, openFraming, WriterLog } from './open.js'
 import { resolveDir } from './options/call-options.js'
 import { type ResolvedTrim, resolveTrimOptions } from './options/trim-options.js'
-import { refuseStreams } from './streams-log.js'
+import { refuseStreams } from './support/streams-log.js'
 import { clock, setTimeout } from './timers.js'
 import type { TrimOptions, TrimReport } from './types.js'
 

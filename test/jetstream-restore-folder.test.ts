@@ -1,7 +1,7 @@
 import { readFileSync, renameSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { describe, expect, test, vi } from 'vitest'
-import { enterFolder, markFolder, unmarkFolder } from '../src/ship/restore-folder.js'
+import { enterFolder, markFolder, unmarkFolder } from '../src/support/restore-folder.js'
 import { scratchDir } from './fixtures/scratch.js'
 
 const calls = vi.hoisted(() => [] as string[])
@@ -40,7 +40,7 @@ vi.mock('node:fs', async (original) => {
   }
 })
 
-vi.mock('../src/rename.js', () => ({
+vi.mock('../src/support/rename.js', () => ({
   rename: async (from: string, to: string) => {
     calls.push(`rename ${basename(from)} ${basename(to)}`)
     renameSync(from, to)

@@ -7,7 +7,7 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { type Log, open, type ReadableLog, verify } from '../src/index.js'
 import { type RestoreOptions, restore } from '../src/jetstream/index.js'
 import { openRestored } from '../src/open.js'
-import { enterFolder, markFolder } from '../src/ship/restore-folder.js'
+import { enterFolder, markFolder } from '../src/support/restore-folder.js'
 import { missingServer, type NatsServer } from './fixtures/nats.mjs'
 import { codeOf, openUntilDone, records, scratchDir, scratchLog } from './fixtures/scratch.js'
 import {

@@ -49,20 +49,22 @@ function includesPointingUp(room: string, source: string): string[] {
 }
 
 /** Rooms of the library, the lowest first: `base` is its errors and types, `face` the exports of index.ts. */
-const LIBRARY = ['base', 'native', 'options', 'reader', 'cursor', 'log', 'face']
+const LIBRARY = ['base', 'support', 'native', 'options', 'reader', 'cursor', 'log', 'face']
 /** Rooms of TypeScript, and the rooms that each may import. */
 const MAY_IMPORT: Record<string, readonly string[]> = {
   ...Object.fromEntries(LIBRARY.map((room, at) => [room, LIBRARY.slice(0, at)])),
-  pino: ['base', 'face'],
-  ship: ['base', 'options', 'face', 'streams'],
-  jetstream: ['base', 'options', 'face', 'ship', 'streams'],
-  archive: ['base', 'options', 'reader', 'face', 'ship', 'streams'],
-  streams: ['base', 'native', 'options', 'reader', 'face'],
-  http: ['base', 'options', 'face', 'streams'],
+  pino: ['base', 'support', 'face'],
+  ship: ['base', 'support', 'options', 'face', 'streams'],
+  jetstream: ['base', 'support', 'options', 'face', 'ship', 'streams'],
+  archive: ['base', 'support', 'options', 'reader', 'face', 'ship', 'streams'],
+  streams: ['base', 'support', 'native', 'options', 'reader', 'face'],
+  http: ['base', 'support', 'options', 'face', 'streams'],
   terminal: [],
   cli: [...LIBRARY, 'ship', 'jetstream', 'archive', 'streams', 'http', 'terminal'],
   bench: ['face', 'terminal'],
 }
+/** Rooms of streams, the lowest first; the exports of index.ts are above them. */
+const STREAMS = ['port', 'state', 'files', 'checkpoint', 'core', 'processes', 'api', 'index.ts']
 /** The only import of the bench by the command line: a path that is loaded when `durlog bench` runs. */
 const BENCH_PATH = "new URL('../../bench/dist/command.js', import.meta.url)"
 
@@ -70,9 +72,7 @@ function roomOf(path: string): string {
   const [folder, room, file] = path.split(/[\\/]/) as [string, string, string | undefined]
   if (folder === 'bench') return 'bench'
   if (file !== undefined) return room
-  return /^(caller-stack|errors|file-system-error|linked-queue|new-files|segment-name|timers|turns|types)\./.test(room)
-    ? 'base'
-    : 'face'
+  return /^(caller-stack|errors|file-system-error|timers|types)\./.test(room) ? 'base' : 'face'
 }
 
 /** The file that `specifier` in the file `path` names, from the package's root; undefined for another package. */
@@ -96,6 +96,14 @@ function forbiddenImports(path: string, source: string): string[] {
       if (room === 'bench' && other === 'face') return target !== 'src/index.js'
       return !(MAY_IMPORT[room] as readonly string[]).includes(other)
     })
+}
+
+/** The imports of `source` that name a higher room of streams than that of the file `path`. */
+function streamsImportsPointingUp(path: string, source: string): string[] {
+  const levelOf = (file: string): number => STREAMS.indexOf(file.split('/')[2] as string)
+  return [...source.matchAll(/\b(?:from|import\()\s*'(\.[^']+)'/g)]
+    .map(([, specifier]) => targetOf(path, specifier as string) as string)
+    .filter((target) => target.startsWith('src/streams/') && levelOf(target) > levelOf(path))
 }
 
 test('an include in src-native names its own room or a lower one', () => {
@@ -132,6 +140,19 @@ test('an import in TypeScript names its own room or a lower one', () => {
   for (const file of files) {
     expect([file, ...forbiddenImports(file, readFileSync(join(root, file), 'utf8'))]).toEqual([file])
   }
+})
+
+test('an import in src/streams names its own room of streams or a lower one', () => {
+  const files = filesBelow('src/streams', /\.ts$/)
+  expect(new Set(files.map((file) => file.split('/')[2]))).toEqual(new Set(STREAMS))
+  for (const file of files)
+    expect([file, ...streamsImportsPointingUp(file, readFileSync(join(root, file), 'utf8'))]).toEqual([file])
+})
+
+test('an import of a higher room of streams is found', () => {
+  const source = "import type { Store } from '../core/store.js'\nimport { open } from '../../open.js'\n"
+  expect(streamsImportsPointingUp('src/streams/files/stream-file.ts', source)).toEqual(['src/streams/core/store.js'])
+  expect(streamsImportsPointingUp('src/streams/api/folder.ts', source)).toEqual([])
 })
 
 /** The files that are part of a circle of imports, and those that import them. */

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { LinkedQueue } from '../src/linked-queue.js'
+import { LinkedQueue } from '../src/support/linked-queue.js'
 
 test('items are removed in the order of their addition, while others are added', () => {
   const queue = new LinkedQueue<number>()

@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { rename } from '../src/rename.js'
+import { rename } from '../src/support/rename.js'
 import { codeOf, scratchDir } from './fixtures/scratch.js'
 
 /** A rename that fails `failures` times. */

@@ -218,7 +218,7 @@ describe.skipIf(missingServer !== '')('a restored log', () => {
     await shipAll(await openUntilDone(original), nats)
     const dir = join(scratchDir(), 'restored')
     const { openRestored } = await import('../src/open.js')
-    const { markFolder, enterFolder } = await import('../src/ship/restore-folder.js')
+    const { markFolder, enterFolder } = await import('../src/support/restore-folder.js')
     const { uuid } = await inspect(original)
     enterFolder(dir)
     markFolder(dir, { stream: STREAM, subject: SUBJECT, uuid, first: 0 })

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { Turns } from '../src/turns.js'
+import { Turns } from '../src/support/turns.js'
 
 test('a hundred thousand pieces of work run in the order of their calls, two at a time', async () => {
   const turns = new Turns(2)

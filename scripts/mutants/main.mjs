@@ -19,7 +19,7 @@ const MUTANT_TIMEOUT_MS = 240_000
 
 /** For each folder: the quick tests, which need no server, and the tests that run only if all quick ones pass. */
 const TESTS = [
-  ['src/ship/restore-folder.ts', ['jetstream-restore-folder'], ['jetstream-restore']],
+  ['src/support/restore-folder.ts', ['jetstream-restore-folder'], ['jetstream-restore']],
   ['src/jetstream/restore', ['ship-void'], ['jetstream-restore', 'jetstream-failover', 'jetstream-refused']],
   ['src/jetstream/stream-seqs.ts', ['ship-void'], ['jetstream-restore', 'jetstream-refused']],
   ['src/jetstream/assembler.ts', ['ship-void'], ['jetstream-restore', 'jetstream-refused']],

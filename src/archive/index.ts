@@ -24,7 +24,7 @@ import type {
   ReplicateArchiveOptions,
 } from './types.js'
 
-export { mainLogOf } from '../streams/main-log.js'
+export { mainLogOf } from '../streams/files/main-log.js'
 export { readArchive } from './read.js'
 export { rejoin } from './rejoin.js'
 export { restoreArchive, takeOver } from './restore.js'

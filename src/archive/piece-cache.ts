@@ -6,8 +6,8 @@ import { mkdtemp, readdir, rename, rm, stat, utimes, writeFile } from 'node:fs/p
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { ofFileSystem } from '../file-system-error.js'
-import { makeFolder, takeOwner } from '../new-files.js'
-import { segmentFile } from '../segment-name.js'
+import { makeFolder, takeOwner } from '../support/new-files.js'
+import { segmentFile } from '../support/segment-name.js'
 import type { PieceFacts } from './piece.js'
 
 /** The name of a piece that a reader is adding begins with this. */

@@ -3,7 +3,7 @@
  * the caller's event loop. Holds the body of one object at a time. Only one call may run at a time.
  */
 import { join } from 'node:path'
-import { WorkerThread } from '../streams/worker-thread.js'
+import { WorkerThread } from '../support/worker-thread.js'
 import { sha256Of } from './piece.js'
 import { type PieceBody, type PieceBytes, readBody, send, type WireAnswer, type WireRequest } from './piece-io.js'
 import type { FromPieceThread, ToPieceThread } from './piece-worker.js'

@@ -1,6 +1,6 @@
 /** Reads pieces in order, with several range requests in flight. */
 import { Backoff } from '../ship/backoff.js'
-import { AlignedMemory } from '../streams/aligned-memory.js'
+import { AlignedMemory } from '../support/aligned-memory.js'
 import { clock, wait } from '../timers.js'
 import type { Bucket, StoredObject } from './bucket.js'
 import { decompressed, type StoredRange } from './decompressed.js'

@@ -8,8 +8,8 @@ import { join } from 'node:path'
 import process from 'node:process'
 import { DurlogError, isCode } from '../errors.js'
 import { type Log, open } from '../index.js'
-import { segmentFile } from '../segment-name.js'
-import { LOCK_FOLDER } from '../ship/restore-folder.js'
+import { LOCK_FOLDER } from '../support/restore-folder.js'
+import { segmentFile } from '../support/segment-name.js'
 
 /** The files and folders of a lock. */
 const NAMES: readonly string[] = ['lock', 'live', 'made', segmentFile(0)]

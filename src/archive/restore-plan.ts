@@ -3,7 +3,7 @@
  * log.
  */
 import { findExtent } from '../extent.js'
-import { segmentFile } from '../segment-name.js'
+import { segmentFile } from '../support/segment-name.js'
 import { readBoundary } from './boundary.js'
 import type { Bucket } from './bucket.js'
 import { readCursors } from './cursors.js'

@@ -1,9 +1,9 @@
 /** The folder into which an archive is restored: the mark of the unfinished restore, and the files of the log. */
 import { DurlogError } from '../errors.js'
-import { markFolder } from '../ship/restore-folder.js'
 import { writeGeneration } from '../ship/write-generation.js'
-import { makeLogFolder, streamsLog } from '../streams/main-log.js'
-import type { StreamEncoding } from '../streams/types.js'
+import { makeLogFolder, streamsLog } from '../streams/files/main-log.js'
+import type { StreamEncoding } from '../streams/port/types.js'
+import { markFolder } from '../support/restore-folder.js'
 import type { ChosenArchive } from './choose.js'
 import { sharedEnd } from './manifest.js'
 import { RestoredFiles } from './restored-files.js'

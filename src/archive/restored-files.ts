@@ -4,12 +4,12 @@
 import { constants, readdirSync } from 'node:fs'
 import { type FileHandle, open, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { syncFile, syncFolder } from '../durable-files.js'
 import { findExtent } from '../extent.js'
-import { takeOwner } from '../new-files.js'
-import { rename } from '../rename.js'
-import { segmentFile, segmentSeqs } from '../segment-name.js'
-import { PAGE_BYTES } from '../streams/aligned-memory.js'
+import { PAGE_BYTES } from '../support/aligned-memory.js'
+import { syncFile, syncFolder } from '../support/durable-files.js'
+import { takeOwner } from '../support/new-files.js'
+import { rename } from '../support/rename.js'
+import { segmentFile, segmentSeqs } from '../support/segment-name.js'
 import { eraseSlot, HEADER_BYTES } from './piece.js'
 
 /** The name of a segment before its header is written. */

@@ -1,9 +1,9 @@
 /** Copies a log to another folder, with the same seqs, times, bytes, UUID and cursors, for `backup` and `restore`. */
 import { existsSync, readdirSync, realpathSync, statSync } from 'node:fs'
 import { resolve } from 'node:path'
-import { markBackup } from '../backup-mark.js'
 import { inspect, type LogSummary, open, type ReadOnlyLog, verify } from '../index.js'
 import { openRestored, type RestoringLog } from '../open.js'
+import { markBackup } from '../support/backup-mark.js'
 import { InputError } from '../terminal/input-error.js'
 import { formatSeqs } from '../terminal/output.js'
 import type { CursorSummary, LogRecord, ReadOptions } from '../types.js'

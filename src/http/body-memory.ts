@@ -1,5 +1,5 @@
 /** The memory of the bodies of answers. */
-import { Body } from '../streams/body.js'
+import { Body } from '../streams/port/body.js'
 
 /** The memory that is kept for later reads. */
 const SPARE_BYTES = 8 << 20

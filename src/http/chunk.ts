@@ -1,9 +1,9 @@
 /** Reads records of a stream as the body of an answer. */
 import { isCode } from '../errors.js'
-import { Body } from '../streams/body.js'
-import { contentTypeOf, mediaType } from '../streams/meta.js'
+import { Body } from '../streams/port/body.js'
+import { contentTypeOf, mediaType } from '../streams/port/meta.js'
 import type { StreamView } from '../streams/port/port.js'
-import { TimeSlice } from '../streams/time-slice.js'
+import { TimeSlice } from '../support/time-slice.js'
 import type { Service } from './service.js'
 
 export interface BodyChunk {

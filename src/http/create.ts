@@ -1,8 +1,8 @@
 /** PUT: creates a stream, with or without a first body, open or closed, or as a fork. */
 import { isCode } from '../errors.js'
-import { contentTypeOf, defaultMeta, isContentType, mediaType, type StreamMeta } from '../streams/meta.js'
+import { contentTypeOf, defaultMeta, isContentType, mediaType, type StreamMeta } from '../streams/port/meta.js'
 import type { CreationRequest, SentValues, StreamView } from '../streams/port/port.js'
-import type { StreamForkPoint } from '../streams/types.js'
+import type { StreamForkPoint } from '../streams/port/types.js'
 import { valuesOfLong } from './append.js'
 import type { HeaderList } from './exchange.js'
 import { badRequest, conflict, gone, notFound } from './http-error.js'

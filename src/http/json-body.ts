@@ -7,7 +7,7 @@ import {
   splitMessages,
   splitMessagesLater,
 } from '../options/json-text.js'
-import { PackedValues } from '../streams/encoding.js'
+import { PackedValues } from '../streams/port/encoding.js'
 import type { SentValues } from '../streams/port/port.js'
 import { badRequest, HttpError } from './http-error.js'
 

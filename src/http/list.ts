@@ -1,7 +1,7 @@
 /** GET of the list of streams, whose format the protocol does not define. */
 import { isCode } from '../errors.js'
-import { Body } from '../streams/body.js'
-import { contentTypeOf } from '../streams/meta.js'
+import { Body } from '../streams/port/body.js'
+import { contentTypeOf } from '../streams/port/meta.js'
 import type { ServedPort, StreamView } from '../streams/port/port.js'
 import { badRequest, HttpError, notFound } from './http-error.js'
 import { offsetOf } from './offset.js'

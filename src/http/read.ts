@@ -1,6 +1,6 @@
 /** GET by offset and by long-poll, HEAD, and DELETE. */
 
-import { contentTypeOf } from '../streams/meta.js'
+import { contentTypeOf } from '../streams/port/meta.js'
 import type { StreamView } from '../streams/port/port.js'
 import { type BodyChunk, isJson, readChunk } from './chunk.js'
 import type { HeaderList } from './exchange.js'

@@ -4,7 +4,7 @@ import { createServer as createTlsServer, type Server as TlsServer } from 'node:
 import type { AddressInfo, Socket } from 'node:net'
 import { invalidArgument } from '../errors.js'
 import { portOf, type ServedPort } from '../streams/port/port.js'
-import type { Streams } from '../streams/types.js'
+import type { Streams } from '../streams/port/types.js'
 import { clearTimeout, clock, setImmediate, setTimeout } from '../timers.js'
 import { CLOSE_MS, handlerOf, type ServerHandler } from './handler.js'
 import { refuseMalformed } from './in-order.js'

@@ -1,6 +1,6 @@
 /** The parts of a handler that its operations share. */
 import type { ServedPort, StreamView } from '../streams/port/port.js'
-import type { Turns } from '../turns.js'
+import type { Turns } from '../support/turns.js'
 import type { BodyMemory } from './body-memory.js'
 import type { ClientLimits, Exchange, HeaderList } from './exchange.js'
 import { badRequest, gone, HttpError, notFound } from './http-error.js'

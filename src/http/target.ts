@@ -1,5 +1,5 @@
 /** Parses the path and the query of a request. */
-import { checkStreamName } from '../streams/file-name.js'
+import { checkStreamName } from '../streams/port/file-name.js'
 import { badRequest, HttpError, notFound } from './http-error.js'
 
 export interface Target {

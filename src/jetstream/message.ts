@@ -8,8 +8,8 @@ import { parseWhole } from '../options/amounts.js'
 import { MAX_PAYLOAD_BYTES } from '../options/open-options.js'
 import { recordCrc } from '../ship/record-crc.js'
 import type { ShipOrigin, ShippedRecord, ShipRecord } from '../ship/types.js'
-import { ENCODINGS } from '../streams/encoding.js'
-import type { StreamEncoding } from '../streams/types.js'
+import { ENCODINGS } from '../streams/port/encoding.js'
+import type { StreamEncoding } from '../streams/port/types.js'
 import { headerLines } from './raw-headers.js'
 
 /** The names of message headers. */

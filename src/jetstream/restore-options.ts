@@ -6,7 +6,7 @@ import { bag, callback, flag, whole } from '../options/checks.js'
 import { DEFAULTS, SEGMENT_BYTES_RANGE } from '../options/open-options.js'
 import { type RestoreRetry, resolveRestoreRetry } from '../ship/options.js'
 import type { ShipRetry } from '../ship/types.js'
-import type { StreamEncoding } from '../streams/types.js'
+import type { StreamEncoding } from '../streams/port/types.js'
 import { PLACE_NAMES, type ResolvedPlace, resolvePlace } from './options.js'
 import type { RestoreOptions } from './types.js'
 

@@ -2,7 +2,7 @@
 import { readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { ofFileSystem } from '../file-system-error.js'
-import { segmentSeq } from '../segment-name.js'
+import { segmentSeq } from '../support/segment-name.js'
 
 const SPARE = /^spare-[0-9a-f]{16}$/
 

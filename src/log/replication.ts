@@ -1,10 +1,10 @@
 /** The records that a destination outside this machine has acknowledged, and the appends that wait for that. */
 import { closedError, DurlogError, type DurlogErrorDetails, isCode, withOutcome } from '../errors.js'
-import { LinkedQueue } from '../linked-queue.js'
 import { onAbort } from '../options/abort-signal.js'
 import { checkPayload, HELD_MAX_BYTES } from '../options/call-options.js'
 import type { ResolvedOptions } from '../options/open-options.js'
 import type { ReplicationLink, ReplicationListener } from '../options/replication-link.js'
+import { LinkedQueue } from '../support/linked-queue.js'
 import { clearTimeout, setTimeout } from '../timers.js'
 import type { Log, Payload, ReplicationStall, ReplicationStats } from '../types.js'
 import { CallQueue } from './append/call-queue.js'

@@ -1,7 +1,7 @@
 /** A destination for pino that appends in the caller's thread. */
 import { EventEmitter } from 'node:events'
 import type { Durability, Log } from '../index.js'
-import { LinkedQueue } from '../linked-queue.js'
+import { LinkedQueue } from '../support/linked-queue.js'
 import { nextTick } from '../timers.js'
 import { flushAtEnd } from './last-flush.js'
 import { isLackOfRoom, LineLog, withoutBreak } from './line-log.js'

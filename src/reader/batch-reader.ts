@@ -2,7 +2,7 @@
 import type { Readable } from 'node:stream'
 import { atCaller } from '../caller-stack.js'
 import { onAbort } from '../options/abort-signal.js'
-import { Turns } from '../turns.js'
+import { Turns } from '../support/turns.js'
 import type { RecordBatches, RecordReader } from '../types.js'
 import { ReaderBatches } from './batches.js'
 import { toReadable } from './readable.js'

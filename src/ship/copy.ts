@@ -5,11 +5,11 @@
 import { randomUUID } from 'node:crypto'
 import { link, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { syncFolder, writeSynced } from '../durable-files.js'
 import { DurlogError } from '../errors.js'
 import { ofFileSystem } from '../file-system-error.js'
 import { UUID } from '../options/checks.js'
-import { rename } from '../rename.js'
+import { syncFolder, writeSynced } from '../support/durable-files.js'
+import { rename } from '../support/rename.js'
 
 const NAME = 'copy'
 

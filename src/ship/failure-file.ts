@@ -5,8 +5,8 @@
  */
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { takeOwner } from '../new-files.js'
-import { rename } from '../rename.js'
+import { takeOwner } from '../support/new-files.js'
+import { rename } from '../support/rename.js'
 
 /** Times are in milliseconds since 1970. */
 export interface LastFailure {

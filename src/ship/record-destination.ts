@@ -4,7 +4,7 @@
  */
 import { isCode } from '../errors.js'
 import type { Log, ReadableLog, ReadOnlyLog } from '../index.js'
-import { encodingOfStreams } from '../streams/main-log.js'
+import { encodingOfStreams } from '../streams/files/main-log.js'
 import { readCopy } from './copy.js'
 import type { Destination, ReplicationSession } from './destination.js'
 import { fencedError } from './fenced.js'

@@ -1,7 +1,7 @@
 /** The options, results and events of a shipper, and the interface of its destination. */
 import type { EventEmitter } from 'node:events'
 import type { DurlogError } from '../errors.js'
-import type { StreamEncoding } from '../streams/types.js'
+import type { StreamEncoding } from '../streams/port/types.js'
 import type { ByteSize, Duration } from '../types.js'
 
 /** A record to ship. */

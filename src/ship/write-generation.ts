@@ -1,10 +1,10 @@
 import { mkdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
-import { syncFolder } from '../durable-files.js'
-import { takeOwners } from '../new-files.js'
 import { openRestored } from '../open.js'
-import { rename } from '../rename.js'
-import { LOCK_FOLDER } from './restore-folder.js'
+import { syncFolder } from '../support/durable-files.js'
+import { takeOwners } from '../support/new-files.js'
+import { rename } from '../support/rename.js'
+import { LOCK_FOLDER } from '../support/restore-folder.js'
 
 /** Gives the log in `dir` its generation: makes another log with that generation, and takes its list of truncations. */
 export async function writeGeneration(

@@ -3,4 +3,4 @@
  * docs/STREAMS.md.
  */
 export { openStreams } from './api/open-streams.js'
-export type * from './types.js'
+export type * from './port/types.js'

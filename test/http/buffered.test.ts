@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
 import { type HandlerOptions, streamsHandler } from '../../src/http/index.js'
-import { Turns } from '../../src/turns.js'
+import { Turns } from '../../src/support/turns.js'
 import { type Served, serveStreams } from '../fixtures/http.js'
 import { scratchStreams } from '../fixtures/streams.js'
 

@@ -8,7 +8,7 @@ import { EVENT_BYTES } from '../../src/http/events.js'
 import { toHttpError } from '../../src/http/http-error.js'
 import type { HandlerOptions } from '../../src/http/index.js'
 import { streamsHandler } from '../../src/http/index.js'
-import { MAX_PRODUCERS } from '../../src/streams/decide.js'
+import { MAX_PRODUCERS } from '../../src/streams/state/decide.js'
 import { type Served, serveStreams } from '../fixtures/http.js'
 import { scratchStreams, values } from '../fixtures/streams.js'
 

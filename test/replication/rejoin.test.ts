@@ -6,12 +6,12 @@ import { archiveTo, rejoin, restoreArchive, takeOver } from '../../src/archive/i
 import { type Log, open } from '../../src/index.js'
 import { RestoringLog } from '../../src/log/ordered-log.js'
 import { WriterLog } from '../../src/open.js'
-import { rename } from '../../src/rename.js'
+import { rename } from '../../src/support/rename.js'
 import { archiver, plainRecordsIn, stopCode, store } from '../fixtures/archive.js'
 import { FakeS3 } from '../fixtures/fake-s3.mjs'
 import { openUntilDone, scratchDir } from '../fixtures/scratch.js'
 
-vi.mock('../../src/rename.js', { spy: true })
+vi.mock('../../src/support/rename.js', { spy: true })
 
 const REPLICATED = { durability: 'replicated' } as const
 
@@ -181,7 +181,8 @@ test('a rejoin that is killed after any of its steps loses no record when it is 
       return step.apply(this, args)
     })
   }
-  const { rename: renames } = await vi.importActual<typeof import('../../src/rename.js')>('../../src/rename.js')
+  const { rename: renames } =
+    await vi.importActual<typeof import('../../src/support/rename.js')>('../../src/support/rename.js')
   vi.mocked(rename).mockImplementation((from, to) => {
     kill()
     return renames(from, to)

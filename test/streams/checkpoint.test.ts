@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { afterEach, expect, onTestFinished, test, vi } from 'vitest'
 import { DurlogError } from '../../src/errors.js'
 import { openExclusive } from '../../src/streams/api/open-streams.js'
-import { Catalog } from '../../src/streams/catalog.js'
+import { Catalog } from '../../src/streams/state/catalog.js'
 import { codeOf, scratchDir } from '../fixtures/scratch.js'
 import { leave, values } from '../fixtures/streams.js'
 

@@ -13,8 +13,8 @@ import {
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import type { DurlogError } from '../../src/errors.js'
-import { fileNameOf } from '../../src/streams/file-name.js'
 import { openStreams, type StreamRecord, type StreamsCheckpoint } from '../../src/streams/index.js'
+import { fileNameOf } from '../../src/streams/port/file-name.js'
 import { codeOf, scratchDir, scratchLog } from '../fixtures/scratch.js'
 import { all, linesOf, scratchStreams, values } from '../fixtures/streams.js'
 

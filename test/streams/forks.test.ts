@@ -1,8 +1,8 @@
 /** Forks of forks: the stream that has their records. */
 import { expect, test } from 'vitest'
-import { defaultMeta, type StreamMeta } from '../../src/streams/meta.js'
-import { placeOf } from '../../src/streams/record-source.js'
-import { NO_DISK, NO_FILES, StreamState } from '../../src/streams/state.js'
+import { placeOf } from '../../src/streams/files/record-source.js'
+import { defaultMeta, type StreamMeta } from '../../src/streams/port/meta.js'
+import { NO_DISK, NO_FILES, StreamState } from '../../src/streams/state/state.js'
 import { scratchStreams, values } from '../fixtures/streams.js'
 
 /** The number of times that `meta.fork` of any stream was read, which happens for each stream that a search visits. */

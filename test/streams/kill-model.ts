@@ -1,8 +1,8 @@
 /** Computes the required contents of the streams of a kill trial from the lines that the children print. */
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { fileNameOf } from '../../src/streams/file-name.js'
 import type { StreamInfo, Streams } from '../../src/streams/index.js'
+import { fileNameOf } from '../../src/streams/port/file-name.js'
 import { all, linesOf } from '../fixtures/streams.js'
 import { ledgerValue, type TrialValue, trialValue } from './trial-values.mjs'
 

@@ -3,8 +3,8 @@
  * cuts.
  */
 import { expect, test } from 'vitest'
-import { frameOf } from '../../src/streams/file-format.js'
-import { areOwnFrames, areOwnLines } from '../../src/streams/leftover.js'
+import { frameOf } from '../../src/streams/files/file-format.js'
+import { areOwnFrames, areOwnLines } from '../../src/streams/files/leftover.js'
 
 const SECTOR = 512
 const FROM = 300

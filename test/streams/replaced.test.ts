@@ -1,8 +1,8 @@
 /** A stream that is deleted and created again, with files of the same names, while it is read. */
 import { afterEach, expect, test, vi } from 'vitest'
 import { native } from '../../src/native/native.js'
-import { Body } from '../../src/streams/body.js'
 import type { Streams } from '../../src/streams/index.js'
+import { Body } from '../../src/streams/port/body.js'
 import { portOf } from '../../src/streams/port/port.js'
 import { codeOf } from '../fixtures/scratch.js'
 import { mode, scratchStreams } from '../fixtures/streams.js'
@@ -10,8 +10,8 @@ import { mode, scratchStreams } from '../fixtures/streams.js'
 /** Called before a file of a stream is opened. */
 let beforeOpen: () => Promise<void> = async () => {}
 
-vi.mock('../../src/streams/file-io.js', async (original) => {
-  const { ReadFile, ...others } = (await original()) as typeof import('../../src/streams/file-io.js')
+vi.mock('../../src/streams/files/file-io.js', async (original) => {
+  const { ReadFile, ...others } = (await original()) as typeof import('../../src/streams/files/file-io.js')
   return {
     ...others,
     ReadFile: {

@@ -8,7 +8,7 @@ import { BODY_SIZES, CONNECTION_COUNTS, namesOf, originsOf, PORTS, STREAM_COUNTS
 import { jetstream } from '../../jetstream/index.js'
 import { type Range, whole } from '../../options/checks.js'
 import { openStreams, type Streams, type StreamsOptions } from '../../streams/index.js'
-import { checkContentType } from '../../streams/meta.js'
+import { checkContentType } from '../../streams/port/meta.js'
 import { parseWhole } from '../../terminal/arguments.js'
 import { ExitCode } from '../../terminal/exit-codes.js'
 import { InputError } from '../../terminal/input-error.js'

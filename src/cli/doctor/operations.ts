@@ -2,8 +2,8 @@
 import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
-import { syncFolder } from '../../durable-files.js'
 import { type Address, listenIn } from '../../streams/processes/address.js'
+import { syncFolder } from '../../support/durable-files.js'
 import { describeError, type Finding, fail, notChecked, ok, warn } from './finding.js'
 
 /** Renames a file over another one, as a cursor's commit does, and syncs the folder, which a new segment needs. */

@@ -2,7 +2,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { open } from '../../index.js'
-import { segmentFile, segmentSeqs } from '../../segment-name.js'
+import { segmentFile, segmentSeqs } from '../../support/segment-name.js'
 import type { LogStats } from '../../types.js'
 import { type Finding, fail, notChecked, ok, warn } from './finding.js'
 import type { Scratch } from './scratch.js'

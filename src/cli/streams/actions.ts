@@ -2,8 +2,8 @@
 
 import { isCode } from '../../errors.js'
 import type { Folder } from '../../streams/api/folder.js'
-import { RECORD_MAX_BYTES } from '../../streams/encoding.js'
-import type { StreamInfo, StreamLimits } from '../../streams/types.js'
+import { RECORD_MAX_BYTES } from '../../streams/port/encoding.js'
+import type { StreamInfo, StreamLimits } from '../../streams/port/types.js'
 import { ExitCode } from '../../terminal/exit-codes.js'
 import { InputError } from '../../terminal/input-error.js'
 import {

@@ -4,9 +4,9 @@
  */
 import { isCode } from '../../errors.js'
 import type { Folder } from '../../streams/api/folder.js'
-import { type EncodedValue, RECORD_MAX_BYTES } from '../../streams/encoding.js'
-import { contentTypeOf, defaultMeta } from '../../streams/meta.js'
-import type { Stream, StreamCreateOptions, StreamEncoding, StreamInfo, StreamRecord } from '../../streams/types.js'
+import { type EncodedValue, RECORD_MAX_BYTES } from '../../streams/port/encoding.js'
+import { contentTypeOf, defaultMeta } from '../../streams/port/meta.js'
+import type { Stream, StreamCreateOptions, StreamEncoding, StreamInfo, StreamRecord } from '../../streams/port/types.js'
 import { ExitCode } from '../../terminal/exit-codes.js'
 import { InputError } from '../../terminal/input-error.js'
 import { formatCounted, writeJson, writeOut } from '../../terminal/output.js'

@@ -1,6 +1,6 @@
 /** Prints records of streams to stdout. */
-import { codecOf, type EncodedValue } from '../../streams/encoding.js'
-import type { StreamRecord } from '../../streams/types.js'
+import { codecOf, type EncodedValue } from '../../streams/port/encoding.js'
+import type { StreamRecord } from '../../streams/port/types.js'
 import { formatTime, OutputSink } from '../../terminal/output.js'
 
 /** Prints each value on a line, as JSON, as text, or as unchanged bytes. */

@@ -1,6 +1,6 @@
 /** Measures the growth of the streams in a folder, from the entries of their main log. Takes no lock. */
 import type { ReadOnlyLog } from '../../index.js'
-import { decodeEntry, EntryKind } from '../../streams/entry.js'
+import { decodeEntry, EntryKind } from '../../streams/state/entry.js'
 
 /** The largest number of streams that are listed. */
 const LISTED = 10

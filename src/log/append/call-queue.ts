@@ -2,8 +2,8 @@
 
 import { atCaller, GroupRejection } from '../../caller-stack.js'
 import { type DurlogError, outcomeOfCall } from '../../errors.js'
-import { LinkedQueue } from '../../linked-queue.js'
 import { onAbort } from '../../options/abort-signal.js'
+import { LinkedQueue } from '../../support/linked-queue.js'
 
 /** A call that waits for room, or for all earlier calls to settle. */
 export interface QueuedCall {

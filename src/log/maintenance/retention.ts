@@ -4,7 +4,7 @@
  */
 import { DurlogError } from '../../errors.js'
 import type { NativeRetentionPlan, NativeRetentionPolicy } from '../../native/log.js'
-import { Turns } from '../../turns.js'
+import { Turns } from '../../support/turns.js'
 import type { CursorOverrun } from '../../types.js'
 
 /** The longest interval between two passes, in ticks of a second. */

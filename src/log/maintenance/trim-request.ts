@@ -9,7 +9,7 @@ import { join } from 'node:path'
 import { DurlogError } from '../../errors.js'
 import { ofFileSystem } from '../../file-system-error.js'
 import { native } from '../../native/native.js'
-import { SAFE_FLAGS } from '../../new-files.js'
+import { SAFE_FLAGS } from '../../support/new-files.js'
 
 const PREFIX = 'trim-request-'
 const NAME = /^trim-request-[0-9a-f]{16}$/

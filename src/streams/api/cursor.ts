@@ -6,9 +6,9 @@ import { checkSeq } from '../../options/call-options.js'
 import { resolveCommitOptions } from '../../options/cursor-options.js'
 import { BatchReader } from '../../reader/batch-reader.js'
 import type { RecordReader } from '../../types.js'
-import { resolveCursorReadOptions } from '../options.js'
+import { resolveCursorReadOptions } from '../port/options.js'
 import type { Batches, PortCursor, ReadBounds, StreamsPort } from '../port/port.js'
-import type { CommittedRecord, StreamsCursor, StreamsReadOptions } from '../types.js'
+import type { CommittedRecord, StreamsCursor, StreamsReadOptions } from '../port/types.js'
 
 /**
  * Reads records of all streams. When the folder or the cursor is closed, followers end, as those of a log do, and other

@@ -8,9 +8,9 @@ import { checkCursorName, resolveCursorOptions } from '../../options/cursor-opti
 import { BatchReader } from '../../reader/batch-reader.js'
 import { queueMicrotask } from '../../timers.js'
 import type { RecordReader } from '../../types.js'
-import { encodeForAny } from '../encoding.js'
-import { checkStreamName } from '../file-name.js'
-import { resolveBatch, resolveListOptions, resolveReadOptions } from '../options.js'
+import { encodeForAny } from '../port/encoding.js'
+import { checkStreamName } from '../port/file-name.js'
+import { resolveBatch, resolveListOptions, resolveReadOptions } from '../port/options.js'
 import { type Batches, makeGroup, providePort, type StreamsPort } from '../port/port.js'
 import type {
   CommittedRecord,
@@ -24,7 +24,7 @@ import type {
   StreamsCursor,
   StreamsEvents,
   StreamsReadOptions,
-} from '../types.js'
+} from '../port/types.js'
 import { AllCursor, untilClosed } from './cursor.js'
 import { NamedStream } from './stream.js'
 

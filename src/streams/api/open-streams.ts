@@ -1,11 +1,11 @@
 /** Opens a folder of streams: only for this process, or shared with other processes through the folder's owner. */
 import { resolve } from 'node:path'
 import { resolveDir } from '../../options/call-options.js'
-import { type Internals, openLocal } from '../open-store.js'
-import { resolveStreamsOptions } from '../options.js'
+import { type Internals, openLocal } from '../core/open-store.js'
+import { resolveStreamsOptions } from '../port/options.js'
+import type { Streams, StreamsOptions } from '../port/types.js'
 import { markExclusive } from '../processes/address.js'
 import { LinkPort } from '../processes/link-port.js'
-import type { Streams, StreamsOptions } from '../types.js'
 import { Folder } from './folder.js'
 
 /**

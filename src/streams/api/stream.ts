@@ -2,14 +2,14 @@
 import { atCaller } from '../../caller-stack.js'
 import { BatchReader } from '../../reader/batch-reader.js'
 import type { RecordReader } from '../../types.js'
-import { type EncodedValue, encodeAll, encodeForAny, valuesInJson } from '../encoding.js'
+import { type EncodedValue, encodeAll, encodeForAny, valuesInJson } from '../port/encoding.js'
 import {
   checkValues,
   resolveAppendOptions,
   resolveCreateOptions,
   resolveEndOptions,
   resolveReadOptions,
-} from '../options.js'
+} from '../port/options.js'
 import { makeGroup, type SentValues, type Settle, type StreamsPort } from '../port/port.js'
 import type {
   Stream,
@@ -20,7 +20,7 @@ import type {
   StreamInfo,
   StreamReadOptions,
   StreamRecord,
-} from '../types.js'
+} from '../port/types.js'
 
 let lastResolve: Settle<StreamAppendResult>
 /** One executor for all promises, because a closure for each promise would take more time. */

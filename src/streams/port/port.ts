@@ -4,10 +4,10 @@
  */
 import { type DurlogError, invalidArgument } from '../../errors.js'
 import type { AppendDurability, CommitOptions, CursorOptions, ReplicationStats } from '../../index.js'
-import type { Body, BodyRead } from '../body.js'
-import type { EncodedValue, PackedValues } from '../encoding.js'
-import type { StreamMeta } from '../meta.js'
-import type { StreamIdentities } from '../stream-identities.js'
+import type { Body, BodyRead } from './body.js'
+import type { EncodedValue, PackedValues } from './encoding.js'
+import type { StreamMeta } from './meta.js'
+import type { StreamIdentities } from './stream-identities.js'
 import type {
   CommittedRecord,
   Producer,
@@ -18,7 +18,7 @@ import type {
   StreamRecord,
   Streams,
   StreamsEvents,
-} from '../types.js'
+} from './types.js'
 
 export type Awaitable<T> = T | Promise<T>
 

@@ -4,7 +4,7 @@
  */
 import type { Socket } from 'node:net'
 import { setImmediate } from '../../timers.js'
-import { RECORD_MAX_BYTES } from '../encoding.js'
+import { RECORD_MAX_BYTES } from '../port/encoding.js'
 
 export const FrameType = {
   // From the client. The id of `submit` is the request's number, the id of `confirm` the lowest number that

@@ -4,13 +4,13 @@ import { DurlogError, isCode } from '../../errors.js'
 import type { CommitOptions, CursorOptions } from '../../index.js'
 import { native } from '../../native/native.js'
 import type { NativeStreamFiles } from '../../native/stream-files.js'
-import type { Body, BodyRead } from '../body.js'
-import { type FileRead, readFileBody } from '../body-source.js'
-import { noSuchStream } from '../decide.js'
-import { codecOf } from '../encoding.js'
-import { FolderFiles } from '../folder-files.js'
-import { loadedMeta } from '../meta.js'
-import type { ResolvedStreamsOptions } from '../options.js'
+import { type FileRead, readFileBody } from '../files/body-source.js'
+import { FolderFiles } from '../files/folder-files.js'
+import { changedFile } from '../files/stream-file.js'
+import type { Body, BodyRead } from '../port/body.js'
+import { codecOf } from '../port/encoding.js'
+import { loadedMeta } from '../port/meta.js'
+import type { ResolvedStreamsOptions } from '../port/options.js'
 import {
   type Batches,
   type CreationRequest,
@@ -26,8 +26,7 @@ import {
   type StreamsStats,
   type StreamView,
 } from '../port/port.js'
-import { changedFile } from '../stream-file.js'
-import type { StreamIdentities } from '../stream-identities.js'
+import type { StreamIdentities } from '../port/stream-identities.js'
 import type {
   CommittedRecord,
   StreamAppendResult,
@@ -36,10 +35,11 @@ import type {
   StreamInfo,
   StreamRecord,
   StreamsEvents,
-} from '../types.js'
-import { OwnerLink } from './link.js'
+} from '../port/types.js'
+import { noSuchStream } from '../state/decide.js'
 import { addBody, type PortCall, receivedError, type SentFile, type SentRecord, type Welcome } from './messages.js'
 import { OwnerHost } from './owner-host.js'
+import { OwnerLink } from './owner-link.js'
 import { SubmitOp, submitFrame } from './submission.js'
 
 /** The maximum number of remembered streams. */

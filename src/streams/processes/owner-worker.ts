@@ -1,6 +1,6 @@
 /** The program of the owner's thread. See docs/STREAMS.md, "Several processes". */
 import { parentPort } from 'node:worker_threads'
-import type { StreamsOptions } from '../types.js'
+import type { StreamsOptions } from '../port/types.js'
 import { sentError } from './messages.js'
 import { type Owner, startOwner } from './owner.js'
 

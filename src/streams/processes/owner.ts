@@ -3,13 +3,13 @@ import { createServer, type Server } from 'node:net'
 import { ofFileSystem } from '../../file-system-error.js'
 import type { AppendDurability } from '../../index.js'
 import { clearInterval, clock, setInterval } from '../../timers.js'
-import type { DedupTable } from '../dedup-table.js'
-import type { LocalPort } from '../local-port.js'
-import { openLocal } from '../open-store.js'
-import type { StreamsOptions } from '../types.js'
+import type { LocalPort } from '../core/local-port.js'
+import { openLocal } from '../core/open-store.js'
+import type { StreamsOptions } from '../port/types.js'
+import type { DedupTable } from '../state/dedup-table.js'
 import { type Address, folderIdOf, listenIn } from './address.js'
+import { ClientSession } from './client-session.js'
 import { sentError } from './messages.js'
-import { ClientSession } from './session.js'
 
 /** How long the results of a disconnected client are kept. Longer than a client repeats requests. */
 const FORGET_AFTER_MS = 60_000

@@ -1,9 +1,9 @@
 /** The frame of a request that stores something: groups of values, a creation or a deletion. */
 import { DurlogError } from '../../errors.js'
-import { ENCODING_NUMBERS, ENCODINGS, EncodedValue, PackedValues } from '../encoding.js'
-import { mostBytes, writeName } from '../entry.js'
+import { ENCODING_NUMBERS, ENCODINGS, EncodedValue, PackedValues } from '../port/encoding.js'
 import type { CreationRequest, Group, SentValue, SentValues } from '../port/port.js'
-import type { StreamEncoding } from '../types.js'
+import type { StreamEncoding } from '../port/types.js'
+import { mostBytes, writeName } from '../state/entry.js'
 import { type FrameMaker, FrameType, type MadeFrame, PAYLOAD_MAX_BYTES, type SocketFrame } from './frames.js'
 
 export const SubmitOp = { append: 1, batch: 2, create: 3, delete: 4 } as const

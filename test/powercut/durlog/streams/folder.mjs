@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { native } from '../../../../dist/native/native.js'
 import { openExclusive } from '../../../../dist/streams/api/open-streams.js'
-import { Catalog } from '../../../../dist/streams/catalog.js'
+import { Catalog } from '../../../../dist/streams/state/catalog.js'
 import { between, seededRandom } from '../random.mjs'
 
 const KIB = 1024

@@ -1,0 +1,366 @@
+/**
+ * The calls that change streams. Each is decided, framed in the log and applied to the table in one step, and
+ * acknowledged later.
+ */
+import { DurlogError } from '../../errors.js'
+import type { AppendDurability } from '../../index.js'
+import type { FramingLog } from '../../open.js'
+import { blockedAppend } from '../checkpoint/checkpoint-errors.js'
+import { codecOf, EncodedValue, encode, RECORD_MAX_BYTES } from '../port/encoding.js'
+import type { Settle } from '../port/port.js'
+import type { StreamAppendResult, StreamEncoding } from '../port/types.js'
+import type { Arena } from '../state/arena.js'
+import { checkForkStart, decide, decideBatch } from '../state/decide.js'
+import type { RequestId } from '../state/dedup-table.js'
+import { EMPTY, EntryKind, encodeEntry, type ValuedChange } from '../state/entry.js'
+import type { ValueSlice } from '../state/mem-table.js'
+import type { StreamState } from '../state/state.js'
+import { resultSeq, type StreamTable } from '../state/table.js'
+import { withInherited } from './creation.js'
+import { following, type GroupRest, type Item, valueBytes } from './items.js'
+
+/** The limit of the records in memory whose streams' files cannot be written. */
+const BLOCKED_MAX_BYTES = 4 << 20
+
+/** The parts that calls need to frame entries in the log. */
+export interface EntryFraming {
+  log: FramingLog
+  durability: AppendDurability
+  memory: Arena
+  /** For entries without their values, which are needed only until they are framed. */
+  heads: Arena
+  onSettled: Parameters<FramingLog['frame']>[4]
+}
+
+/** A call whose items are stored all or not at all. */
+export interface Call {
+  /** The position of its last entry. */
+  last: number
+  /** The number of bytes of the values that are not framed yet. */
+  readonly bytes: number
+  /**
+   * Completes the items. Returns whether they are already stored. Throws the refusal. `encoding` is that of streams
+   * that the items create.
+   */
+  decide(table: StreamTable, encoding: StreamEncoding): boolean
+  /**
+   * Frames the items in the log, from `position` on, and applies them to the table. Returns false and changes nothing
+   * if the log has no room.
+   */
+  frame(framing: EntryFraming, table: StreamTable, position: number): boolean
+  /** To be called when the items have reached the durability level: readers may see them. */
+  acknowledge(table: StreamTable): void
+  /** To be called when the originals of duplicate items have reached the durability level. */
+  repeated(): void
+  /** Settles the call with the rejection. */
+  resolve(rejection: Promise<never>): void
+}
+
+/** A call with one item, which may be the first one of a group, and the request that made it. */
+export class SingleCall implements Call {
+  readonly resolve: Settle<StreamAppendResult>
+  last = -1
+  /** Undefined after it is framed, so that its value can be released. */
+  #item: Item | undefined
+  readonly #request: RequestId | undefined
+  readonly #kind: EntryKind
+  #state: StreamState | undefined
+  #seq = -1
+  /** Of a group: the seq of its last value; otherwise that of the item. */
+  #lastSeq = -1
+  readonly #isGroup: boolean
+  readonly #ends: boolean
+  /** The request is already stored. */
+  #isRepeated = false
+
+  constructor(item: Item, request: RequestId | undefined, resolve: Settle<StreamAppendResult>) {
+    this.resolve = resolve
+    this.#item = item
+    this.#request = request
+    this.#kind = item.kind
+    this.#isGroup = item.rest !== undefined
+    this.#ends = item.rest?.end ?? false
+  }
+
+  get bytes(): number {
+    return this.#item === undefined ? 0 : valueBytes(this.#item)
+  }
+
+  decide(table: StreamTable, encoding: StreamEncoding): boolean {
+    const original = this.#request === undefined ? undefined : table.dedup.find(this.#request)
+    if (original !== undefined) {
+      this.#seq = original[0] as number
+      this.#isRepeated = true
+      return true
+    }
+    const item = this.#item as Item
+    complete(item, table, encoding)
+    this.#state = table.find(item.stream)
+    const { outcome, seq } = decide(item, this.#state, table.find)
+    this.#seq = seq
+    if (outcome === 'duplicate') return true
+    checkForkStart(item, table.find)
+    checkUndecided(this.#request, table)
+    checkBlocked(this.#state, table)
+    return false
+  }
+
+  frame(framing: EntryFraming, table: StreamTable, position: number): boolean {
+    const item = this.#item as Item
+    const timeMs = timeOf(item, Math.max(Date.now(), table.lastTimeMs))
+    const { rest } = item
+    const isFramed =
+      rest === undefined
+        ? this.#frameOne(item, framing, table, timeMs, position)
+        : this.#frameGroup(item, rest, framing, table, timeMs, position)
+    if (!isFramed) return false
+    if (this.#request !== undefined) table.dedup.add(this.#request, [resultSeq(this.#kind, this.#seq)])
+    this.#item = undefined
+    return true
+  }
+
+  #frameOne(
+    item: Item,
+    { log, durability, memory, onSettled }: EntryFraming,
+    table: StreamTable,
+    timeMs: number,
+    position: number,
+  ): boolean {
+    encodeEntry(memory, item, this.#seq, timeMs, false, this.#request)
+    if (!log.frame(memory.bytes, memory.start, memory.end, durability, onSettled)) return false
+    this.last = position
+    this.#lastSeq = this.#seq
+    this.#state = table.apply(item, memory, timeMs, position, this.#state)
+    memory.keep()
+    return true
+  }
+
+  #frameGroup(
+    item: Item,
+    { values, end }: GroupRest,
+    { log, durability, memory, heads, onSettled }: EntryFraming,
+    table: StreamTable,
+    timeMs: number,
+    position: number,
+  ): boolean {
+    const isAppend = item.kind === EntryKind.append
+    const next = this.#seq + values.length
+    const later = following(item)
+    later.encoding = item.encoding
+    // The values are not part of the heads.
+    if (isAppend) item.value = EMPTY
+    heads.start = 0
+    const head = (change: ValuedChange, seq: number, request?: RequestId): Buffer => {
+      encodeEntry(heads, change, seq, timeMs, false, request)
+      const { bytes, start } = heads
+      heads.keep()
+      return bytes.subarray(start, heads.end)
+    }
+    const first = head(item, this.#seq, this.#request)
+    later.kind = EntryKind.append
+    const group = {
+      first,
+      following: head(later, isAppend ? this.#seq + 1 : this.#seq),
+      end: EMPTY,
+      values: values.bytes,
+      // The first entry of a creation has no value.
+      places: isAppend ? values.places : withNone(values.places),
+    }
+    later.kind = EntryKind.end
+    if (end) group.end = head(later, next)
+    if (!log.frameEntries(group, durability, onSettled)) return false
+    const base = memory.copy(values.bytes)
+    const bytes = base === undefined ? values.bytes : memory.bytes
+    const place = (at: number, placeEnd = at): ValueSlice => {
+      return { bytes, valueAt: (base ?? 0) + at, end: (base ?? 0) + placeEnd }
+    }
+    const firstAt = values.places[0] as number
+    const firstPlace = place(firstAt, isAppend ? (values.places[1] as number) : firstAt)
+    const state = table.apply(item, firstPlace, timeMs, position, this.#state)
+    const places = isAppend ? values.places.subarray(2) : values.places
+    table.applyValues(state, { bytes, places, base: base ?? 0 }, timeMs, position + 1)
+    this.last = position + places.length / 2
+    if (end) table.apply(later, place(values.bytes.length), timeMs, ++this.last, state)
+    this.#state = state
+    this.#lastSeq = next - 1
+    return true
+  }
+
+  acknowledge(table: StreamTable): void {
+    const state = this.#state as StreamState
+    table.acknowledged(this.#isGroup ? EntryKind.append : this.#kind, this.#lastSeq, state)
+    if (this.#ends) table.acknowledged(EntryKind.end, this.#lastSeq + 1, state)
+    this.resolve({ seq: resultSeq(this.#kind, this.#seq), duplicate: false })
+  }
+
+  repeated(): void {
+    this.resolve({ seq: this.#seq, duplicate: !this.#isRepeated })
+  }
+}
+
+/** A call with one or more items and, if a client made it, the client's request. */
+export class BatchCall implements Call {
+  readonly resolve: Settle<StreamAppendResult[]>
+  last = -1
+  readonly #items: readonly Item[]
+  readonly #request: RequestId | undefined
+  #results: StreamAppendResult[] = []
+  #states: StreamState[] = []
+
+  constructor(items: readonly Item[], request: RequestId | undefined, resolve: Settle<StreamAppendResult[]>) {
+    this.resolve = resolve
+    this.#items = items
+    this.#request = request
+  }
+
+  get bytes(): number {
+    return this.#items.reduce((bytes, item) => bytes + valueBytes(item), 0)
+  }
+
+  decide(table: StreamTable, encoding: StreamEncoding): boolean {
+    const original = this.#request === undefined ? undefined : table.dedup.find(this.#request)
+    if (original !== undefined) {
+      this.#results = original.map((seq) => ({ seq, duplicate: false }))
+      return true
+    }
+    if (this.#items[0]?.kind === EntryKind.delete && wasDecided(this.#request, table)) {
+      this.#results = [{ seq: -1, duplicate: true }]
+      return true
+    }
+    for (const [at, item] of this.#items.entries()) complete(item, table, encoding, this.#items[at - 1])
+    const verdicts = decideBatch(this.#items, table.find)
+    this.#results = verdicts.map(({ seq, outcome }) => ({ seq, duplicate: outcome === 'duplicate' }))
+    for (const [at, { outcome }] of verdicts.entries())
+      if (outcome === 'stored') checkForkStart(this.#items[at] as Item, table.find)
+    const duplicates = this.#results.filter(({ duplicate }) => duplicate).length
+    if (duplicates > 0 && duplicates < this.#items.length)
+      throw new DurlogError(
+        'ERR_DURLOG_PRODUCER_GAP',
+        `${duplicates} of the batch's ${this.#items.length} appends are already stored: to repeat a batch, pass the same appends with the same producers`,
+      )
+    if (duplicates > 0) return true
+    checkUndecided(this.#request, table)
+    for (const { stream } of this.#items) checkBlocked(table.find(stream), table)
+    return false
+  }
+
+  frame({ log, durability, memory, onSettled }: EntryFraming, table: StreamTable, position: number): boolean {
+    const places = this.#encode(memory, Math.max(Date.now(), table.lastTimeMs))
+    const frames = places.map(({ bytes, start, end }) => bytes.subarray(start, end))
+    if (!log.frameBatch(frames, durability, onSettled)) return false
+    this.last = position + places.length - 1
+    this.#states = this.#items.map((item, at) => {
+      const place = places[at] as Framed
+      return table.apply(item, place, place.timeMs, position + at, table.find(item.stream))
+    })
+    if (this.#request !== undefined)
+      table.dedup.add(
+        this.#request,
+        this.#items.map(({ kind }, at) => resultSeq(kind, this.#seqAt(at))),
+      )
+    return true
+  }
+
+  #encode(memory: Arena, nowMs: number): Framed[] {
+    return this.#items.map((item, at) => {
+      const request = at === 0 ? this.#request : undefined
+      const timeMs = timeOf(item, nowMs)
+      encodeEntry(memory, item, this.#seqAt(at), timeMs, at < this.#items.length - 1, request)
+      const { bytes, start, valueAt, end } = memory
+      memory.keep()
+      return { bytes, start, valueAt, end, timeMs }
+    })
+  }
+
+  acknowledge(table: StreamTable): void {
+    for (const [at, { kind }] of this.#items.entries()) {
+      const result = this.#results[at] as StreamAppendResult
+      table.acknowledged(kind, result.seq, this.#states[at] as StreamState)
+      result.seq = resultSeq(kind, result.seq)
+    }
+    this.resolve(this.#results)
+  }
+
+  repeated(): void {
+    this.resolve(this.#results)
+  }
+
+  #seqAt(at: number): number {
+    return (this.#results[at] as StreamAppendResult).seq
+  }
+}
+
+function wasDecided(request: RequestId | undefined, table: StreamTable): boolean {
+  return request !== undefined && table.dedup.wasDecided(request)
+}
+
+/**
+ * Throws if an earlier owner has refused the request or found nothing to change. To carry it out now could change what
+ * later requests of the same client have stored.
+ */
+function checkUndecided(request: RequestId | undefined, table: StreamTable): void {
+  if (wasDecided(request, table))
+    throw new DurlogError(
+      'ERR_DURLOG_STALLED',
+      'the process that had the folder open ended before it answered; the call has stored nothing, because it was refused or was a duplicate: repeat it if it is still needed',
+      { outcome: 'not-written' },
+    )
+}
+
+/** Throws if the stream's files cannot be written and the memory for the records of such streams is full. */
+function checkBlocked(state: StreamState | undefined, { blockedBytes }: StreamTable): void {
+  if (state?.blocked !== undefined && blockedBytes >= BLOCKED_MAX_BYTES)
+    throw blockedAppend(state.blocked, blockedBytes)
+}
+
+/** `places`, after the place of an empty value. */
+function withNone(places: Uint32Array): Uint32Array {
+  const all = new Uint32Array(places.length + 2)
+  all.set(places, 2)
+  return all
+}
+
+/** The bytes of one entry of a batch. */
+interface Framed extends ValueSlice {
+  start: number
+  timeMs: number
+}
+
+/**
+ * The time of an entry, at most `nowMs`. A time in the future would become the time of later entries too, because
+ * `nowMs` is at least the latest time of all entries.
+ */
+function timeOf({ timestamp }: Item, nowMs: number): number {
+  return timestamp === undefined ? nowMs : Math.min(timestamp, nowMs)
+}
+
+/**
+ * Completes an item, which follows `previous` in its batch. `encoding` is that of a stream that the item creates.
+ * Throws like `encode`.
+ */
+function complete(item: Item, table: StreamTable, encoding: StreamEncoding, previous?: Item): void {
+  const { draft } = item
+  if (draft === undefined && !item.follows) return
+  const found = table.find(item.stream)
+  // It is refused.
+  if (found?.softDeleted === true || (found === undefined && item.mustExist)) return
+  if (draft instanceof EncodedValue || item.follows) {
+    item.encoding = item.follows ? (previous as Item).encoding : (found?.meta.encoding ?? encoding)
+    if (draft instanceof EncodedValue) item.value = encode(codecOf(item.encoding), draft)
+    checkRest(item)
+  } else if (draft !== undefined) {
+    item.meta = withInherited(table, item.stream, draft)
+    item.encoding = item.meta.encoding
+    item.value = JSON.stringify(item.meta)
+    checkRest(item)
+  }
+}
+
+/** Checks the later values of a group as `encode` does. */
+function checkRest({ rest, encoding }: Item): void {
+  if (rest === undefined) return
+  const { values } = rest
+  const codec = codecOf(encoding)
+  encode(codec, values.at(0))
+  if (values.bytes.length > RECORD_MAX_BYTES) for (let at = 1; at < values.length; at++) encode(codec, values.at(at))
+}

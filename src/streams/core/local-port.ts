@@ -1,0 +1,321 @@
+/** A folder of streams in the process (or thread) that owns it, as its callers use it. */
+import type { DurlogError } from '../../errors.js'
+import type { CursorOptions } from '../../index.js'
+import { APPEND_LEVELS } from '../../native/levels.js'
+import { TimeSlice } from '../../support/time-slice.js'
+import { queueMicrotask } from '../../timers.js'
+import { readBody } from '../files/body-source.js'
+import type { Body, BodyRead } from '../port/body.js'
+import { codecOf, storedCodecOf } from '../port/encoding.js'
+import { contentTypeOf } from '../port/meta.js'
+import {
+  type Awaitable,
+  type Batches,
+  type CreationRequest,
+  type Group,
+  type KnownGroup,
+  knownGroup,
+  type PortCursor,
+  type ReadBounds,
+  type SeenState,
+  type SentValues,
+  type Settle,
+  type StreamsPort,
+  type StreamsStats,
+  type StreamView,
+} from '../port/port.js'
+import { StreamIdentities } from '../port/stream-identities.js'
+import type { CommittedRecord, StreamAppendResult, StreamEncoding, StreamInfo, StreamRecord } from '../port/types.js'
+import { noSuchStream } from '../state/decide.js'
+import type { RequestId } from '../state/dedup-table.js'
+import { EntryKind } from '../state/entry.js'
+import type { StreamState } from '../state/state.js'
+import { makeStream } from './creation.js'
+import { bareItem, firstResult, groupItems } from './items.js'
+import { readAll } from './read-all.js'
+import type { StreamStore } from './store.js'
+import { changeOf, readStream, type StreamRange } from './stream-reader.js'
+
+export class LocalPort implements StreamsPort {
+  readonly dir: string
+  readonly identities: StreamIdentities
+  readonly store: StreamStore
+
+  constructor(store: StreamStore) {
+    this.dir = store.dir
+    const { uuid, generation } = store.folder.log
+    this.identities = new StreamIdentities(uuid, generation)
+    this.store = store
+  }
+
+  get encoding(): StreamEncoding {
+    return this.store.encoding
+  }
+
+  get changes(): StreamStore['changes'] {
+    return this.store.changes
+  }
+
+  get ownerPid(): number {
+    return process.pid
+  }
+
+  get onEvent(): StreamsPort['onEvent'] {
+    return this.store.onEvent
+  }
+
+  set onEvent(onEvent: StreamsPort['onEvent']) {
+    this.store.onEvent = onEvent
+  }
+
+  checkOpen(): void {
+    this.store.checkOpen()
+  }
+
+  /** `request` is that of a client, which is stored with the group. */
+  append(group: Group, settle: Settle<StreamAppendResult>, request?: RequestId): void {
+    this.store.removeExpired(group.stream)
+    this.store.sequencer.append(groupItems(group), request, settle, group.durability)
+  }
+
+  appendBatch(groups: readonly Group[], request?: RequestId): Promise<StreamAppendResult[]> {
+    for (const { stream } of groups) this.store.removeExpired(stream)
+    const level = APPEND_LEVELS.findLast((name) => groups.some(({ durability }) => durability === name))
+    return this.store.sequencer.submit(groups.flatMap(groupItems), request, level)
+  }
+
+  appendTo(
+    name: string,
+    groupOf: (stream: StreamView | undefined) => KnownGroup,
+    settle: Settle<StreamAppendResult>,
+  ): void {
+    this.store.removeExpired(name)
+    const state = this.#find(name)
+    const group = groupOf(state)
+    if (state === undefined) throw noSuchStream(name)
+    this.append(knownGroup(state, group), settle)
+  }
+
+  async create(name: string, creation: CreationRequest, values: SentValues, request?: RequestId): Promise<boolean> {
+    return !(await makeStream(this.store, { name, creation, values }, request)).duplicate
+  }
+
+  async delete(name: string, request?: RequestId): Promise<boolean> {
+    this.store.removeExpired(name)
+    return !firstResult(await this.store.sequencer.submit([bareItem(EntryKind.delete, name)], request)).duplicate
+  }
+
+  find(name: string, isRead = false): Awaitable<StreamState | undefined> {
+    const found = this.#find(name, isRead)
+    const { table } = this.store
+    // The log may still lose the deletion.
+    if (found?.softDeleted === false || !table.isDeleting(name)) return found
+    return changeOf(table, name).then(() => this.find(name, isRead))
+  }
+
+  #find(name: string, isRead = false): StreamState | undefined {
+    const state = this.store.find(name)
+    if (state === undefined) {
+      const kept = this.store.table.find(name)
+      return kept?.softDeleted === true ? kept : undefined
+    }
+    if (isRead) state.use()
+    return state
+  }
+
+  /** The stream that the entry at `created` created. Throws ERR_DURLOG_NOT_FOUND if it was deleted. */
+  state(name: string, created: number): StreamState {
+    const state = this.store.table.find(name)
+    if (state?.created !== created) throw noSuchStream(name)
+    return state
+  }
+
+  inherits(name: string, identity: string, seq: number): boolean {
+    let at = this.store.table.find(name)
+    while (at?.source !== undefined && seq <= at.start) {
+      at = at.source
+      if (this.identities.of(at.created) === identity) return true
+    }
+    return false
+  }
+
+  producerSeq(name: string, id: string): number | undefined {
+    return this.store.table.find(name)?.producers.get(id)?.seq
+  }
+
+  async info(name: string): Promise<StreamInfo | undefined> {
+    this.checkOpen()
+    const state = await this.find(name)
+    this.checkOpen()
+    return state === undefined || state.softDeleted ? undefined : this.#infoOf(state)
+  }
+
+  async *infos(prefix: string, signal: AbortSignal): Batches<StreamInfo> {
+    const slice = new TimeSlice()
+    this.checkOpen()
+    const end = this.store.sequencer.position
+    for (const name of await this.#namesWith(prefix, signal)) {
+      if (slice.isOver()) await slice.nextTurn()
+      signal.throwIfAborted()
+      this.checkOpen()
+      const state = this.store.find(name) ?? (await this.find(name))
+      if (state !== undefined && !state.softDeleted && state.created < end) yield [this.#infoOf(state)]
+    }
+  }
+
+  /**
+   * A copy of the names that begin with `prefix`, in the order of creation, because a deletion removes its stream from
+   * the table before it has reached the level. The names of such streams are the first ones.
+   */
+  async #namesWith(prefix: string, signal: AbortSignal): Promise<string[]> {
+    const { table } = this.store
+    const slice = new TimeSlice()
+    const names: string[] = []
+    for (const name of table.streams.names()) {
+      if (slice.isOver()) await slice.nextTurn()
+      signal.throwIfAborted()
+      if (name.startsWith(prefix)) names.push(name)
+    }
+    // Meanwhile streams may have been deleted, before or after their names were copied.
+    const deleted = new Set(table.deletions(prefix).filter((name) => table.find(name) === undefined))
+    if (deleted.size > 0) {
+      for (const name of names) {
+        if (slice.isOver()) await slice.nextTurn()
+        deleted.delete(name)
+      }
+    }
+    // If a deletion was lost, the table was replaced.
+    return table === this.store.table
+      ? deleted.size === 0
+        ? names
+        : [...deleted].concat(names)
+      : this.#namesWith(prefix, signal)
+  }
+
+  /** Describes the stream as readers may see it. */
+  #infoOf(state: StreamState): StreamInfo {
+    const { name, disk, visible, endVisible, firstSeq, meta, updatedMs } = state
+    return {
+      name,
+      firstSeq,
+      nextSeq: visible,
+      updatedAt: updatedMs,
+      ended: endVisible,
+      encoding: meta.encoding,
+      contentType: contentTypeOf(meta),
+      ttlMs: meta.ttlMs,
+      expiresAt: meta.expiresAtMs,
+      fork: meta.fork,
+      retention: meta.retention,
+      fileBytes: (disk.older ?? []).reduce((sum, { bytes }) => sum + bytes, disk.bytes),
+      path: this.store.folder.files.records(state.fileName(disk.first), codecOf(meta.encoding)),
+    }
+  }
+
+  readStream(name: string, range: StreamRange, stored: boolean, signal: AbortSignal): Batches<StreamRecord<unknown>> {
+    return readStream(this.store, name, range, stored ? storedCodecOf : codecOf, signal)
+  }
+
+  readAll(range: ReadBounds, signal: AbortSignal, stored = false): Batches<CommittedRecord<unknown>> {
+    return readAll(this.store, range, stored ? storedCodecOf : codecOf, signal)
+  }
+
+  async read(
+    { name, created, visible }: Pick<StreamView, 'name' | 'created' | 'visible'>,
+    from: number,
+    body: Body,
+  ): Promise<BodyRead> {
+    const state = this.state(name, created)
+    const { folder, table } = this.store
+    try {
+      return await readBody(folder, table.memTable, state, { from, to: visible }, body)
+    } finally {
+      // If the stream was deleted meanwhile, the file may be missing, or be that of a new stream with the same name.
+      this.state(name, created)
+    }
+  }
+
+  /** `seen` may be the state itself, which changes in place, so its members are copied. */
+  onChange({ name, created, visible, endVisible }: SeenState, wake: () => void): () => void {
+    const seen = { name, created, visible, endVisible }
+    let isForgotten = false
+    let forget = (): void => {}
+    const look = (): void => {
+      if (isForgotten) return
+      if (this.#hasChanged(seen)) wake()
+      else forget = this.store.table.onChange(name, look)
+    }
+    if (this.#hasChanged(seen)) queueMicrotask(look)
+    else look()
+    return () => {
+      isForgotten = true
+      forget()
+    }
+  }
+
+  #hasChanged({ name, created, visible, endVisible }: SeenState): boolean {
+    const state = this.store.find(name)
+    if (state === undefined) return created !== -1
+    return state.created !== created || state.visible > visible || state.endVisible !== endVisible
+  }
+
+  async list(prefix: string, after: string, count: number): Promise<StreamState[]> {
+    const { table } = this.store
+    const names = await table.streams.sorted()
+    const slice = new TimeSlice()
+    const found: StreamState[] = []
+    let name = after < prefix ? names.from(prefix) : names.after(after)
+    while (found.length < count && name?.startsWith(prefix) === true && table === this.store.table) {
+      const state = this.store.find(name)
+      if (state !== undefined) found.push(state)
+      if (slice.isOver()) await slice.nextTurn()
+      name = names.after(name)
+    }
+    // The log may still lose the deletions of streams that were left out.
+    await Promise.all(table.deletions(prefix).map((deleted) => this.find(deleted)))
+    // If a deletion was lost, the table was replaced.
+    return table === this.store.table ? found : this.list(prefix, after, count)
+  }
+
+  async count(prefix: string): Promise<number> {
+    const { streams } = this.store.table
+    return prefix === '' ? streams.size : (await streams.sorted()).count(prefix)
+  }
+
+  get checkpointFailure(): DurlogError | undefined {
+    return this.store.checkpointFailure
+  }
+
+  stats(): StreamsStats {
+    const { streams, memTable } = this.store.table
+    const { replication } = this.store.folder.log.stats()
+    return { streams: streams.size, memTableBytes: memTable.bytes, replication }
+  }
+
+  async cursor(name: string, options: CursorOptions): Promise<PortCursor> {
+    this.checkOpen()
+    const cursor = await this.store.folder.log.cursor(name, options)
+    return {
+      get position() {
+        return cursor.position
+      },
+      read: (range, signal) => readAll(this.store, range, codecOf, signal, cursor),
+      commit: (position, durability) => cursor.commit(position, durability),
+      close: () => cursor.close(),
+    }
+  }
+
+  async removeCursor(name: string): Promise<void> {
+    this.checkOpen()
+    await this.store.folder.log.removeCursor(name)
+  }
+
+  checkpoint(): Promise<void> {
+    return this.store.checkpoint()
+  }
+
+  /** If `checkpoint` is false, the next process that opens the folder makes the checkpoint. */
+  close(checkpoint = true): Promise<void> {
+    return this.store.close(checkpoint)
+  }
+}

@@ -1,0 +1,345 @@
+/**
+ * Stores appends in the order of their calls. Each append is decided by the state that the earlier ones leave, and
+ * framed in the log in the same step. It is acknowledged when it has reached the durability level. If the log has no
+ * room for an append, all later ones wait too.
+ */
+import { GroupRejection } from '../../caller-stack.js'
+import { DurlogError, withOutcome } from '../../errors.js'
+import type { AppendDurability } from '../../index.js'
+import { LEVELS } from '../../native/levels.js'
+import type { FramingLog } from '../../open.js'
+import { HELD_MAX_BYTES } from '../../options/call-options.js'
+import { setImmediate } from '../../timers.js'
+import type { Settle } from '../port/port.js'
+import type { StreamAppendResult, StreamEncoding } from '../port/types.js'
+import { Arena } from '../state/arena.js'
+import type { RequestId } from '../state/dedup-table.js'
+import type { StreamTable } from '../state/table.js'
+import { BatchCall, type Call, type EntryFraming, SingleCall } from './call.js'
+import { firstResult, type Item } from './items.js'
+
+export interface SequencerContext {
+  log: FramingLog
+  durability: AppendDurability
+  /** The encoding of streams that an append creates. */
+  encoding: StreamEncoding
+  /** If the records in memory take this many bytes, appends wait for a checkpoint. */
+  maxMemTableBytes: number
+  /** Loads a new table from the catalog and the log, after the checkpoint in progress has ended. */
+  reload(): Promise<StreamTable>
+  /** Begins a checkpoint if one is due. */
+  onAppended(): void
+  /** The error of the last checkpoint; undefined if it succeeded. Appends that wait for room in memory fail with it. */
+  checkpointError(): DurlogError | undefined
+}
+
+/** These refusals do not wait for earlier calls. */
+const AT_ONCE = [
+  'ERR_DURLOG_INVALID_ARGUMENT',
+  'ERR_DURLOG_RECORD_EMPTY',
+  'ERR_DURLOG_RECORD_TOO_LARGE',
+  'ERR_DURLOG_FENCED',
+]
+/** After these errors the log accepts no more records. */
+const FINAL_ERRORS = ['ERR_DURLOG_SYNC_FAILED', 'ERR_DURLOG_FILE_CHANGED', 'ERR_DURLOG_LATCHED', 'ERR_DURLOG_CLOSED']
+/** Settled calls are removed from the array this many at a time. */
+const REMOVED_AT_ONCE = 4096
+
+export class Sequencer {
+  table: StreamTable
+  /** The position of the next entry. */
+  position: number
+  /** How often a failed write has removed framed records from the log. */
+  rollbacks = 0
+  /** The error of the last write of the log that failed. */
+  writeFailure: DurlogError | undefined
+  readonly #context: SequencerContext
+  readonly #log: FramingLog
+  readonly #framing: EntryFraming
+  #waiting: Call[] = []
+  /** The bytes of the values that waiting calls hold. */
+  #heldBytes = 0
+  /** The framed calls, in the order of their positions. Those from `#firstFramed` on have not settled. */
+  #framed: (Call | undefined)[] = []
+  #firstFramed = 0
+  /** Calls wait until the log has room. */
+  #held = false
+  #reloading: Promise<void> | undefined
+  /**
+   * The number of calls that wait for a sync: duplicate and refused ones until all earlier calls have reached the
+   * durability level, and others until they have reached a stronger one.
+   */
+  #answering = 0
+  #onIdle: (() => void) | undefined
+  #closed: DurlogError | undefined
+  /** Gives the errors of refused calls the stacks of the calls. */
+  readonly #rejections = new GroupRejection()
+
+  constructor(context: SequencerContext, table: StreamTable) {
+    this.#context = context
+    this.#log = context.log
+    this.table = table
+    this.position = context.log.nextSeq
+    const { log, durability } = context
+    this.#framing = { log, durability, memory: new Arena(), heads: new Arena(), onSettled: this.#onSettled }
+  }
+
+  /**
+   * Stores all of `items` or nothing. The result is that of the first. If `request` is already stored, stores nothing.
+   * Settles when the items have reached the durability level and `level`.
+   */
+  append(
+    items: readonly Item[],
+    request: RequestId | undefined,
+    given: Settle<StreamAppendResult>,
+    level?: AppendDurability | undefined,
+  ): void {
+    const settle = this.#atLevel(level, given)
+    if (items.length === 1) this.#submit(new SingleCall(items[0] as Item, request, settle))
+    else
+      this.#submit(
+        new BatchCall(items, request, (outcome) => settle(outcome instanceof Promise ? outcome : firstResult(outcome))),
+      )
+  }
+
+  /** As `append`. The results have the order of `items`. */
+  submit(items: readonly Item[], request?: RequestId, level?: AppendDurability): Promise<StreamAppendResult[]> {
+    return new Promise((resolve) => this.#submit(new BatchCall(items, request, this.#atLevel(level, resolve))))
+  }
+
+  /** Calls `settle` with a result when the log's records have reached `level` too. */
+  #atLevel<T>(level: AppendDurability | undefined, settle: Settle<T>): Settle<T> {
+    if (level === undefined || !isAbove(level, this.#context.durability)) return settle
+    this.#log.checkLevel(level)
+    return (outcome) => {
+      if (outcome instanceof Promise) settle(outcome)
+      else void this.#raise(level, outcome, settle)
+    }
+  }
+
+  async #raise<T>(level: AppendDurability, result: T, settle: Settle<T>): Promise<void> {
+    this.#answering++
+    try {
+      await this.#log.reachedAt(level)
+      settle(result)
+    } catch (error) {
+      settle(this.#rejections.rejection(error as DurlogError))
+    }
+    this.#answering--
+    this.#settled()
+  }
+
+  /**
+   * Returns whether the log has all records of the table. If a failed write has removed some of them, begins to load
+   * the table again.
+   */
+  refresh(): boolean {
+    if (this.#reloading === undefined && this.#log.nextSeq !== this.position) void this.#reload()
+    return this.#reloading === undefined
+  }
+
+  /** Starts waiting calls. Must be called when a checkpoint has made room. */
+  drain(): void {
+    let started = 0
+    while (started < this.#waiting.length && this.#isFree()) {
+      const call = this.#waiting[started] as Call
+      // It is released when it is framed.
+      const { bytes } = call
+      if (!this.#start(call)) break
+      this.#heldBytes -= bytes
+      started++
+    }
+    this.#waiting.splice(0, started)
+  }
+
+  /** Refuses waiting and further calls with `error`: the folder could not be opened again with their records. */
+  refuse(error: DurlogError): void {
+    this.#closed ??= error
+    this.#refuseWaiting(error)
+  }
+
+  /** Refuses further calls with `error`. Settles when all earlier calls have settled. */
+  async close(error: DurlogError): Promise<void> {
+    this.#closed = error
+    const { durability } = this.#context
+    await this.#log.endReplication(durability)
+    while (this.#waiting.length > 0 || !this.#isIdle() || this.#reloading !== undefined) {
+      this.drain()
+      await this.#log.reachedAt(durability).catch(() => {})
+      await new Promise((resolve) => setImmediate(resolve))
+    }
+  }
+
+  #submit(call: Call): void {
+    if (this.#closed !== undefined) call.resolve(this.#rejections.rejection(this.#closed))
+    else if (this.#waiting.length > 0 || !this.#isFree() || !this.#start(call)) this.#hold(call)
+  }
+
+  #hold(call: Call): void {
+    const { bytes } = call
+    if (this.#heldBytes + bytes > HELD_MAX_BYTES) {
+      call.resolve(
+        this.#notWritten(
+          new DurlogError(
+            'ERR_DURLOG_BACKPRESSURE',
+            `no room for now: the appends that wait hold ${this.#heldBytes} bytes, of at most ${HELD_MAX_BYTES}; await earlier appends, then try again`,
+          ),
+        ),
+      )
+      return
+    }
+    this.#heldBytes += bytes
+    this.#waiting.push(call)
+  }
+
+  #isFull(): boolean {
+    return this.table.memTable.bytes >= this.#context.maxMemTableBytes
+  }
+
+  #isFree(): boolean {
+    if (this.#held || this.#reloading !== undefined) return false
+    if (!this.#isFull()) return true
+    this.#context.onAppended()
+    return this.#context.checkpointError() !== undefined
+  }
+
+  /** Returns false if the call must wait. */
+  #start(call: Call): boolean {
+    const failed = this.#isFull() ? this.#context.checkpointError() : undefined
+    if (failed !== undefined) {
+      call.resolve(this.#notWritten(failed))
+      return true
+    }
+    if (!this.refresh()) return false
+    try {
+      if (call.decide(this.table, this.#context.encoding)) {
+        void this.#answer(call)
+        return true
+      }
+      if (call.frame(this.#framing, this.table, this.position)) {
+        this.position = call.last + 1
+        this.#framed.push(call)
+        this.#context.onAppended()
+        return true
+      }
+    } catch (error) {
+      if (AT_ONCE.includes((error as DurlogError).code)) call.resolve(this.#rejections.rejection(error as DurlogError))
+      else void this.#answer(call, error as DurlogError)
+      return true
+    }
+    this.#awaitRoom()
+    return false
+  }
+
+  /**
+   * Answers a duplicate or refused call after all earlier calls have reached the durability level. Until then their
+   * records cannot be read, and a failed write may remove those on which the decision depends.
+   */
+  async #answer(call: Call, refusal?: DurlogError): Promise<void> {
+    this.#answering++
+    try {
+      await this.#log.reachedAt(this.#context.durability)
+      if (refusal === undefined) call.repeated()
+      else call.resolve(this.#rejections.rejection(refusal))
+    } catch (error) {
+      const failure = error as DurlogError
+      call.resolve(refusal === undefined ? this.#rejections.rejection(failure) : this.#notWritten(failure))
+    }
+    this.#answering--
+    this.#settled()
+  }
+
+  #awaitRoom(): void {
+    this.#held = true
+    const freed = (): void => {
+      this.#held = false
+      this.drain()
+    }
+    this.#log.roomAt(this.#context.durability).then(freed, freed)
+  }
+
+  /** Calls settle in the order of their positions. */
+  readonly #onSettled = (outcome: number | Promise<never>, position: number): void => {
+    if (typeof outcome !== 'number') {
+      this.#onFailed(outcome, position)
+      return
+    }
+    const call = this.#framed[this.#firstFramed] as Call
+    // Release the call and its value early: the garbage collector copies what lives long.
+    this.#framed[this.#firstFramed++] = undefined
+    if (this.#firstFramed === REMOVED_AT_ONCE) {
+      this.#framed.splice(0, this.#firstFramed)
+      this.#firstFramed = 0
+    }
+    call.acknowledge(this.table)
+    this.#settled()
+  }
+
+  #onFailed(rejection: Promise<never>, position: number): void {
+    const at = this.#framed.findIndex((call, index) => index >= this.#firstFramed && call?.last === position)
+    const [call] = this.#framed.splice(at, 1)
+    ;(call as Call).resolve(rejection)
+    // The table contains records that were not stored.
+    rejection.catch((error: DurlogError) => {
+      this.writeFailure = error
+      // A record that is not replicated is in the log.
+      const isStored = this.#log.nextSeq === this.position
+      if (isStored || FINAL_ERRORS.includes(error.code)) this.table.forgetDeletions()
+      else void this.#reload()
+    })
+    this.#settled()
+  }
+
+  /** Replaces the table when no call is in flight. Meanwhile calls wait. */
+  #reload(): Promise<void> {
+    this.#reloading ??= this.#load().finally(() => {
+      this.#reloading = undefined
+      this.drain()
+    })
+    return this.#reloading
+  }
+
+  async #load(): Promise<void> {
+    this.rollbacks++
+    try {
+      if (!this.#isIdle())
+        await new Promise<void>((resolve) => {
+          this.#onIdle = resolve
+        })
+      const old = this.table
+      this.table = await this.#context.reload()
+      this.position = this.#log.nextSeq
+      old.wakeAll()
+    } catch (error) {
+      // The next call tries again.
+      this.table.forgetDeletions()
+      this.#refuseWaiting(error as DurlogError)
+    }
+  }
+
+  #refuseWaiting(error: DurlogError): void {
+    this.#heldBytes = 0
+    for (const call of this.#waiting.splice(0)) call.resolve(this.#notWritten(error))
+  }
+
+  #isIdle(): boolean {
+    return this.#firstFramed === this.#framed.length && this.#answering === 0
+  }
+
+  #settled(): void {
+    if (this.#onIdle === undefined || !this.#isIdle()) return
+    this.#onIdle()
+    this.#onIdle = undefined
+  }
+
+  /** The rejection of a call that has stored nothing because of `error`. */
+  #notWritten(error: DurlogError): Promise<never> {
+    return this.#rejections.rejection(withOutcome(error, 'not-written'))
+  }
+}
+
+/** Whether a record that has reached the level `reached` may not have reached `level` yet. */
+function isAbove(level: AppendDurability, reached: AppendDurability): boolean {
+  if (level === 'replicated') return reached !== 'replicated'
+  return LEVELS[level] > LEVELS[reached === 'replicated' ? 'sync' : reached]
+}

@@ -1,0 +1,141 @@
+/** Iterates over the records of one stream: from its files up to the last checkpoint, then from memory. */
+import { DurlogError } from '../../errors.js'
+import type { Log } from '../../index.js'
+import { onAbort } from '../../options/abort-signal.js'
+import { TimeSlice } from '../../support/time-slice.js'
+import type { FolderFiles } from '../files/folder-files.js'
+import { RecordSource, removedStream } from '../files/record-source.js'
+import type { StreamCodec } from '../port/encoding.js'
+import type { Batches, ReadBounds } from '../port/port.js'
+import type { StreamEncoding, StreamRecord } from '../port/types.js'
+import { noSuchStream } from '../state/decide.js'
+import type { StreamState } from '../state/state.js'
+import type { StreamTable } from '../state/table.js'
+
+/** With `created`, the stream must be the one that the entry at this position created. */
+export type StreamRange = ReadBounds & { created?: number | undefined }
+
+export interface ReadFolder {
+  readonly folder: { files: FolderFiles; log: Log }
+  /** The current table. It is replaced when the streams are loaded again. */
+  readonly table: StreamTable
+  /** Whether every record that readers may see is synced. */
+  readonly isSynced: boolean
+  /** The stream, if callers may see it and it has not expired. */
+  find(name: string): StreamState | undefined
+  /** Throws ERR_DURLOG_CLOSED if the folder is closed. */
+  checkOpen(): void
+}
+
+export async function* readStream(
+  folder: ReadFolder,
+  name: string,
+  { from, to = Number.POSITIVE_INFINITY, untilMs, follow, durableOnly, created: original }: StreamRange,
+  codecOf: (encoding: StreamEncoding) => StreamCodec,
+  signal: AbortSignal,
+): Batches<StreamRecord<unknown>> {
+  const records = new RecordSource<unknown>(folder.folder.files, () => folder.table, codecOf)
+  const limitOf = durableOnly && !folder.isSynced ? syncedEnd(folder.folder.log) : visibleEnd
+  let slice = new TimeSlice()
+  let next = from
+  let created = original
+  const isDeleting = (): boolean => folder.table.isDeleting(name)
+  /** The seq before which the iteration finishes. */
+  let end = follow ? to : undefined
+  try {
+    for (;;) {
+      // Records in memory are read without a turn of the event loop.
+      if (slice.isSpent) await slice.nextTurn()
+      signal.throwIfAborted()
+      folder.checkOpen()
+      const state = folder.find(name)
+      if (state !== undefined) {
+        state.use()
+        created ??= state.created
+        const limit = limitOf(state)
+        end ??= Math.min(limit, to)
+        // A negative `from` counts from the end of the stream.
+        if (next !== undefined && next < 0) next = Math.max(state.firstSeq, Math.min(limit, to) + next)
+        next ??= state.firstSeq
+        if (created !== state.created) throw removedStream(name)
+        if (next >= end && (follow || next <= state.visible)) return
+        let read: StreamRecord<unknown>[] = []
+        try {
+          read = await records.next(state, next)
+        } catch (error) {
+          if (!isDeleting()) throw error
+        }
+        const late = untilMs === undefined ? -1 : read.findIndex(({ timestamp }) => timestamp >= untilMs)
+        const count = Math.min(limit, end) - next
+        const found = read.slice(0, Math.max(late === -1 ? count : Math.min(late, count), 0))
+        next += found.length
+        if (found.length > 0) yield found
+        if (late !== -1 && found.length === late) return
+        signal.throwIfAborted()
+        if (next < Math.min(limitOf(state), end)) continue
+        if ((state.endVisible && next >= state.visible) || !follow) return checkStart(state, next)
+      } else if (!isDeleting()) {
+        if (created !== undefined) throw removedStream(name)
+        if (!follow) throw noSuchStream(name)
+        if (next !== undefined && next < 0) next = undefined
+      }
+      // The stream may have changed while the file was read. Nothing is awaited between this check and the wait, so no
+      // change is missed.
+      const now = folder.find(name)
+      const isAtEnd = now === undefined || (next ?? 0) >= limitOf(now)
+      const hasEnded = now?.endVisible === true && (next ?? 0) >= now.visible
+      if (now !== state || !isAtEnd || hasEnded) continue
+      if (limitOf !== visibleEnd) folder.table.awaitSync(name)
+      await changeOf(folder.table, name, signal)
+      slice = new TimeSlice()
+    }
+  } catch (error) {
+    const isFile = (error as DurlogError).code === 'ERR_DURLOG_STREAM_CHANGED'
+    throw isFile && folder.find(name)?.created !== created ? removedStream(name) : error
+  } finally {
+    await records.close()
+  }
+}
+
+function visibleEnd({ visible }: StreamState): number {
+  return visible
+}
+
+/** Returns the function that finds the seq of a stream before which every record is synced. */
+function syncedEnd(log: Log): (state: StreamState) => number {
+  return ({ created, start, disk, unflushed, visible }) => {
+    const { syncedSeq } = log
+    // Every record of a fork's source was appended before the fork was created.
+    if (disk.next === start && syncedSeq < created) return 0
+    let [low, high] = [0, unflushed.length]
+    while (low < high) {
+      const middle = (low + high) >>> 1
+      if ((unflushed[middle] as number) <= syncedSeq) low = middle + 1
+      else high = middle
+    }
+    return Math.min(disk.next + low, visible)
+  }
+}
+
+/** Throws if the reader's `from` is beyond the last record. */
+function checkStart(state: StreamState, next: number): void {
+  if (next > state.visible)
+    throw new DurlogError(
+      'ERR_DURLOG_OUT_OF_RANGE',
+      `the stream "${state.name}" has no record ${next} yet (its next seq is ${state.visible}): use follow to wait for it`,
+    )
+}
+
+/** Settles when something of the stream becomes visible. Rejects with the signal's reason. */
+export function changeOf(table: StreamTable, name: string, signal?: AbortSignal | undefined): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const forgetSignal = onAbort(signal, () => {
+      forgetChange()
+      reject(signal?.reason)
+    })
+    const forgetChange = table.onChange(name, () => {
+      forgetSignal()
+      resolve()
+    })
+  })
+}

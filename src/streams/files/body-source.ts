@@ -1,0 +1,120 @@
+/** Reads records of streams as bodies of answers, from the files and from memory. */
+import { isCode } from '../../errors.js'
+import { ofFileSystem } from '../../file-system-error.js'
+import type { NativeStreamFiles } from '../../native/stream-files.js'
+import { TimeSlice } from '../../support/time-slice.js'
+import type { Body, BodyRead } from '../port/body.js'
+import { codecOf, ENCODING_NUMBERS } from '../port/encoding.js'
+import type { StreamEncoding } from '../port/types.js'
+import type { MemTable } from '../state/mem-table.js'
+import type { FileDisk, StreamState } from '../state/state.js'
+import type { FolderFiles } from './folder-files.js'
+import { checkKept, placeOf } from './record-source.js'
+import { changedFile, StreamFile } from './stream-file.js'
+
+/** A file of a stream. */
+export interface BodyFile {
+  /** The name of the stream. */
+  name: string
+  encoding: StreamEncoding
+  fileName: string
+  disk: FileDisk
+}
+
+/** The seqs from `from` to `to` - 1. */
+export interface SeqRange {
+  from: number
+  to: number
+}
+
+/** A read of records from a file, which are `size` bytes in the body. */
+export interface FileRead extends BodyRead {
+  size: number
+}
+
+/** The files of a folder of streams. */
+export interface BodyFolder {
+  files: FolderFiles
+  storage: Pick<NativeStreamFiles, 'readBody'>
+}
+
+/** Adds records of `state`, which must be visible, to `body`: see `StreamsAccess.read`. */
+export async function readBody(
+  folder: BodyFolder,
+  memTable: MemTable,
+  state: StreamState,
+  { from, to }: SeqRange,
+  body: Body,
+): Promise<BodyRead> {
+  if (from >= to) return { next: from, timeMs: undefined }
+  const { owner, end, file: disk } = placeOf(state, from)
+  if (disk === undefined) return readMemTable(memTable, owner, { from, to: Math.min(to, end) }, body)
+  const { name, meta } = owner
+  const file = { name, encoding: meta.encoding, fileName: owner.fileName(disk.first), disk }
+  try {
+    const { size, ...read } = await readFileBody(folder, file, { from, to: Math.min(to, end, disk.next) }, body)
+    body.stored(size)
+    return read
+  } catch (error) {
+    // The file may be missing because retention or a deletion has removed it.
+    if (isCode(error, 'ERR_DURLOG_STREAM_CHANGED')) checkKept(state, from)
+    throw ofFileSystem(error)
+  }
+}
+
+/** Stores records of `file`, which must have them, into the room of `body`. The caller adds them with `Body.stored`. */
+export async function readFileBody(
+  { files, storage }: BodyFolder,
+  file: BodyFile,
+  range: SeqRange,
+  body: Body,
+): Promise<FileRead> {
+  const { name, encoding, fileName, disk } = file
+  const { from } = range
+  let { to } = range
+  for (;;) {
+    const read = await storage.readBody(fileName, ENCODING_NUMBERS[encoding], disk, from, to, body.room)
+    const { next, size, timeMs, needed, problem } = read
+    if (problem !== '') {
+      const damaged = next > from ? next : ((await damagedFrom(files, file, from)) ?? from)
+      if (damaged === from || damaged >= to)
+        throw changedFile(name, files.records(fileName, codecOf(encoding)), damaged, problem)
+      // The intact records before the damaged one are delivered first.
+      to = damaged
+      continue
+    }
+    if (needed === 0 || !body.isEmpty) return { next, timeMs: next > from ? timeMs : undefined, size }
+    body.grow(needed)
+  }
+}
+
+/** As `StreamFile.damagedFrom`. Returns `from` if the record `from` cannot be read. */
+async function damagedFrom(
+  files: FolderFiles,
+  { name, encoding, fileName, disk }: BodyFile,
+  from: number,
+): Promise<number | undefined> {
+  const file = new StreamFile(files, { name, fileName: () => fileName }, codecOf(encoding))
+  try {
+    return await file.damagedFrom(disk, from)
+  } catch {
+    return from
+  } finally {
+    await file.close()
+  }
+}
+
+function readMemTable(
+  memTable: MemTable,
+  { unflushed, disk }: StreamState,
+  { from, to }: SeqRange,
+  body: Body,
+): BodyRead {
+  const positionOf = (seq: number): number => unflushed[seq - disk.next] as number
+  const timeMs = memTable.timeAt(positionOf(from))
+  const slice = new TimeSlice()
+  let next = from
+  // The caller reads the other records after a turn of the event loop.
+  while (next < to && !slice.isOver() && body.add(memTable.at(positionOf(next)).data)) next++
+  return { next, timeMs: next > from ? timeMs : undefined }
+}

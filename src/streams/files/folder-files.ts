@@ -1,0 +1,65 @@
+/** The paths in a folder of streams, and the syncs of its folders. */
+import { randomBytes } from 'node:crypto'
+import { join } from 'node:path'
+import { syncFolder } from '../../support/durable-files.js'
+import { makeFolder } from '../../support/new-files.js'
+import type { StreamCodec } from '../port/encoding.js'
+import { fileNameOf } from '../port/file-name.js'
+
+/** The name of a stream's file with its extension. */
+export function recordsName(fileName: string, { lines }: Pick<StreamCodec, 'lines'>): string {
+  return fileName + (lines ? '.jsonl' : '.frames')
+}
+
+export class FolderFiles {
+  readonly dir: string
+
+  constructor(dir: string) {
+    this.dir = dir
+  }
+
+  get log(): string {
+    return join(this.dir, 'log')
+  }
+
+  get catalog(): string {
+    return join(this.dir, 'catalog')
+  }
+
+  get recordsFolder(): string {
+    return join(this.dir, 'streams')
+  }
+
+  get indexFolder(): string {
+    return join(this.dir, 'index')
+  }
+
+  /** The path of a stream's file. `fileName` has no extension. */
+  records(fileName: string, codec: Pick<StreamCodec, 'lines'>): string {
+    return join(this.recordsFolder, recordsName(fileName, codec))
+  }
+
+  index(fileName: string): string {
+    return join(this.dir, 'index', fileName)
+  }
+
+  /** A new, unique path in `changed/`. */
+  async aside(stream: string, codec: Pick<StreamCodec, 'lines'>): Promise<string> {
+    await makeFolder(join(this.dir, 'changed'))
+    const unique = `${Date.now()}-${randomBytes(4).toString('hex')}`
+    return join(this.dir, 'changed', recordsName(`${fileNameOf(stream)}-${unique}`, codec))
+  }
+
+  /** Creates the folders and syncs the folder that contains them. */
+  async make(): Promise<void> {
+    for (const folder of ['streams', 'index', 'changed']) await makeFolder(join(this.dir, folder))
+    await syncFolder(this.dir)
+  }
+
+  /** Syncs the folders, so that created, renamed and removed files are durable. */
+  async sync(): Promise<void> {
+    // Users may remove it when they have looked at the changed files.
+    await makeFolder(join(this.dir, 'changed'))
+    for (const folder of ['streams', 'index', 'changed']) await syncFolder(join(this.dir, folder))
+  }
+}

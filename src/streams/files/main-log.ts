@@ -1,0 +1,47 @@
+/** Copies of folders of streams: only the main log is copied, and a restore rebuilds the other files from it. */
+import { existsSync, mkdirSync } from 'node:fs'
+import { basename, dirname } from 'node:path'
+import { open } from '../../index.js'
+import { openRestored } from '../../open.js'
+import { takeOwners } from '../../support/new-files.js'
+import type { StreamEncoding } from '../port/types.js'
+import { Catalog } from '../state/catalog.js'
+import { FolderFiles } from './folder-files.js'
+
+/** Returns the folder of the main log of the streams in `dir`, or `dir` if it is not a folder of streams. */
+export function mainLogOf(dir: string): string {
+  const files = new FolderFiles(dir)
+  return existsSync(files.catalog) && existsSync(files.log) ? files.log : dir
+}
+
+/** Returns the encoding of the streams whose main log is in `dir`; undefined for any other log. */
+export async function encodingOfStreams(dir: string): Promise<StreamEncoding | undefined> {
+  const files = new FolderFiles(dirname(dir))
+  if (basename(dir) !== basename(files.log) || !existsSync(files.catalog)) return undefined
+  let encoding: StreamEncoding | undefined
+  await using catalog = await open(files.catalog, { readOnly: true })
+  for await (const { data } of catalog.read()) {
+    const record = JSON.parse(data.toString('utf8')) as { kind: string; encoding?: StreamEncoding }
+    if (record.kind === 'commit') encoding = record.encoding
+  }
+  return encoding
+}
+
+/** Makes the folder of a log that is restored. */
+export function makeLogFolder(dir: string): void {
+  takeOwners(mkdirSync(dir, { recursive: true, mode: 0o700 }), dir)
+}
+
+/** Returns the folder of the main log of the streams in `dir`. */
+export function streamsLog(dir: string): string {
+  return new FolderFiles(dir).log
+}
+
+/** Makes the catalog of streams whose main log was restored from record 0 on. */
+export async function makeCatalog(dir: string, log: string, encoding: StreamEncoding): Promise<void> {
+  const path = new FolderFiles(dir).catalog
+  await using catalog = await openRestored(path, undefined, { segmentBytes: 2 ** 20 })
+  if (catalog.nextSeq > 0) return
+  const head = { log, encoding, position: 0, lastTimeMs: 0, voids: [] }
+  await new Catalog(catalog).store([], [], head, 'full')
+}

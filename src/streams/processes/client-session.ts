@@ -1,0 +1,398 @@
+/** The owner's side of one connection. */
+import type { Socket } from 'node:net'
+import process from 'node:process'
+import { DurlogError } from '../../errors.js'
+import type { AppendDurability, CursorOptions } from '../../index.js'
+import { TimeSlice } from '../../support/time-slice.js'
+import { clearInterval, setImmediate, setInterval } from '../../timers.js'
+import type { LocalPort } from '../core/local-port.js'
+import { placeOf } from '../files/record-source.js'
+import { Body } from '../port/body.js'
+import { EncodedValue } from '../port/encoding.js'
+import type { Batches, PortCursor, SeenState, StreamView } from '../port/port.js'
+import type { StreamAppendResult, StreamInfo } from '../port/types.js'
+import { FrameMaker, FrameReader, FrameType, FrameWriter, jsonOf, type SocketFrame } from './frames.js'
+import {
+  type BodyRequest,
+  bodyFrame,
+  type Hello,
+  PID_NAMESPACE,
+  type PortCall,
+  PROTOCOL,
+  PROTOCOL_VERSION,
+  type ReadRequest,
+  type SentFile,
+  type SentRecord,
+  sentError,
+  storedFrame,
+  type Welcome,
+} from './messages.js'
+import { ReadPump } from './read-pump.js'
+import { type Submission, SubmitOp, submissionOf } from './submission.js'
+
+/** If the requests in progress have more bytes than this, the owner does not read from the socket. */
+const MAX_IN_FLIGHT_BYTES = 1 << 25
+/** The approximate memory of a request without its payload. */
+const REQUEST_OVERHEAD_BYTES = 512
+/** The limit of the records that are sent in one answer, unless one is longer. */
+const BODY_MAX_BYTES = 1 << 20
+/** Less than the time after which a client takes the owner for stalled. */
+const HEARTBEAT_MS = 250
+
+export interface OwnerContext {
+  /** Settles when the folder is open. */
+  port: Promise<LocalPort>
+  durability: AppendDurability
+  /** The id of the client of the owner's process. */
+  own: string
+  /** The id of the owner's folder, see `folderIdOf`. */
+  folder: string
+  /** The client has sent its id. */
+  onClient(session: ClientSession): void
+  onClosed(session: ClientSession): void
+}
+
+interface Read {
+  pump: ReadPump
+  abort: AbortController
+}
+
+export class ClientSession {
+  client = ''
+  readonly #socket: Socket
+  readonly #reader = new FrameReader()
+  readonly #writer: FrameWriter
+  readonly #context: OwnerContext
+  readonly #reads = new Map<number, Read>()
+  readonly #cursors = new Map<string, Promise<PortCursor>>()
+  #port: LocalPort | undefined
+  #inFlightBytes = 0
+  /** The time in which this turn of the event loop may handle requests; undefined until it has received some. */
+  #turn: TimeSlice | undefined
+  /** The owner is closing: no further requests are read. */
+  #closing = false
+  #heartbeat: NodeJS.Timeout | undefined
+
+  constructor(socket: Socket, context: OwnerContext) {
+    this.#socket = socket
+    this.#context = context
+    this.#writer = new FrameWriter(socket, new FrameMaker())
+    const handle = (frame: SocketFrame): void => this.#handle(frame)
+    socket.on('data', (chunk: Buffer) => {
+      this.#beginTurn()
+      try {
+        this.#reader.push(chunk, handle)
+      } catch {
+        // The peer does not follow the protocol.
+        socket.destroy()
+      }
+      this.#throttle()
+    })
+    socket.on('drain', () => this.#throttle())
+    socket.on('error', () => {})
+    socket.on('close', () => this.#closed())
+  }
+
+  event(name: string, value: unknown): void {
+    if (this.#port !== undefined) this.#writer.json(FrameType.event, 0, { name, value })
+  }
+
+  /** Stops reading requests. Those in progress are still answered. */
+  stop(): void {
+    this.#closing = true
+    this.#throttle()
+  }
+
+  /** Closes the connection after sending all answers. */
+  end(): void {
+    for (const { pump } of this.#reads.values()) pump.end()
+    this.#writer.flush()
+    this.#socket.destroySoon()
+  }
+
+  #handle(frame: SocketFrame): void {
+    const { type, id } = frame
+    const port = this.#port
+    if (type === FrameType.ping) this.#writer.json(FrameType.pong, 0)
+    else if (type === FrameType.hello) void this.#welcome(jsonOf(frame) as Hello)
+    else if (port === undefined) throw new RangeError('a request before the welcome')
+    else if (type === FrameType.submit) this.#submit(port, frame)
+    else if (type === FrameType.confirm) port.store.table.dedup.confirm(this.client, id)
+    else if (type === FrameType.call) void this.#call(port, id, jsonOf(frame) as PortCall)
+    else if (type === FrameType.read) this.#read(port, id, jsonOf(frame) as ReadRequest)
+    else if (type === FrameType.more) this.#reads.get(id)?.pump.more()
+    else if (type === FrameType.endRead) this.#endRead(id)
+    else throw new RangeError('a frame of an unknown type')
+  }
+
+  async #welcome(hello: Hello): Promise<void> {
+    try {
+      if (hello.protocol !== PROTOCOL || !/^[0-9a-f]{16}$/.test(hello.client)) throw new RangeError('not a client')
+      const isNear = hello.pidNamespace === PID_NAMESPACE
+      const owner = isNear ? `process ${process.pid}` : 'another process'
+      if (hello.version !== PROTOCOL_VERSION)
+        throw new DurlogError(
+          'ERR_DURLOG_VERSION',
+          `${owner}, which has the folder open, uses version ${PROTOCOL_VERSION} of the protocol between processes; got ${hello.version}: use the same version of durlog in all processes`,
+        )
+      const { durability, folder } = this.#context
+      if (hello.folder !== folder)
+        throw new DurlogError(
+          'ERR_DURLOG_LOCKED',
+          `the folder has hard links to files of another folder, which ${owner} has open: copy the files instead`,
+          isNear ? { ownerPid: process.pid } : {},
+        )
+      if (hello.durability !== undefined && hello.durability !== durability)
+        throw new DurlogError(
+          'ERR_DURLOG_INVALID_ARGUMENT',
+          `${owner} has the folder open with the durability ${durability}; got ${hello.durability}: use the same durability in all processes`,
+        )
+      const port = await this.#context.port.catch((error) => {
+        if (hello.client === this.#context.own) throw error
+        // The client tries to open the folder itself.
+        this.end()
+      })
+      if (port === undefined) return
+      if (hello.encoding !== undefined && hello.encoding !== port.encoding)
+        throw new DurlogError(
+          'ERR_DURLOG_INVALID_ARGUMENT',
+          `encoding is ${hello.encoding}, but the streams in ${port.dir} have the encoding ${port.encoding}: use that, or leave the option out`,
+        )
+      this.client = hello.client
+      this.#port = port
+      this.#context.onClient(this)
+      const { encoding, changes } = port
+      const { uuid, generation } = port.identities
+      const welcome: Welcome = {
+        pid: process.pid,
+        pidNamespace: PID_NAMESPACE,
+        durability,
+        encoding,
+        changes: [...changes],
+        uuid,
+        generation,
+      }
+      this.#writer.json(FrameType.welcome, 0, welcome)
+    } catch (error) {
+      this.#writer.json(FrameType.unwelcome, 0, sentError(error))
+      this.end()
+    }
+  }
+
+  #submit(port: LocalPort, frame: SocketFrame): void {
+    const { id } = frame
+    const submission = submissionOf(frame)
+    const bytes = this.#begun(frame)
+    const settle = (outcome: StreamAppendResult | Promise<StreamAppendResult | StreamAppendResult[]>): void => {
+      if (!(outcome instanceof Promise)) this.#stored(id, bytes, [outcome])
+      else
+        outcome.then(
+          (results) => this.#stored(id, bytes, [results].flat()),
+          (error) => this.#refused(id, bytes, error),
+        )
+    }
+    if (submission.op === SubmitOp.append) port.append(submission.group, settle, { client: this.client, number: id })
+    else settle(this.#change(port, id, submission))
+  }
+
+  /** Carries out a submission other than an append of one group. */
+  async #change(
+    port: LocalPort,
+    number: number,
+    submission: Exclude<Submission, { op: typeof SubmitOp.append }>,
+  ): Promise<StreamAppendResult | StreamAppendResult[]> {
+    const request = { client: this.client, number }
+    if (submission.op === SubmitOp.batch) return port.appendBatch(submission.groups, request)
+    const isNew =
+      submission.op === SubmitOp.create
+        ? await port.create(submission.stream, submission.creation, submission.values, request)
+        : await port.delete(submission.stream, request)
+    return { seq: -1, duplicate: !isNew }
+  }
+
+  /** Counts a request as in progress. Returns the bytes that it takes. */
+  #begun({ at, end }: SocketFrame): number {
+    const bytes = end - at + REQUEST_OVERHEAD_BYTES
+    this.#inFlightBytes += bytes
+    return bytes
+  }
+
+  #stored(id: number, bytes: number, results: readonly StreamAppendResult[]): void {
+    this.#writer.send(storedFrame(this.#writer.maker, id, results))
+    this.#done(bytes)
+  }
+
+  #refused(id: number, bytes: number, error: DurlogError): void {
+    // If the owner is closing, the client repeats the request with the next owner.
+    if (error.code !== 'ERR_DURLOG_CLOSED') this.#writer.json(FrameType.refused, id, sentError(error))
+    this.#done(bytes)
+  }
+
+  #done(bytes: number): void {
+    this.#inFlightBytes -= bytes
+    this.#throttle()
+  }
+
+  async #call(port: LocalPort, id: number, call: PortCall): Promise<void> {
+    try {
+      if (call.op === 'body') await this.#answerBody(port, id, call)
+      else this.#writer.json(FrameType.answer, id, { value: await this.#answer(port, call) })
+    } catch (error) {
+      if ((error as DurlogError).code === 'ERR_DURLOG_CLOSED' && this.#closing) return
+      // Calls and submissions are numbered separately, so an error of a call must not be a `refused` frame.
+      this.#writer.json(FrameType.answer, id, { error: sentError(error) })
+    }
+  }
+
+  /** Answers with records, or with the description of the file that has them. */
+  async #answerBody(
+    port: LocalPort,
+    id: number,
+    { stream: name, created, from, to, maxBytes, fromFile }: BodyRequest,
+  ): Promise<void> {
+    const stream = port.state(name, created)
+    const { file, owner, end } = placeOf(stream, from)
+    if (file !== undefined && !fromFile) {
+      const { first, next, bytes, crc, index } = file
+      const fileName = owner.fileName(first)
+      const sent: SentFile = { first, next, bytes, crc, index: index.toString('base64'), fileName, end }
+      this.#writer.json(FrameType.answer, id, { value: sent })
+      return
+    }
+    const body = new Body(stream.meta.encoding, Math.min(maxBytes, BODY_MAX_BYTES))
+    const read = await port.read({ name, created, visible: to }, from, body)
+    this.#writer.send(bodyFrame(this.#writer.maker, id, read, body))
+  }
+
+  async #answer(port: LocalPort, call: Exclude<PortCall, { op: 'body' }>): Promise<unknown> {
+    if (call.op === 'find') {
+      const found = await port.find(call.stream, call.isRead)
+      return found && sentView(found)
+    }
+    if (call.op === 'inherits') return port.inherits(call.stream, call.identity, call.seq)
+    if (call.op === 'producerSeq') return port.producerSeq(call.stream, call.producer)
+    if (call.op === 'streams') return (await port.list(call.prefix, call.after, call.count)).map(sentView)
+    if (call.op === 'count') return port.count(call.prefix)
+    if (call.op === 'stats') return port.stats()
+    if (call.op === 'info') return port.info(call.stream)
+    if (call.op === 'checkpoint') return port.checkpoint()
+    if (call.op === 'removeCursor') return port.removeCursor(call.name)
+    if (call.op === 'closeCursor') {
+      const cursor = await this.#cursors.get(call.name)
+      this.#cursors.delete(call.name)
+      return cursor?.close()
+    }
+    const cursor = await this.#cursor(port, call.name, call.op === 'openCursor' ? call.options : undefined)
+    if (call.op === 'commit') await cursor.commit(call.position, call.options)
+    return cursor.position
+  }
+
+  /**
+   * Returns the open cursor, or opens it: after a change of the owner, a client calls a cursor that this owner has not
+   * opened.
+   */
+  #cursor(port: LocalPort, name: string, options: CursorOptions = {}): Promise<PortCursor> {
+    let cursor = this.#cursors.get(name)
+    if (cursor === undefined) {
+      cursor = port.cursor(name, options)
+      this.#cursors.set(name, cursor)
+      cursor.catch(() => this.#cursors.delete(name))
+    }
+    return cursor
+  }
+
+  #read(port: LocalPort, id: number, request: ReadRequest): void {
+    if (this.#reads.has(id)) throw new RangeError('two readers with one id')
+    const abort = new AbortController()
+    const created = (): number =>
+      request.kind === 'stream' ? (port.store.table.find(request.stream)?.created ?? -1) : -1
+    const batches = batchesOf(port, request, abort.signal)
+    const pump = new ReadPump({ id, batches, created, writer: this.#writer })
+    this.#reads.set(id, { pump, abort })
+    void pump.run().finally(() => this.#reads.delete(id))
+  }
+
+  #endRead(id: number): void {
+    const read = this.#reads.get(id)
+    read?.pump.end()
+    read?.abort.abort()
+  }
+
+  /** A turn reads up to 2 MiB from a socket, which may be tens of thousands of requests. */
+  #beginTurn(): void {
+    if (this.#turn !== undefined) return
+    this.#turn = new TimeSlice()
+    setImmediate(() => {
+      this.#turn = undefined
+      this.#throttle()
+    })
+  }
+
+  /**
+   * Pauses or resumes reading, so that requests in progress and unread answers take limited memory, and requests
+   * limited time of one turn.
+   */
+  #throttle(): void {
+    const isFull = this.#inFlightBytes > MAX_IN_FLIGHT_BYTES || this.#socket.writableLength > MAX_IN_FLIGHT_BYTES
+    const busy = isFull || this.#turn?.isSpent === true
+    if (busy || this.#closing) this.#socket.pause()
+    else if (this.#socket.isPaused()) this.#socket.resume()
+    if (this.#pingsWait) this.#heartbeat ??= setInterval(() => this.#beat(), HEARTBEAT_MS).unref()
+  }
+
+  /** Pings of the client may wait in the socket: it is not read, or they follow a frame that is not complete. */
+  get #pingsWait(): boolean {
+    return this.#socket.isPaused() || this.#reader.isWithinFrame
+  }
+
+  /** Informs the client that the owner works, as the answer to a ping would. */
+  #beat(): void {
+    if (this.#pingsWait) {
+      this.#writer.json(FrameType.pong, 0)
+      return
+    }
+    clearInterval(this.#heartbeat)
+    this.#heartbeat = undefined
+  }
+
+  #closed(): void {
+    clearInterval(this.#heartbeat)
+    for (const id of this.#reads.keys()) this.#endRead(id)
+    for (const cursor of this.#cursors.values()) cursor.then((open) => open.close()).catch(() => {})
+    this.#cursors.clear()
+    this.#context.onClosed(this)
+  }
+}
+
+/** Only these members are sent: readers need no others, and some cannot be sent as JSON. */
+function sentView(state: StreamView): StreamView {
+  const { name, created, meta, firstSeq, visible, ended, endVisible, softDeleted, lifeMs } = state
+  return { name, created, meta, firstSeq, visible, ended, endVisible, softDeleted, lifeMs }
+}
+
+/** The records that a client reads. Values are sent as they are stored. */
+async function* batchesOf(port: LocalPort, request: ReadRequest, signal: AbortSignal): Batches<SentRecord> {
+  if (request.kind === 'change') return changeFrom(port, request.seen, signal)
+  if (request.kind === 'list') {
+    for await (const infos of port.infos(request.prefix, signal)) yield infos.map(sentInfo)
+  } else if (request.kind === 'all') yield* port.readAll(request, signal, true) as Batches<SentRecord>
+  else
+    for await (const records of port.readStream(request.stream, request, true, signal))
+      yield records.map((record) => ({ stream: '', ...record, value: record.value as EncodedValue }))
+}
+
+function sentInfo(info: StreamInfo): SentRecord {
+  const value = new EncodedValue('json', Buffer.from(JSON.stringify(info)))
+  return { stream: info.name, seq: 0, timestamp: 0, position: 0, value }
+}
+
+/** Settles when the state of the stream differs from `seen`, or when `signal` aborts. */
+function changeFrom(port: LocalPort, seen: SeenState, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const forget = port.onChange(seen, resolve)
+    signal.addEventListener('abort', () => {
+      forget()
+      resolve()
+    })
+  })
+}

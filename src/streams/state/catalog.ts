@@ -1,0 +1,281 @@
+/**
+ * The catalog: a small log with the state of each stream as of the last checkpoint. See docs/FORMAT.md, "The catalog".
+ */
+import { DurlogError } from '../../errors.js'
+import type { Log } from '../../index.js'
+import { TimeSlice } from '../../support/time-slice.js'
+import { nextTurn } from '../../timers.js'
+import { wrongMember } from './catalog-check.js'
+import {
+  type CatalogChange,
+  type CatalogHead,
+  deletionText,
+  requestTexts,
+  type StoredRecord,
+  streamText,
+} from './catalog-records.js'
+import { CatalogRows, type LoadedStreams } from './catalog-rows.js'
+import type { StoredRequests } from './dedup-table.js'
+
+const FORMAT_VERSION = 1
+/** The version of a group with streams whose files are behind: version 1 would give the seqs of their records again. */
+const KEPT_VERSION = 2
+/** Large enough for the entry of a stream with MAX_PRODUCERS producers whose ids JSON must escape. */
+export const CATALOG_SEGMENT_BYTES: number = 8 << 20
+/**
+ * The limits of one batch of the catalog's log: records, and characters of them. A batch must fit into its smallest
+ * segment.
+ */
+const SLICE_RECORDS = 256
+const SLICE_LENGTH = 1 << 15
+/** The number of records that are read at once. */
+const BATCH_RECORDS = 256
+const BEGIN = JSON.stringify({ kind: 'begin' } satisfies StoredRecord)
+/** The catalog may have this many dead records more than it has streams. */
+const SLACK_RECORDS = 4096
+/** The limit of the dead records of requests, which may be long, in bytes. */
+const SLACK_BYTES: number = CATALOG_SEGMENT_BYTES
+
+/** The state as of the last complete group. A group is the records of one checkpoint. */
+export interface CatalogState extends LoadedStreams {
+  head: CatalogHead | undefined
+  requests: StoredRequests
+}
+
+export class Catalog {
+  readonly #log: Log
+  /**
+   * The seqs of the live entries, by the name of the stream. An entry is live if it is the newest one of its stream in
+   * a complete group.
+   */
+  readonly #live = new Map<string, number>()
+  /** No record before this seq is live. */
+  #liveFrom = 0
+  /** For each group of request records from `#liveFrom` on: the seq after its last record, and its bytes. */
+  #requests: { end: number; bytes: number }[] = []
+
+  constructor(log: Log) {
+    this.#log = log
+  }
+
+  /** `listener` is called if another program changes the catalog's files while it is open. */
+  onFileChanged(listener: (error: DurlogError) => void): void {
+    this.#log.on('latched', (error) => {
+      if (error.code === 'ERR_DURLOG_FILE_CHANGED') listener(error)
+    })
+  }
+
+  /**
+   * Loads the state. Throws ERR_DURLOG_CORRUPT, or ERR_DURLOG_VERSION if a newer version of durlog has written the
+   * catalog.
+   */
+  async load(): Promise<CatalogState> {
+    this.#live.clear()
+    this.#requests = []
+    const log = this.#log
+    const rows = new CatalogRows(log.firstSeq, log.nextSeq)
+    const slice = new TimeSlice()
+    let head: CatalogHead | undefined
+    /**
+     * The first record of the current group that is wrong. A group does not count without a commit, so it is not an
+     * error yet.
+     */
+    let wrong: { seq: number; member: string } | undefined
+    let lastCreated = -1
+    /** The entries of the current group. The seq is undefined if the stream was deleted. */
+    let names: string[] = []
+    let seqs: (number | undefined)[] = []
+    let requests: StoredRequests = []
+    let storedRequests: StoredRequests = []
+    for await (const batch of log.read().batches(BATCH_RECORDS)) {
+      for (const { seq, data } of batch) {
+        if (slice.isOver()) await slice.nextTurn()
+        const record = this.#parse(data, seq)
+        // Checked first: the records of a newer version may be different.
+        if (record.kind === 'commit' && record.version > KEPT_VERSION)
+          throw new DurlogError(
+            'ERR_DURLOG_VERSION',
+            `a newer version of durlog wrote the catalog in ${log.dir}: use that version`,
+          )
+        const member = wrongMember(record)
+        if (member !== undefined) {
+          wrong ??= { seq, member }
+          if (record.kind !== 'commit') continue
+        }
+        if (record.kind === 'stream') {
+          rows.add(seq, data, record)
+          lastCreated = Math.max(lastCreated, record.created)
+        }
+        if (record.kind === 'stream' || record.kind === 'gone') {
+          names.push(record.name)
+          seqs.push(record.kind === 'stream' ? seq : undefined)
+          continue
+        }
+        if (record.kind === 'requests') {
+          requests.push([record.client, record.requests])
+          this.#requests.push({ end: seq + 1, bytes: data.length })
+          continue
+        }
+        // If a group without a commit came before, its checkpoint did not end.
+        if (record.kind === 'commit') {
+          if (lastCreated >= record.position) wrong ??= { seq, member: 'position' }
+          if (wrong !== undefined) throw this.#wrongRecord(wrong.seq, `has an impossible value of "${wrong.member}"`)
+          head = record
+          storedRequests = requests
+          await this.#noteAll(names, seqs)
+        }
+        wrong = undefined
+        lastCreated = -1
+        names = []
+        seqs = []
+        requests = []
+      }
+    }
+    return { head, requests: storedRequests, ...(await rows.streams(this.#live)) }
+  }
+
+  /**
+   * Stores the group of a checkpoint and syncs it: `changed`, `requests` and `head`. If the catalog has become long,
+   * also moves some of the oldest live entries to its end, so that it can be trimmed.
+   */
+  async store(
+    changed: readonly CatalogChange[],
+    requests: StoredRequests,
+    head: Omit<CatalogHead, 'version'>,
+    level: 'sync' | 'full' = 'sync',
+  ): Promise<void> {
+    const log = this.#log
+    const groupStart = log.nextSeq
+    /** The seq of the new entry of each stream; undefined if the stream was deleted. */
+    const newSeqs = new Map<string, number | undefined>()
+    let version = FORMAT_VERSION
+    const writer = new SliceWriter(log)
+    writer.put(BEGIN)
+    for (const { state, snapshot, disk } of changed) {
+      const text = snapshot === undefined ? deletionText(state.name) : streamText(state, snapshot, disk)
+      if (snapshot !== undefined && snapshot.next > disk.next) version = KEPT_VERSION
+      if (!writer.hasRoom(text.length)) await writer.flush()
+      const seq = writer.put(text)
+      newSeqs.set(state.name, snapshot === undefined ? undefined : seq)
+    }
+    const stored = { end: groupStart, bytes: 0 }
+    for (const text of requestTexts(requests)) {
+      if (!writer.hasRoom(text.length)) await writer.flush()
+      stored.end = writer.put(text) + 1
+      stored.bytes += text.length
+    }
+    const liveFrom = await this.#moveOldest(groupStart, writer, newSeqs)
+    this.#requests = this.#requests.filter(({ end }) => end > liveFrom)
+    if (stored.bytes > 0) this.#requests.push(stored)
+    await writer.flush()
+    await log.append(JSON.stringify({ kind: 'commit', version, ...head }), { durability: level })
+    await this.#noteAll(newSeqs.keys(), newSeqs.values())
+    this.#liveFrom = liveFrom
+  }
+
+  /** Removes segments without live records. */
+  async trim(): Promise<void> {
+    if (this.#liveFrom > this.#log.firstSeq) await this.#log.trimBefore(this.#liveFrom)
+  }
+
+  close(): Promise<void> {
+    return this.#log.close()
+  }
+
+  /**
+   * Copies live entries from the beginning of the catalog to its end. Returns the seq before which no record is live
+   * when the group is complete.
+   */
+  async #moveOldest(
+    groupStart: number,
+    writer: SliceWriter,
+    newSeqs: Map<string, number | undefined>,
+  ): Promise<number> {
+    const from = Math.max(this.#liveFrom, this.#log.firstSeq)
+    const requestBytes = this.#requests.reduce((sum, { bytes }) => sum + bytes, 0)
+    if (groupStart - from <= 2 * this.#live.size + SLACK_RECORDS && requestBytes <= SLACK_BYTES) return from
+    // Look at twice as many records as this group has added, so that the catalog becomes shorter.
+    const end = Math.min(from + 2 * (writer.next - groupStart) + SLICE_RECORDS, groupStart)
+    const slice = new TimeSlice()
+    for await (const batch of this.#log.read({ from, to: end }).batches(BATCH_RECORDS)) {
+      for (const { seq, data } of batch) {
+        if (slice.isOver()) await slice.nextTurn()
+        const record = this.#parse(data, seq)
+        if (record.kind !== 'stream' || this.#live.get(record.name) !== seq || newSeqs.has(record.name)) continue
+        if (!writer.hasRoom(data.length)) await writer.flush()
+        newSeqs.set(record.name, writer.put(data))
+      }
+    }
+    return end
+  }
+
+  /**
+   * Notes the entries of a complete group: the name and the seq of each, which is undefined if the stream was deleted.
+   * Pauses for the event loop, because a group can contain all streams.
+   */
+  async #noteAll(names: Iterable<string>, seqs: Iterable<number | undefined>): Promise<void> {
+    const slice = new TimeSlice()
+    const seqOfNext = seqs[Symbol.iterator]()
+    for (const name of names) {
+      if (slice.isOver()) await slice.nextTurn()
+      const { value: seq } = seqOfNext.next()
+      if (seq === undefined) this.#live.delete(name)
+      else this.#live.set(name, seq)
+    }
+  }
+
+  #parse(data: Buffer, seq: number): StoredRecord {
+    try {
+      return JSON.parse(data.toString()) as StoredRecord
+    } catch (cause) {
+      throw this.#wrongRecord(seq, 'is not JSON', cause)
+    }
+  }
+
+  #wrongRecord(seq: number, problem: string, cause?: unknown): DurlogError {
+    return new DurlogError(
+      'ERR_DURLOG_CORRUPT',
+      `record ${seq} of the catalog in ${this.#log.dir} ${problem}, so another program has written it: restore the folder of streams from a copy`,
+      { path: this.#log.dir, lostFirst: seq, lostLast: seq, cause },
+    )
+  }
+}
+
+/** Appends records in slices, so that neither the memory nor a turn of the event loop has to take all of them. */
+class SliceWriter {
+  readonly #log: Log
+  #records: (string | Buffer)[] = []
+  #length = 0
+  /** The seq of the next record. */
+  next: number
+
+  constructor(log: Log) {
+    this.#log = log
+    this.next = log.nextSeq
+  }
+
+  /**
+   * Whether a record of `length` characters fits into the current slice. A longer record than SLICE_LENGTH has its own
+   * slice.
+   */
+  hasRoom(length: number): boolean {
+    return this.#records.length < SLICE_RECORDS && (this.#length === 0 || this.#length + length <= SLICE_LENGTH)
+  }
+
+  /** Adds a record to the slice and returns its seq. */
+  put(record: string | Buffer): number {
+    this.#records.push(record)
+    this.#length += record.length
+    return this.next++
+  }
+
+  async flush(): Promise<void> {
+    const records = this.#records
+    if (records.length === 0) return
+    this.#records = []
+    this.#length = 0
+    await this.#log.appendBatch(records, { durability: 'memory' })
+    // With `memory` the append may have settled without a turn of the event loop.
+    await nextTurn()
+  }
+}
