@@ -437,8 +437,8 @@ export interface CursorSummary {
   position: number
   /** Records from the position, or from the log's first record if that is later, to the end of the log. */
   lagRecords: number
-  /** `ready`: its `read` delivers records. `cut`, `overrun` and `damaged`: `read` fails until a `seek`. */
-  state: 'ready' | 'cut' | 'overrun' | 'damaged'
+  /** `ready`: its `read` delivers records. `cut`, `replaced`, `overrun` and `damaged`: `read` fails until a `seek`. */
+  state: 'ready' | 'cut' | 'replaced' | 'overrun' | 'damaged'
   /** Whether a process has the cursor open. Also false if the file system cannot report locks. */
   owned: boolean
   /** The id of that process. Absent if it is unknown. */

@@ -328,7 +328,9 @@ test('cursors are listed by name, and a removed one begins anew', async () => {
     { name: 'a', position: 0, lagRecords: 3, state: 'ready', owned: true, ownerPid },
     { name: 'b', position: 2, lagRecords: 1, state: 'ready', owned: false },
   ])
+  writeFileSync(join(log.dir, 'b.status'), '{}')
   await log.removeCursor('b')
+  expect(readdirSync(log.dir)).not.toContain('b.status')
   expect(await codeOf(log.removeCursor('b'))).toBe('ERR_DURLOG_NOT_FOUND')
   expect((await log.cursors()).map(({ name }) => name)).toEqual(['a'])
   expect((await log.cursor('b')).position).toBe(0)
@@ -541,6 +543,10 @@ test.each(['memory', 'sync'] as const)(
     await restored.appendBatch(Array.from({ length: 15 }, (_, i) => `new ${i}`))
     copyFileSync(`${dir}-late`, join(dir, 'late.cursor'))
     rmSync(`${dir}-late`)
+    expect(await restored.cursors()).toMatchObject([
+      { name: 'early', state: 'ready' },
+      { name: 'late', state: 'replaced' },
+    ])
     const again = await restored.cursor('late')
     expect(await errorOf(again.read().next())).toMatchObject({ code: 'ERR_DURLOG_CURSOR_CUT', lostFirst: 15 })
     expect(await codeOf(again.commit(16))).toBe('ERR_DURLOG_CURSOR_CUT')

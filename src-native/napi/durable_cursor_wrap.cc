@@ -138,6 +138,7 @@ Napi::Object FromSummary(Napi::Env env, const CursorSummary& summary) {
   object.Set("name", summary.name);
   if (summary.position) object.Set("position", FromSeq(env, *summary.position));
   if (summary.cut) object.Set("cut", FromSeq(env, *summary.cut));
+  object.Set("checksum", summary.checksum);
   object.Set("confirmed", summary.confirmed);
   object.Set("owned", summary.owned);
   object.Set("ownerPid", static_cast<double>(summary.owner_pid));

@@ -1,6 +1,9 @@
 /** The named cursors of one open log. */
+import { rm } from 'node:fs/promises'
+import { join } from 'node:path'
 import { atCaller } from '../caller-stack.js'
 import { closedError } from '../errors.js'
+import type { NativeCursorSummary } from '../native/cursors.js'
 import { waitForLock } from '../native/lock-wait.js'
 import { native } from '../native/native.js'
 import {
@@ -69,19 +72,21 @@ export class LogCursors {
     this.#check()
     const list = await atCaller(native.listCursors(this.#host.source.dir))
     const range = await atCaller(this.#host.source.range(false))
-    const stateOf = (position: number, cut: number | undefined): CursorSummary['state'] => {
+    const stateOf = async ({ position = -1, cut, checksum }: NativeCursorSummary): Promise<CursorSummary['state']> => {
       if (position === -1) return 'damaged'
       if (cut !== undefined) return 'cut'
-      return position < range.first ? 'overrun' : 'ready'
+      if (position < range.first) return 'overrun'
+      const found = checksum === 0 ? checksum : await this.#host.checksum(position - 1)
+      return found === undefined || found === checksum ? 'ready' : 'replaced'
     }
-    return list.map(({ name, position = -1, cut, owned, ownerPid }) => ({
-      name,
-      position,
-      lagRecords: lagOf(position, range),
-      state: stateOf(position, cut),
-      owned,
-      ...(ownerPid > 0 && { ownerPid }),
-    }))
+    return await Promise.all(
+      list.map(async (summary) => {
+        const { name, position = -1, owned, ownerPid } = summary
+        const state = await stateOf(summary)
+        const lagRecords = lagOf(position, range)
+        return { name, position, lagRecords, state, owned, ...(ownerPid > 0 && { ownerPid }) }
+      }),
+    )
   }
 
   /** The cursors that are open in this process. */
@@ -95,7 +100,12 @@ export class LogCursors {
   async removeCursor(name: string): Promise<void> {
     checkCursorName(name)
     this.#check()
-    await atCaller(this.#untilClosed(native.removeCursor(this.#host.source.dir, name)))
+    const { dir } = this.#host.source
+    const removed = native.removeCursor(dir, name).then(async () => {
+      // The last failure of the shipper or archiver that has used the cursor.
+      await rm(join(dir, `${name}.status`), { force: true }).catch(() => {})
+    })
+    await atCaller(this.#untilClosed(removed))
   }
 
   /** Closes every open cursor, and ends the calls that open one; later calls fail with ERR_DURLOG_CLOSED. */

@@ -44,6 +44,8 @@ export interface NativeCursorSummary {
   position?: number
   /** The log's next seq after the deepest cut below the position; absent if there is no such cut. */
   cut?: number
+  /** The checksum of the record before the position; 0 if unknown. */
+  checksum: number
   /** Whether its creation has ended. False for a cursor of another log or of a newer version. */
   confirmed: boolean
   owned: boolean
