@@ -33,7 +33,7 @@ export default defineConfig({
   },
   test: {
     // Tests wait for the disk and for child processes more than they compute.
-    maxWorkers: availableParallelism() + 1,
+    maxWorkers: availableParallelism() + 2,
     // Files share the machine's disk and processors: each test waits for real syncs, none for a fixed time. These only
     // end a test that hangs.
     testTimeout: 240_000,
