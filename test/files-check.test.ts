@@ -65,6 +65,18 @@ test.runIf(unix).each(CASES)(
   },
 )
 
+test.runIf(unix)('a shared log whose newest records became zeros, before later ones, is latched', async () => {
+  const log = await open(scratchDir(), { segmentBytes: 1 << 20, shared: true })
+  for (let i = 0; i < 20; i++) await log.append(Buffer.alloc(3000, 1))
+  const latched = new Promise<DurlogError>((resolve) => log.on('latched', resolve))
+  const file = newestSegment(log.dir)
+  truncateSync(file, 20_000)
+  truncateSync(file, 1 << 20)
+  await firstFailure(() => log.append('after'))
+  expect(await latched).toMatchObject({ code: 'ERR_DURLOG_FILE_CHANGED', path: file })
+  await log.close()
+})
+
 test.runIf(unix).each(WRITERS)('an idle log whose segment was moved is latched: %o', async (options) => {
   const log = await open(scratchDir(), options)
   await log.append('one')

@@ -38,10 +38,8 @@ void Log::CheckFiles() {
   HeldFiles held = chain_.Held();
   const bool keeps_ids = capabilities_.keeps_file_ids;
   if (keeps_ids) held.folder = folder_id_;
-  held.names.push_back({kLockName, keeps_ids ? lock_id_ : std::nullopt});
-  auto check = std::make_shared<FilesCheck>(file_system_, *directory_, std::move(held));
-  files_.Begin(check);
-  executor_->Execute(std::move(check));
+  held.names.push_back({kLockName, keeps_ids ? lock_id_ : std::nullopt, 0});
+  files_.Begin(*executor_, *directory_, std::move(held));
 }
 
 void Log::FinishFilesCheck() {

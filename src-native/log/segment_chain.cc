@@ -33,14 +33,15 @@ void SegmentChain::Add(const Segment& segment) {
 void SegmentChain::Hold(const Segment& segment, uint64_t end) {
   while (!held_.empty() && held_.back().first_seq >= segment.first_seq()) held_.pop_back();
   if (held_.size() == kMaxHeld) held_.erase(held_.begin());
-  held_.push_back({segment.first_seq(), segment.id(), end, 0});
+  held_.push_back({segment.first_seq(), segment.id(), end, 0, 0});
 }
 
 void SegmentChain::NoteEnd(const Segment& segment, uint64_t offset, uint64_t frame) {
   for (HeldSegment& held : held_) {
     if (held.first_seq != segment.first_seq()) continue;
     // A commit that was rolled back may have replaced an empty segment.
-    if (!(held.id == segment.id())) held = {held.first_seq, segment.id(), kSegmentHeaderBytes, 0};
+    if (!(held.id == segment.id()))
+      held = {held.first_seq, segment.id(), kSegmentHeaderBytes, 0, 0};
     held.NoteEnd(offset, frame);
   }
 }
@@ -57,6 +58,7 @@ HeldFiles SegmentChain::Held() const {
     const bool is_empty = held.end <= kSegmentHeaderBytes;
     if (is_empty || !capabilities_.keeps_file_ids) files.open.back().id.reset();
   }
+  if (!files.open.empty()) files.quiet_before = files.open.front().first_seq;
   return files;
 }
 

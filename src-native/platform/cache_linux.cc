@@ -1,5 +1,6 @@
 #include <fcntl.h>
 #include <linux/fs.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -64,6 +65,21 @@ Result<uint64_t> PosixFile::NextData(uint64_t offset) {
   if (errno == ENXIO) return UINT64_MAX;
   if (errno == EINVAL || errno == EOPNOTSUPP) return offset;
   return Status::System("lseek", errno, path_).WithOffset(offset);
+}
+
+Result<uint64_t> PosixFile::NextHole(uint64_t offset) {
+  const off_t at = lseek(fd_.get(), static_cast<off_t>(offset), SEEK_HOLE);
+  if (at < 0) return Status::System("lseek", errno, path_).WithOffset(offset);
+  DURLOG_ASSIGN_OR_RETURN(const uint64_t size, Size());
+  // Every file ends with a hole, and that is the only one if the file system reports none.
+  return static_cast<uint64_t>(at) < size ? static_cast<uint64_t>(at) : UINT64_MAX;
+}
+
+Result<uint64_t> PosixFile::ModifiedNanos() {
+  struct stat info;
+  if (fstat(fd_.get(), &info) != 0) return Status::System("fstat", errno, path_);
+  return static_cast<uint64_t>(info.st_mtim.tv_sec) * 1'000'000'000 +
+         static_cast<uint64_t>(info.st_mtim.tv_nsec);
 }
 
 // Makes the system call directly, because only recent C libraries wrap it. On 64-bit systems the

@@ -123,6 +123,9 @@ class File {
   // The first offset >= `offset` that holds data; every byte between the two reads as zero.
   // UINT64_MAX if there is no more data, `offset` if the file system does not report holes.
   virtual Result<uint64_t> NextData(uint64_t offset) = 0;
+  // The first offset >= `offset` that holds no data and reads as zero. UINT64_MAX if there is none,
+  // or if the file system does not report holes.
+  virtual Result<uint64_t> NextHole(uint64_t) { return UINT64_MAX; }
   virtual Result<uint64_t> Size() = 0;
   virtual Status Truncate(uint64_t size) = 0;
   // Allocates the blocks of [offset, offset + length), marked unwritten, and extends the file to
@@ -158,6 +161,8 @@ class File {
     return Missing();
   }
   virtual Result<FileId> Id() { return Missing(); }
+  // When the bytes or the length of the file were last changed, in nanoseconds of any clock.
+  virtual Result<uint64_t> ModifiedNanos() { return Missing(); }
   // Sets the path that later errors report, after the file was renamed.
   virtual void SetPath(const std::string&) {}
   // Closes and returns its status; the destructor closes too, best effort.

@@ -1,5 +1,5 @@
 // Queries of the page cache and the block map: one implementation for each system, next to those of
-// PosixFile::DropCache(), CacheUseOf(), NextData() and ReadCachedAt().
+// PosixFile::DropCache(), CacheUseOf(), NextData(), NextHole(), ModifiedNanos() and ReadCachedAt().
 #pragma once
 
 #include "platform/posix_fd.h"

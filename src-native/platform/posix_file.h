@@ -32,6 +32,7 @@ class PosixFile final : public File {
   Status DropCache() override;
   std::optional<CacheUse> CacheUseOf(uint64_t offset, uint64_t length) override;
   Result<uint64_t> NextData(uint64_t offset) override;
+  Result<uint64_t> NextHole(uint64_t offset) override;
   Result<uint64_t> Size() override;
   Status Truncate(uint64_t size) override;
   Status Allocate(uint64_t offset, uint64_t length) override;
@@ -44,6 +45,7 @@ class PosixFile final : public File {
   Status UnlockRange(uint64_t offset, uint64_t length) override;
   Result<std::optional<LockKind>> RangeLockOfOthers(uint64_t offset, uint64_t length) override;
   Result<FileId> Id() override;
+  Result<uint64_t> ModifiedNanos() override;
   void SetPath(const std::string& path) override { path_ = path; }
   Status Close() override;
 

@@ -69,9 +69,10 @@ std::vector<HeldSegment> Member::HeldSegments() {
   const auto begin = segments_.lower_bound(page_->Load(PageWord::kFirstSeq));
   for (auto at = begin; at != segments_.end(); ++at) {
     SharedSegment& segment = *at->second;
-    const Result<FileId> id = segment.file().Id();
-    held.push_back({segment.first_seq(), id.ok() ? std::optional<FileId>(*id) : std::nullopt,
-                    segment.bytes(), 0});
+    HeldSegment& each = held.emplace_back();
+    each.first_seq = segment.first_seq();
+    each.id = IdOf(segment.file().Id());
+    each.bytes = segment.bytes();
   }
   return held;
 }

@@ -7,26 +7,21 @@
 
 namespace durlog {
 
-void SharedFilesWatch::Begin(Executor& executor, const LogPoint& point) {
+void SharedFilesWatch::Begin(Executor& executor, const LogPoint& committed) {
   HeldFiles held;
   held.folder = IdOf(member_->directory().Id());
-  held.names = {{kLockName, IdOf(member_->lock().Id())}, {kSharedName, IdOf(member_->page().Id())}};
+  held.names = {{kLockName, IdOf(member_->lock().Id()), 0},
+                {kSharedName, IdOf(member_->page().Id()), kSharedPageBytes}};
   held.open = member_->HeldSegments();
-  const uint64_t active = point.segment->first_seq();
-  // A frame begins where the append point was at the last check.
-  if (active == checked_segment_ && checked_offset_ < point.offset && !held.open.empty() &&
-      held.open.back().first_seq == active) {
-    held.open.back().frame_at = checked_offset_;
+  held.quiet_before = std::min(Load(PageWord::kSyncedFirst), Load(PageWord::kCommittedFirst));
+  for (HeldSegment& each : held.open) {
+    held.quiet_before = std::min(held.quiet_before, each.first_seq);
+    if (each.first_seq == committed.segment->first_seq()) each.end = committed.offset;
   }
-  checked_segment_ = active;
-  checked_offset_ = point.offset;
   // Without the segments that another member has trimmed.
-  held.segments.assign(std::lower_bound(listed_.begin(), listed_.end(), first_seq()),
+  held.segments.assign(std::lower_bound(listed_.begin(), listed_.end(), Load(PageWord::kFirstSeq)),
                        listed_.end());
-  auto check =
-      std::make_shared<FilesCheck>(member_->file_system(), member_->directory(), std::move(held));
-  watch_.Begin(check);
-  executor.Execute(std::move(check));
+  watch_.Begin(executor, member_->directory(), std::move(held));
 }
 
 Status SharedFilesWatch::TakeFailure() {
@@ -37,7 +32,8 @@ Status SharedFilesWatch::TakeFailure() {
     return Status::Ok();
   }
   // The segment has been trimmed since the check began.
-  const bool trimmed = check->changed_segment() && *check->changed_segment() < first_seq();
+  const bool trimmed =
+      check->changed_segment() && *check->changed_segment() < Load(PageWord::kFirstSeq);
   return trimmed ? Status::Ok() : check->status();
 }
 

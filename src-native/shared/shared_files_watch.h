@@ -20,19 +20,17 @@ class SharedFilesWatch {
       : member_(std::move(member)), watch_(member_->file_system()) {}
 
   bool IsDue() const { return watch_.IsDue(); }
-  // Begins a check. `point` is the append point.
-  void Begin(Executor& executor, const LogPoint& point);
+  // Begins a check. Every frame before `committed` is whole.
+  void Begin(Executor& executor, const LogPoint& committed);
   // kFileChanged if the check that has ended has found a file that another program has changed.
   Status TakeFailure();
 
  private:
-  uint64_t first_seq() const { return member_->page().Load(PageWord::kFirstSeq); }
+  uint64_t Load(PageWord word) const { return member_->page().Load(word); }
 
   const std::shared_ptr<Member> member_;
   FilesWatch watch_;
   std::vector<uint64_t> listed_;  // the segments that the last check has found
-  uint64_t checked_segment_ = 0;  // the append point at the last check
-  uint64_t checked_offset_ = 0;
 };
 
 }  // namespace durlog

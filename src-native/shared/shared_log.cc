@@ -49,7 +49,7 @@ void SharedLog::Harvest() {
 void SharedLog::CheckFiles() {
   FinishFilesCheck();
   if (executor_ != nullptr && state_.CheckOpen().ok() && files_.IsDue()) {
-    files_.Begin(*executor_, point_.at());
+    files_.Begin(*executor_, commits_.committed());
   }
 }
 

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -9,6 +11,7 @@
 
 #include "base/job.h"
 #include "platform/file_system.h"
+#include "segment/open_segment.h"
 
 namespace durlog {
 
@@ -17,6 +20,7 @@ struct HeldSegment {
   uint64_t first_seq = 0;
   std::optional<FileId> id;  // nullopt if another file of the log may take the name
   uint64_t end = 0;          // the end of the frames that are stored
+  uint64_t bytes = 0;        // the file has at least this length, and at least `end`
   uint64_t frame_at = 0;     // a frame begins here; 0 if none is known
 
   // Notes that every frame before `offset` is stored. A frame begins at `frame`, if that is not 0.
@@ -36,6 +40,7 @@ inline std::optional<FileId> IdOf(const Result<FileId>& id) {
 struct HeldName {
   std::string name;
   std::optional<FileId> id;
+  uint64_t bytes = 0;  // the file has at least this length
 };
 
 // Without an identity only the existence and the length are compared: see
@@ -45,6 +50,25 @@ struct HeldFiles {
   std::vector<HeldName> names;
   std::vector<HeldSegment> open;
   std::vector<uint64_t> segments;  // the first seqs of all segments that must have their names
+  uint64_t quiet_before = 0;       // no segment with a lower first seq changes any more
+};
+
+// The segments of one log as its earlier checks have seen them. Used by one check at a time.
+struct SeenSegments {
+  // Of a segment that is open.
+  struct Open {
+    uint64_t end = 0;            // of the frames that a check has found
+    uint64_t hole = UINT64_MAX;  // the first hole, which is inside a frame
+  };
+  // Of a segment that no longer changes.
+  struct Quiet {
+    std::optional<FileId> id;
+    uint64_t bytes = 0;
+    uint64_t modified_nanos = 0;
+  };
+  std::map<uint64_t, Open> open;
+  std::map<uint64_t, Quiet> quiet;
+  uint64_t next_quiet = 0;  // the first seq from which the next check looks at quiet segments
 };
 
 // Finds a file, or the folder, that another program has moved, replaced, deleted or truncated: what
@@ -52,8 +76,12 @@ struct HeldFiles {
 // for lack of descriptors, counts as unchanged until the next check.
 class FilesCheck final : public Job {
  public:
-  FilesCheck(FileSystem& file_system, Directory& directory, HeldFiles held)
-      : file_system_(file_system), directory_(directory), held_(std::move(held)) {}
+  FilesCheck(FileSystem& file_system, Directory& directory, HeldFiles held,
+             std::shared_ptr<SeenSegments> seen)
+      : file_system_(file_system),
+        directory_(directory),
+        held_(std::move(held)),
+        seen_(std::move(seen)) {}
 
   // After done(). kFileChanged, with the path of the file that has changed.
   const Status& status() const { return status_; }
@@ -71,12 +99,16 @@ class FilesCheck final : public Job {
   Status CheckFolder();
   Status CheckName(const HeldName& held);
   Status CheckSegment(const HeldSegment& held);
+  Status CheckFrames(OpenedSegment& segment, const HeldSegment& held);
   Status CheckNames();
+  Status CheckQuiet();
+  Status CheckQuiet(uint64_t first_seq, uint64_t end_seq);
   Status Changed(const char* how, const std::string& name);
 
   FileSystem& file_system_;
   Directory& directory_;
   const HeldFiles held_;
+  const std::shared_ptr<SeenSegments> seen_;
   std::vector<uint64_t> listed_;
   std::optional<uint64_t> changed_segment_;
   Status status_;

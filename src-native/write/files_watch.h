@@ -5,6 +5,7 @@
 #include <memory>
 #include <utility>
 
+#include "base/executor.h"
 #include "platform/file_system.h"
 #include "write/files_check.h"
 
@@ -29,10 +30,11 @@ class FilesWatch {
   bool IsDue() const {
     return !check_ && file_system_.MonotonicMicros() - checked_micros_ >= kPeriodMicros;
   }
-  void Begin(std::shared_ptr<FilesCheck> check) {
+  void Begin(Executor& executor, Directory& directory, HeldFiles held) {
     checked_micros_ = file_system_.MonotonicMicros();
-    check_ = std::move(check);
+    check_ = std::make_shared<FilesCheck>(file_system_, directory, std::move(held), seen_);
     counts_ = true;
+    executor.Execute(check_);
   }
   // The check that has ended; null if there is none.
   std::shared_ptr<FilesCheck> TakeDone() {
@@ -41,7 +43,10 @@ class FilesWatch {
     return counts_ ? done : nullptr;
   }
   // The log is going to cut its files: the result of a check that runs does not count.
-  void Ignore() { counts_ = false; }
+  void Ignore() {
+    counts_ = false;
+    seen_ = std::make_shared<SeenSegments>();
+  }
 
  private:
   // A little less than a second, so that a timer of a second finds each check due.
@@ -50,6 +55,7 @@ class FilesWatch {
   FileSystem& file_system_;
   uint64_t checked_micros_;
   std::shared_ptr<FilesCheck> check_;
+  std::shared_ptr<SeenSegments> seen_ = std::make_shared<SeenSegments>();
   bool counts_ = true;
 };
 

@@ -82,6 +82,8 @@ class ObservedFile final : public File {
     return inner_->CacheUseOf(offset, length);
   }
   Result<uint64_t> NextData(uint64_t offset) override { return inner_->NextData(offset); }
+  Result<uint64_t> NextHole(uint64_t offset) override { return inner_->NextHole(offset); }
+  Result<uint64_t> ModifiedNanos() override { return inner_->ModifiedNanos(); }
   Status StartWriteback(uint64_t offset, uint64_t length) override {
     DURLOG_RETURN_IF_ERROR(observer_({"start-writeback", name_, offset, length}));
     return inner_->StartWriteback(offset, length);

@@ -4,6 +4,7 @@
 
 #ifndef _WIN32  // where an open file can be neither moved nor replaced
 
+#include <chrono>
 #include <filesystem>
 #include <functional>
 #include <string>
@@ -145,6 +146,91 @@ TEST_P(FilesCheckTest, ASealedSegmentIsCheckedToo) {
     }
   }
   RemoveAll();
+}
+
+void CutAndExtend(const fs::path& file, uint64_t to) {
+  const uint64_t bytes = fs::file_size(file);
+  fs::resize_file(file, to);
+  fs::resize_file(file, bytes);
+}
+
+// The newest records of the segment, which later ones follow, read as zeros.
+TEST_P(FilesCheckTest, ACutThatLaterRecordsFollowLatchesTheLog) {
+  for (const uint64_t payload_bytes : {10u, 3000u}) {
+    // A direct write repeats the whole block, so that no record is missing.
+    const bool maps_or_copies = GetParam() == Strategy::kMmap || GetParam() == Strategy::kPwrite;
+    if (payload_bytes < 1000 && !maps_or_copies) continue;
+    SCOPED_TRACE(payload_bytes);
+    RemoveAll();
+    LogOptions options = SmallOptions(GetParam());
+    options.segment_bytes = 1u << 20;
+    std::unique_ptr<Log> log = Open(options, files_);
+    log->Attach(&at_once_, &listener_);
+    const std::string payload(payload_bytes, 'x');
+    const auto append = [&](int count) {
+      for (int i = 0; i < count; ++i) {
+        ASSERT_TRUE(log->Append(AsBytes(payload), Level::kMemory).ok());
+      }
+      Settle(*log);
+    };
+    append(40);
+    EXPECT_FALSE(ChecksLatch(*log));
+    append(40);
+    const fs::path file = log_ / SegmentName(0);
+    const uint64_t frame_bytes = FrameBytes(payload_bytes);
+    CutAndExtend(file, kSegmentHeaderBytes + 70 * frame_bytes);
+    append(5);
+    EXPECT_TRUE(ChecksLatch(*log));
+    ExpectLatchedBy(*log, file);
+  }
+  RemoveAll();
+}
+
+TEST_P(FilesCheckTest, AChangeInASegmentOlderThanTheNewestEightLatchesTheLog) {
+  for (const Change& change : Changes()) {
+    const std::string name = change.name;
+    if (name != "moved" && name != "truncated and made longer again" &&
+        name != "replaced by a copy" && name != "replaced by a link") {
+      continue;
+    }
+    SCOPED_TRACE(change.name);
+    RemoveAll();
+    std::unique_ptr<Log> log = Open(SmallOptions(GetParam()), files_);
+    log->Attach(&at_once_, &listener_);
+    while (listener_.rotated.size() < 10) AppendMany(*log, 20, Level::kMemory);
+    Settle(*log);
+    EXPECT_FALSE(ChecksLatch(*log));
+    const fs::path file = log_ / SegmentName(listener_.rotated[0]);
+    change.make(log_, file);
+    EXPECT_TRUE(ChecksLatch(*log));
+    ExpectLatchedBy(*log, file);
+    listener_.rotated.clear();
+  }
+  RemoveAll();
+}
+
+TEST_P(FilesCheckTest, AnOldSegmentWhoseTimeOrCopyIsNewIsUnchanged) {
+  std::unique_ptr<Log> log = Open(SmallOptions(GetParam()), files_);
+  log->Attach(&at_once_, &listener_);
+  while (listener_.rotated.size() < 10) AppendMany(*log, 20, Level::kMemory);
+  Settle(*log);
+  EXPECT_FALSE(ChecksLatch(*log));
+  const fs::path file = log_ / SegmentName(listener_.rotated[0]);
+  fs::last_write_time(file, fs::file_time_type::clock::now() + std::chrono::hours(1));
+  EXPECT_FALSE(ChecksLatch(*log));
+}
+
+// The payload of a void is never written.
+TEST_P(FilesCheckTest, AVoidIsNoChange) {
+  LogOptions options = SmallOptions(GetParam());
+  options.restored.uuid = LogUuid{1, 2, 3};
+  std::unique_ptr<Log> log = Open(options, files_);
+  log->Attach(&at_once_, &listener_);
+  constexpr uint64_t kTimeMs = 1'000'000'000'000;
+  while (!log->WriteVoid(1000, kTimeMs).ok()) Settle(*log);
+  ASSERT_TRUE(log->AppendSync(AsBytes("one"), Level::kSync, kTimeMs).ok());
+  EXPECT_FALSE(ChecksLatch(*log));
+  EXPECT_FALSE(ChecksLatch(*log));
 }
 
 TEST_P(FilesCheckTest, AnIdleLogAndOneThatWasOpenedAgainAreChecked) {
