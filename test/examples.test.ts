@@ -7,9 +7,9 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { open } from '../src/index.js'
-import { missingServer } from './fixtures/nats.mjs'
+import { missingServer, natsServer } from './fixtures/nats.mjs'
 import { scratchDir, texts } from './fixtures/scratch.js'
 import { admin, server, stored } from './fixtures/ship.js'
 
@@ -320,6 +320,19 @@ test.skipIf(missingServer !== '')(`an order is in the stream after it was shippe
   expect((await stored(await admin(nats))).map((message) => message.text)).toEqual(['order 17'])
 })
 
+test.skipIf(missingServer !== '')(
+  `no acknowledged order is lost when its server is killed ${missingServer}`,
+  async () => {
+    vi.stubEnv('NATS_SERVER', natsServer())
+    onTestFinished(() => void vi.unstubAllEnvs())
+    expect((await start('failover.mjs').end()).lines).toEqual([
+      'the first server has acknowledged 50 orders, and is killed',
+      'the second server is the writer of generation 1',
+      'acknowledged 100, stored 100, lost 0, stored twice 0',
+    ])
+  },
+)
+
 test('every example is run by a test, except those that need Electron, Docker or systemd', () => {
   execFileSync(process.execPath, ['--check', join(EXAMPLES, 'electron-main.cjs')])
   const source = readdirSync(EXAMPLES).filter((name) => /\.(mjs|py)$/.test(name))
@@ -329,6 +342,7 @@ test('every example is run by a test, except those that need Electron, Docker or
     'cluster-outbox.mjs',
     'erase-person.mjs',
     'event-sourcing.mjs',
+    'failover.mjs',
     'import-json-lines.mjs',
     'metrics.mjs',
     'outbox-consumer.mjs',
