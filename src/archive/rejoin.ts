@@ -13,6 +13,7 @@ import { open, openRestored, type RestoringLog } from '../open.js'
 import { resolveDir } from '../options/call-options.js'
 import { readCopy } from '../ship/copy.js'
 import { markFolder, readMark } from '../support/restore-folder.js'
+import { refuseStreams } from '../support/streams-log.js'
 import { Bucket } from './bucket.js'
 import { type ChosenArchive, chooseArchive } from './choose.js'
 import { firstDifference } from './position.js'
@@ -36,6 +37,7 @@ export async function rejoin(dir: string | URL, options: RejoinOptions): Promise
   const folder = resolveDir(dir)
   const resolved = resolveRejoin(options)
   try {
+    refuseStreams(folder)
     // Also a check that there is a log, before the folder of the lock is made in it.
     statSync(folder)
     const lock = await RestoreLock.take(folder)

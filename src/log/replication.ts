@@ -16,6 +16,7 @@ import { type Resolve, Waiters } from './append/waiters.js'
 const CLOSE_WAIT_MS = 2000
 /** A stall is reported after this time without an acknowledgement while appends wait. */
 const STALLED_MS = 10_000
+const CLOSED_BEFORE = 'the log was closed before'
 
 interface ReplicationWaiter {
   seq: number
@@ -53,6 +54,8 @@ export class Replication implements ReplicationListener {
   readonly #held = new HeldMemory()
   #failure: DurlogError | undefined
   #isClosing = false
+  /** Nothing more is replicated, because the log is closed. */
+  #isClosed = false
   #lastError: Error | undefined
   #stallTimer: NodeJS.Timeout | undefined
   #isStalled = false
@@ -101,7 +104,7 @@ export class Replication implements ReplicationListener {
   reached(seq: number, signal?: AbortSignal): Promise<void> {
     if (seq < this.#end) return Promise.resolve()
     if (this.#failure !== undefined) return Promise.reject(withOutcome(this.#failure, 'unknown'))
-    if (this.#isClosing) return Promise.reject(this.#notReplicated(seq, 'the log was closed before'))
+    if (this.#isClosing) return Promise.reject(this.#notReplicated(seq, CLOSED_BEFORE))
     return new Promise((resolve, reject) => {
       const isLate = seq < this.#newestWaiter && this.#waiters.size > 0
       if (!isLate) this.#newestWaiter = seq
@@ -160,9 +163,9 @@ export class Replication implements ReplicationListener {
 
   /** Calls `resolve` when every record up to `seq`, which is synced, is replicated. */
   #await(seq: number, resolve: Resolve): void {
-    const failure = this.#failure ?? (this.#isClosing && this.#appends === 0 ? closedError(this.#log.dir) : undefined)
     if (seq < this.#end) resolve(seq, seq)
-    else if (failure !== undefined) resolve(Promise.reject(withOutcome(failure, 'unknown')), seq)
+    else if (this.#failure !== undefined) resolve(Promise.reject(withOutcome(this.#failure, 'unknown')), seq)
+    else if (this.#isClosed) resolve(Promise.reject(this.#notReplicated(seq, CLOSED_BEFORE)), seq)
     else {
       this.#frames.add(seq, resolve)
       this.#stallTimer ??= this.#startTimer()
@@ -237,7 +240,8 @@ export class Replication implements ReplicationListener {
       })
     }
     await this.#link.close()
-    this.#rejectFrom(0, (seq) => this.#notReplicated(seq, 'the log was closed before'))
+    this.#isClosed = true
+    this.#rejectFrom(0, (seq) => this.#notReplicated(seq, CLOSED_BEFORE))
   }
 
   #hasRoom(bytes: number): boolean {

@@ -6,6 +6,7 @@ import { archiveTo, rejoin, restoreArchive, takeOver } from '../../src/archive/i
 import { type Log, open } from '../../src/index.js'
 import { RestoringLog } from '../../src/log/ordered-log.js'
 import { WriterLog } from '../../src/open.js'
+import { openStreams } from '../../src/streams/index.js'
 import { rename } from '../../src/support/rename.js'
 import { archiver, plainRecordsIn, stopCode, store } from '../fixtures/archive.js'
 import { FakeS3 } from '../fixtures/fake-s3.mjs'
@@ -118,10 +119,14 @@ test('a rejoin that was interrupted after the truncation reports what it has kep
   await follow(a, s3, 3)
 })
 
-test('a log that no copy has replaced, and a folder with other records, are refused and left as they are', async () => {
+test('a log that no copy has replaced, a log of streams, and a folder with other records are refused and left as they are', async () => {
   const { s3, a, b, into } = await pair(['2 of a'])
   await expect(rejoin(b, { ...s3.access, into })).rejects.toMatchObject({ code: 'ERR_DURLOG_NOT_FOUND' })
   await expect(rejoin(a, { ...s3.access, into: b })).rejects.toMatchObject({ code: 'ERR_DURLOG_NOT_EMPTY' })
+  const streams = await openStreams(join(scratchDir(), 'streams'), { exclusive: true })
+  await streams.close()
+  const mainLog = rejoin(join(streams.dir, 'log'), { ...s3.access, into })
+  await expect(mainLog).rejects.toMatchObject({ code: 'ERR_DURLOG_NOT_A_LOG' })
   expect((await textsIn(a)).at(-1)).toEqual([2, '2 of a'])
   expect((await textsIn(b)).at(-1)).toEqual([2, '2 of b'])
   await rejoin(a, { ...s3.access, into })
