@@ -24,6 +24,16 @@ inElectron.for([
   expect({ code, signal }).toEqual({ code: 0, signal: null })
 })
 
+inElectron('the window of the example application appends an entry, which the next start reads', async () => {
+  const folder = scratchDir()
+  for (const line of ['first|', 'first|']) {
+    const { told, code } = await playInElectron('example', folder)
+    expect([told, code]).toEqual([[{ done: `${line} function` }], 0])
+  }
+  const log = await openUntilDone(join(folder, 'user', 'history'), { readOnly: true, encoding: 'json' })
+  expect(log.nextSeq).toBe(2)
+})
+
 const lastAcknowledged = (told: readonly Told[], from: string): number =>
   told.reduce((last, event) => (event.from === from ? Math.max(last, event.acknowledged ?? -1) : last), -1)
 

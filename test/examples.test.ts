@@ -334,7 +334,9 @@ test.skipIf(missingServer !== '')(
 )
 
 test('every example is run by a test, except those that need Electron, Docker or systemd', () => {
-  execFileSync(process.execPath, ['--check', join(EXAMPLES, 'electron-main.cjs')])
+  // `npm run test:electron` runs them.
+  for (const name of ['main', 'preload'])
+    execFileSync(process.execPath, ['--check', join(EXAMPLES, `electron-${name}.cjs`)])
   const source = readdirSync(EXAMPLES).filter((name) => /\.(mjs|py)$/.test(name))
   const tests = [
     'agent-session.mjs',

@@ -16,9 +16,9 @@ export function register(command: Command): void {
 
 /** Returns the first sentence of the comment at the beginning of an example. */
 function summaryOf(file: string): string {
-  const comment = /^(?:(?:\/\/|#) ?.*\n)+/.exec(readFileSync(new URL(file, FOLDER), 'utf8'))?.[0] ?? ''
+  const comment = /^(?:(?:\/\/|#|<!--) ?.*\n)+/.exec(readFileSync(new URL(file, FOLDER), 'utf8'))?.[0] ?? ''
   const [sentence = ''] = comment
-    .replaceAll(/^(?:\/\/|#) ?/gm, '')
+    .replaceAll(/^(?:\/\/|#|<!--) ?| -->$/gm, '')
     .replaceAll('\n', ' ')
     .split('. ')
   return sentence.trim()
@@ -26,7 +26,7 @@ function summaryOf(file: string): string {
 
 async function run(name: string | undefined, _: unknown, command: Command): Promise<void> {
   const files = readdirSync(FOLDER).sort()
-  const nameOf = (file: string): string => file.replace(/\.(?:[cm]js|py|service|yml)$/, '')
+  const nameOf = (file: string): string => file.replace(/\.(?:[cm]js|html|py|service|yml)$/, '')
   if (name === undefined) {
     const items = files.map((file) => [nameOf(file), summaryOf(file)] as const)
     return await writeOut(`${formatItems(command, items, process.stdout.columns ?? Number.POSITIVE_INFINITY)}\n`)

@@ -88,7 +88,26 @@ async function runQuit() {
   appendMany()
 }
 
-const scenarios = { main: runMain, utility: runUtility, preload: runPreload, reload: runReload, quit: runQuit }
+/** The example application: its window appends an entry, and the page lists it. */
+function runExample() {
+  app.on('browser-window-created', (_event, window) => {
+    window.webContents.once('did-finish-load', async () => {
+      const script = `add('first').then(() => document.body.innerText.trim() + '|' + document.querySelector('p').textContent)`
+      const shown = await window.webContents.executeJavaScript(script)
+      finish({ done: `${shown.split('\n').at(-1)} ${typeof require('durlog').open}` })
+    })
+  })
+  require(join(__dirname, 'electron-main.cjs'))
+}
+
+const scenarios = {
+  main: runMain,
+  utility: runUtility,
+  preload: runPreload,
+  reload: runReload,
+  quit: runQuit,
+  example: runExample,
+}
 app.on('window-all-closed', () => {})
 app
   .whenReady()
