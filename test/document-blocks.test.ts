@@ -1,12 +1,13 @@
 /**
  * The code blocks of README.md and docs/RECIPES.md run as printed, with kill -9 where a crash is part of the promise.
  */
+import { spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { platform } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { open } from '../src/index.js'
-import { blocksOf, Workspace } from './fixtures/document-blocks.js'
+import { blocksOf, type Running, Workspace } from './fixtures/document-blocks.js'
 import { missingServer } from './fixtures/nats.mjs'
 import { texts } from './fixtures/scratch.js'
 import { admin, server } from './fixtures/ship.js'
@@ -178,8 +179,22 @@ const RECIPES: Record<string, Recipe> = {
   },
   'Import existing JSON Lines': {
     files: { 'messages.jsonl': '{"ts":"2026-01-31T12:00Z","text":"a"}\n{"ts":1769860801000,"text":"b"}\n' },
-    run: async (work, commands) => {
-      runAll(work, commands)
+    run: async (work, [first, ...commands]) => {
+      work.sh(first as string)
+      work.sh('mkdir logs')
+      for (const number of [2, 10]) work.write(`logs/app.${number}.log`, `{"time":${number},"msg":"${number}"}\n`)
+      const [join_, importLogs, select, importRows] = commands as [string, string, string, string]
+      const hasSqlite = spawnSync('sqlite3', ['-version']).status === 0 && spawnSync('jq', ['--version']).status === 0
+      if (!hasSqlite) process.stdout.write('skipped: the import from SQLite: sqlite3 or jq is missing\n')
+      else
+        work.sh(
+          "sqlite3 app.db \"CREATE TABLE events (id INTEGER, name TEXT); INSERT INTO events VALUES (1, 'a'), (2, 'b')\"",
+        )
+      for (let life = 0; life < 2; life++) {
+        runAll(work, [join_, importLogs, ...(hasSqlite ? [select, importRows] : [])])
+        expect(work.sh('npx durlog cat ./app-log')).toBe('{"time":2,"msg":"2"}\n{"time":10,"msg":"10"}\n')
+        if (hasSqlite) expect(work.sh('npx durlog cat ./event-log')).toBe('{"id":1,"name":"a"}\n{"id":2,"name":"b"}\n')
+      }
       const log = await open(join(work.dir, 'log'), { readOnly: true })
       expect(await texts(log.read())).toEqual([
         '{"ts":"2026-01-31T12:00Z","text":"a"}',
@@ -229,6 +244,26 @@ const RECIPES: Record<string, Recipe> = {
       await admin(nats)
       const here = commands.map((command) => command.replace('nats://127.0.0.1:4222', nats.url))
       for (const seq of [0, 1]) expect(runAll(work, here).at(-1)).toBe(`shipped ${seq}\n`)
+    },
+  },
+  'Update a service without a pause': {
+    run: async (work, [example, serve]) => {
+      work.sh(example as string)
+      const port = async (running: Running): Promise<string> => /\d+/.exec(await running.line())?.[0] as string
+      const post = async (to: string): Promise<string> =>
+        (await fetch(`http://127.0.0.1:${to}/`, { method: 'POST', body: 'order' })).text()
+      let old = work.start((serve as string).replace('8080', '0'))
+      let oldPort = await port(old)
+      for (const seq of [0, 2]) {
+        expect(await post(oldPort)).toBe(`${seq}\n`)
+        const next = work.start((serve as string).replace('8080', '0'))
+        const nextPort = await port(next)
+        expect(await (await fetch(`http://127.0.0.1:${nextPort}/ready`)).text()).toBe('ready\n')
+        const first = post(nextPort)
+        await old.kill('SIGTERM')
+        expect(await first).toBe(`${seq + 1}\n`)
+        ;[old, oldPort] = [next, nextPort]
+      }
     },
   },
 }

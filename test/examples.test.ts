@@ -352,6 +352,7 @@ test('every example is run by a test, except those that need Electron, Docker or
     'pino-service.mjs',
     'prometheus.mjs',
     'python-producer.py', // by test/http/kill.test.ts
+    'rolling-update.mjs', // by test/document-blocks.test.ts
     'server-sent-events.mjs',
     'ship-to-jetstream.mjs',
     'snapshot.mjs', // by test/snapshots.test.ts
