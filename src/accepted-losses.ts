@@ -2,41 +2,22 @@
  * The losses that an operator has accepted: `verify` lists them, but they are not damage any more. They are in a file of
  * the log's folder.
  */
-import { readFile } from 'node:fs/promises'
+import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { DurlogError } from './errors.js'
 import { ofFileSystem } from './file-system-error.js'
 import type { NativeVerifyReport } from './native/inspection.js'
-import { syncFolder, writeSynced } from './support/durable-files.js'
-import { takeOwner } from './support/new-files.js'
-import { rename } from './support/rename.js'
 
-const NAME = 'accepted-losses'
+export const ACCEPTED_LOSSES = 'accepted-losses'
 
 export type Problem = NativeVerifyReport['problems'][0]
-
-/** Records that `problems`, and no others, are accepted. */
-export async function acceptLosses(dir: string, problems: readonly Problem[]): Promise<void> {
-  const path = join(dir, NAME)
-  try {
-    await writeSynced(`${path}.new`, problems.map((problem) => `${JSON.stringify(problem)}\n`).join(''))
-    takeOwner(`${path}.new`)
-    await rename(`${path}.new`, path)
-    await syncFolder(dir)
-  } catch (error) {
-    throw ofFileSystem(error)
-  }
-}
 
 /**
  * Moves the problems that are accepted from `problems` to `accepted`. A log that has no other problems is clean. If the
  * others are all at its end and lose no record, they are a torn tail.
  */
-export async function withAccepted<R extends NativeVerifyReport>(
-  dir: string,
-  report: R,
-): Promise<R & { accepted: Problem[] }> {
-  const known = await readAccepted(dir)
+export function withAccepted<R extends NativeVerifyReport>(dir: string, report: R): R & { accepted: Problem[] } {
+  const known = readAccepted(dir)
   const accepted = report.problems.filter((problem) => known.has(identityOf(problem)))
   if (accepted.length === 0) return { ...report, accepted }
   const problems = report.problems.filter((problem) => !accepted.includes(problem))
@@ -48,12 +29,14 @@ export async function withAccepted<R extends NativeVerifyReport>(
   return { ...report, state, problems, accepted }
 }
 
-async function readAccepted(dir: string): Promise<Set<string>> {
-  const path = join(dir, NAME)
-  const text = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
-    if (error.code === 'ENOENT') return ''
+function readAccepted(dir: string): Set<string> {
+  const path = join(dir, ACCEPTED_LOSSES)
+  let text: string
+  try {
+    text = existsSync(path) ? readFileSync(path, 'utf8') : ''
+  } catch (error) {
     throw ofFileSystem(error)
-  })
+  }
   try {
     const lines = text.split('\n').filter((line) => line !== '')
     return new Set(lines.map((line) => identityOf(JSON.parse(line) as Problem)))

@@ -89,7 +89,7 @@ function findSegments(path: string): SegmentSummary[] | undefined {
  */
 export async function verify(dir: string | URL): Promise<VerifyReport> {
   const path = resolveDir(dir)
-  const { syncedEnd, ...report } = await atCaller(native.verify(path).then((found) => withAccepted(path, found)))
+  const { syncedEnd, ...report } = withAccepted(path, await atCaller(native.verify(path)))
   return { ...report, syncedSeq: syncedEnd - 1 }
 }
 

@@ -1,9 +1,11 @@
 /** Copies a log to another folder, with the same seqs, times, bytes, UUID and cursors, for `backup` and `restore`. */
 import { existsSync, readdirSync, realpathSync, statSync } from 'node:fs'
-import { resolve } from 'node:path'
+import { join, resolve } from 'node:path'
 import { inspect, type LogSummary, open, type ReadOnlyLog, verify } from '../index.js'
 import { openRestored, type RestoringLog } from '../open.js'
-import { markBackup } from '../support/backup-mark.js'
+import { BACKUP_MARK } from '../support/backup-mark.js'
+import { syncFolder, writeSynced } from '../support/durable-files.js'
+import { takeOwner } from '../support/new-files.js'
 import { InputError } from '../terminal/input-error.js'
 import { formatSeqs } from '../terminal/output.js'
 import type { CursorSummary, LogRecord, ReadOptions } from '../types.js'
@@ -75,6 +77,14 @@ export async function copyLog(
   await checkCopy(to, firstSeq, nextSeq)
   const names = cursors.map(({ name }) => name).filter((name) => !skippedCursors.includes(name))
   return { uuid, firstSeq, nextSeq, copied: nextSeq - first, cursors: names, skippedCursors }
+}
+
+/** Marks `dir`, a log or a folder of streams, as a backup of `source`. */
+export async function markBackup(dir: string, source: string): Promise<void> {
+  const path = join(dir, BACKUP_MARK)
+  await writeSynced(path, `${JSON.stringify({ source })}\n`)
+  takeOwner(path)
+  await syncFolder(dir)
 }
 
 export function realPath(dir: string): string {

@@ -5,21 +5,11 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { DurlogError } from '../errors.js'
-import { syncFolder, writeSynced } from './durable-files.js'
-import { takeOwner } from './new-files.js'
 
-const NAME = 'durlog-backup'
-
-/** Marks `dir`, a log or a folder of streams, as a backup of `source`. */
-export async function markBackup(dir: string, source: string): Promise<void> {
-  const path = join(dir, NAME)
-  await writeSynced(path, `${JSON.stringify({ source })}\n`)
-  takeOwner(path)
-  await syncFolder(dir)
-}
+export const BACKUP_MARK = 'durlog-backup'
 
 export function isBackup(dir: string): boolean {
-  return existsSync(join(dir, NAME))
+  return existsSync(join(dir, BACKUP_MARK))
 }
 
 /** Throws ERR_DURLOG_NOT_A_LOG if `dir` is a backup. */
@@ -27,7 +17,7 @@ export function refuseBackup(dir: string): void {
   if (!isBackup(dir)) return
   throw new DurlogError(
     'ERR_DURLOG_NOT_A_LOG',
-    `${dir} is a backup, which new records would separate from its source: "durlog restore NEW ${dir}" makes a log or streams of it in the folder NEW; to use this folder instead of its source, remove its file ${NAME}`,
+    `${dir} is a backup, which new records would separate from its source: "durlog restore NEW ${dir}" makes a log or streams of it in the folder NEW; to use this folder instead of its source, remove its file ${BACKUP_MARK}`,
     { path: dir },
   )
 }

@@ -2,10 +2,13 @@
  * The owner of new files and folders. A process of root that works in the folder of another user would otherwise leave
  * files there that the user cannot open. The core does the same for the files that it creates.
  */
-import { closeSync, constants, fchownSync, fstatSync, openSync, statSync } from 'node:fs'
-import { mkdir } from 'node:fs/promises'
+import { closeSync, constants, fchownSync, fstatSync, mkdir, openSync, statSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import process from 'node:process'
+import { promisify } from 'node:util'
+
+/** Opening a log loads this file, and node:fs/promises takes time to load. */
+const makeDirectory = promisify(mkdir)
 
 /** Symbolic links are not followed, and a FIFO is not waited for. 0 on Windows, which has no such flags. */
 export const SAFE_FLAGS: number = (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0)
@@ -30,7 +33,7 @@ export function takeOwner(path: string): void {
 
 /** Creates a folder, and its parents, if they are missing. Only this user and the owner of the parent can enter it. */
 export async function makeFolder(path: string): Promise<void> {
-  takeOwners(await mkdir(path, { recursive: true, mode: 0o700 }), path)
+  takeOwners(await makeDirectory(path, { recursive: true, mode: 0o700 }), path)
 }
 
 /** Like `takeOwner`, for the folders that one call of mkdir has created: from `first`, if it is set, to `last`. */

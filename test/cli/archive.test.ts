@@ -1,4 +1,5 @@
 import { once } from 'node:events'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { open } from '../../src/index.js'
@@ -40,6 +41,21 @@ test('archive --once archives all records, --status reports it, and restore rest
   expect(await durlog(['restore', part, ...where(s3), '--to', '2'])).toMatchObject({ code: 0 })
   expect((await durlog(['cat', part])).stdout.toString()).toBe('one\ntwo\n')
   expect(await durlog(['restore', part, ...where(s3)])).toMatchObject({ code: 65 })
+})
+
+test('repair --from puts a lost record back from an archive', async () => {
+  const s3 = await store()
+  const dir = await threeRecords()
+  await durlog(['archive', dir, ...where(s3), '--once'])
+  const segment = join(dir, '00000000000000000000.seg')
+  const bytes = readFileSync(segment)
+  bytes[bytes.indexOf('two')] = 0
+  writeFileSync(segment, bytes)
+  expect((await durlog(['verify', dir])).code).toBe(2)
+  const [bucket, ...options] = where(s3)
+  const { code, stdout } = await durlog(['repair', dir, '--from', bucket, ...options, '--apply'])
+  expect([code, stdout.toString()]).toEqual([0, expect.stringContaining('seq 1: restored')])
+  expect((await durlog(['cat', dir])).stdout.toString()).toBe('one\ntwo\nthree\n')
 })
 
 test('archive continues until a signal while a writer appends, and then archives the remaining records', async () => {

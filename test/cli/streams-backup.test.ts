@@ -97,7 +97,7 @@ test('a second backup replaces the first; anything else in the place of the copy
   await durlog(['backup', dir, copy])
   await streams.stream('a').append(2)
   await streams.checkpoint()
-  expect((await durlog(['backup', dir, copy])).code).toBe(0)
+  expect((await durlog(['backup', dir, `${copy}/`])).code).toBe(0)
   expect(readdirSync(folder)).toEqual(['copy'])
   expect(readFileSync(join(copy, 'streams', 'a.jsonl'), 'utf8')).toMatch(/1\s+2\s/)
 

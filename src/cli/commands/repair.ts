@@ -1,9 +1,12 @@
 import { statSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Command } from 'commander'
-import { acceptLosses } from '../../accepted-losses.js'
+import { ACCEPTED_LOSSES } from '../../accepted-losses.js'
 import { type RepairReport, repair, type VerifyReport, verify } from '../../index.js'
 import { openOrdered } from '../../open.js'
+import { syncFolder, writeSynced } from '../../support/durable-files.js'
+import { takeOwner } from '../../support/new-files.js'
+import { rename } from '../../support/rename.js'
 import { addJson } from '../../terminal/arguments.js'
 import { ExitCode } from '../../terminal/exit-codes.js'
 import { InputError } from '../../terminal/input-error.js'
@@ -91,6 +94,16 @@ async function salvageLog(dir: string, report: VerifyReport, apply: boolean, jso
     ? `the log accepts appends again, from seq ${nextSeq} on; the damaged bytes stay unchanged, and verify lists these losses as accepted\n`
     : 'nothing was changed; use --apply to give up these records\n'
   await writeOut(`${state}\n${problems.map(describeProblem).join('')}${end}`)
+}
+
+/** Records that `problems`, and no others, are accepted. */
+async function acceptLosses(dir: string, problems: VerifyReport['problems']): Promise<void> {
+  const path = join(dir, ACCEPTED_LOSSES)
+  const made = `${path}.new`
+  await writeSynced(made, problems.map((problem) => `${JSON.stringify(problem)}\n`).join(''))
+  takeOwner(made)
+  await rename(made, path)
+  await syncFolder(dir)
 }
 
 /** Puts lost records back. */

@@ -12,12 +12,12 @@ import { Catalog } from '../../streams/state/catalog.js'
 import { decodeEntry, EntryKind } from '../../streams/state/entry.js'
 import { INDEX_ENTRY_BYTES } from '../../streams/state/record-index.js'
 import type { FileDisk, StreamState } from '../../streams/state/state.js'
-import { isBackup, markBackup } from '../../support/backup-mark.js'
+import { isBackup } from '../../support/backup-mark.js'
 import { syncFolder } from '../../support/durable-files.js'
 import { makeFolder } from '../../support/new-files.js'
 import { rename } from '../../support/rename.js'
 import { InputError } from '../../terminal/input-error.js'
-import { copyLog, realPath } from '../backup.js'
+import { copyLog, markBackup, realPath } from '../backup.js'
 import { logFolder } from './folder.js'
 
 /** Keeps the main log from trimming records while its copy is made. A killed backup leaves it; the next one uses it. */
@@ -40,17 +40,19 @@ export interface StreamsCopyReport {
 }
 
 /**
- * Copies the streams in `from` to the folder `to`, which is then as `from` would be after a crash: the catalog of one
+ * Copies the streams in `from` to the folder `target`, which is then as `from` would be after a crash: the catalog of one
  * checkpoint, the files that it describes, and the main log from before this checkpoint to its end. An earlier backup in
- * `to` is replaced when the new one is complete. Throws InputError if `to` holds anything else.
+ * `target` is replaced when the new one is complete. Throws InputError if `target` holds anything else.
  */
 export async function copyStreams(
   from: string,
-  to: string,
+  target: string,
   backup: boolean,
   onProgress: (done: number, total: number) => void,
 ): Promise<StreamsCopyReport> {
-  if (realPath(from) === realPath(to)) throw new InputError(`${to} is the folder itself: name another folder`)
+  // Without a slash at its end, and a link is followed.
+  const to = realPath(target)
+  if (realPath(from) === to) throw new InputError(`${to} is the folder itself: name another folder`)
   const source = new FolderFiles(from)
   const { uuid } = await inspect(source.log)
   await checkTarget(to, uuid, backup)
@@ -242,6 +244,6 @@ async function replace(to: string, made: string): Promise<void> {
     if ((error as NodeJS.ErrnoException).code !== 'EBUSY') throw error
     throw new InputError(`${to} is in use, or the root of a file system: name a folder in it`)
   }
-  await syncFolder(dirname(realPath(to)))
+  await syncFolder(dirname(to))
   await rm(earlier, { recursive: true, force: true })
 }
