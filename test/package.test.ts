@@ -87,7 +87,7 @@ describe('the module', () => {
         ${load}.then(() => {
           const { relative, sep } = require('node:path')
           const files = Object.keys(require.cache).map((file) => relative(process.cwd(), file).split(sep).join('/'))
-          const own = new RegExp('^dist/((native|options|reader|cursor|log(/(append|maintenance))?)/)?[a-z-]+[.]js$')
+          const own = new RegExp('^dist/((native|options|reader|cursor|support|log(/(append|maintenance))?)/)?[a-z-]+[.]js$')
           const addons = process.report.getReport().sharedObjects.filter((file) => file.endsWith('.node'))
           const builtins = ['worker_threads', 'fs/promises', 'timers/promises', 'child_process', 'http']
           console.log(JSON.stringify({

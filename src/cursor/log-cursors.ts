@@ -1,6 +1,7 @@
 /** The named cursors of one open log. */
-import { rm } from 'node:fs/promises'
+import { rm } from 'node:fs'
 import { join } from 'node:path'
+import { promisify } from 'node:util'
 import { atCaller } from '../caller-stack.js'
 import { closedError } from '../errors.js'
 import type { NativeCursorSummary } from '../native/cursors.js'
@@ -14,6 +15,8 @@ import {
 } from '../options/cursor-options.js'
 import type { CursorOptions, CursorSummary, DurableCursor, EnsureCursorOptions, OpenCursor } from '../types.js'
 import { type CursorHost, NamedCursor } from './named-cursor.js'
+
+const removeFile = promisify(rm)
 
 /** How long to wait for another process that is creating the cursor, which holds the cursor's lock meanwhile. */
 const CREATION_WAIT_MS = 10_000
@@ -103,7 +106,7 @@ export class LogCursors {
     const { dir } = this.#host.source
     const removed = native.removeCursor(dir, name).then(async () => {
       // The last failure of the shipper or archiver that has used the cursor.
-      await rm(join(dir, `${name}.status`), { force: true }).catch(() => {})
+      await removeFile(join(dir, `${name}.status`), { force: true }).catch(() => {})
     })
     await atCaller(this.#untilClosed(removed))
   }
