@@ -6,6 +6,7 @@ import { openRestored, type RestoringLog } from '../open.js'
 import { BACKUP_MARK } from '../support/backup-mark.js'
 import { syncFolder, writeSynced } from '../support/durable-files.js'
 import { takeOwner } from '../support/new-files.js'
+import { refuseReplica } from '../support/replica.js'
 import { InputError } from '../terminal/input-error.js'
 import { formatSeqs } from '../terminal/output.js'
 import type { CursorSummary, LogRecord, ReadOptions } from '../types.js'
@@ -91,7 +92,9 @@ export function realPath(dir: string): string {
   return existsSync(dir) ? realpathSync(dir) : resolve(dir)
 }
 
-function openCopy(source: LogSummary, firstSeq: number, to: string): Promise<RestoringLog> {
+async function openCopy(source: LogSummary, firstSeq: number, to: string): Promise<RestoringLog> {
+  // A replica has the UUID of the log too, and another process writes it.
+  refuseReplica(to)
   const { uuid, segments, generation } = source
   const isFolder = statSync(to, { throwIfNoEntry: false })?.isDirectory() === true
   const names = isFolder ? readdirSync(to) : []

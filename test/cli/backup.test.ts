@@ -187,6 +187,24 @@ test('a file in the place of the folder of the copy: the message names the remed
   }
 })
 
+test('backup and import --keep write to no replica', async () => {
+  const folder = scratchDir()
+  const [dir, replica] = [join(folder, 'log'), join(folder, 'replica')]
+  await durlog(['append', dir], 'a\n')
+  await durlog(['restore', replica, dir])
+  writeFileSync(join(replica, 'restoring'), '{}')
+  await durlog(['append', dir], 'b\n')
+  for (const args of [
+    ['backup', dir, replica],
+    ['import', replica, '--keep'],
+  ]) {
+    const { code, stderr } = await durlog(args, '{"seq":1,"timestamp":1,"data":"x"}\n')
+    expect([code, stderr]).not.toEqual([0, ''])
+    expect(stderr).toContain('is a replica')
+  }
+  expect((await inspect(replica)).nextSeq).toBe(1)
+})
+
 test('a folder that holds other files is refused and not changed', async () => {
   const folder = scratchDir()
   const dir = join(folder, 'log')

@@ -4,6 +4,7 @@ import { resolve } from 'node:path'
 import { type Command, Option } from 'commander'
 import { type OrderedLog, openOrdered, openRestored } from '../../open.js'
 import { refuseBackup } from '../../support/backup-mark.js'
+import { refuseReplica } from '../../support/replica.js'
 import { addJson } from '../../terminal/arguments.js'
 import { ExitCode } from '../../terminal/exit-codes.js'
 import { InputError } from '../../terminal/input-error.js'
@@ -132,11 +133,13 @@ function converter(
 async function openForImport(dir: string, input: Input, flags: Flags): Promise<OrderedLog> {
   const options = toOpenOptions(flags)
   if (!flags.keep) return openOrdered(dir, options)
-  refuseBackup(resolve(dir))
+  const path = resolve(dir)
+  refuseBackup(path)
+  refuseReplica(path)
   const [, first = '0'] = FIRST_SEQ.exec((await firstBytes(input)).toString()) ?? []
   const { segmentBytes } = flags
   return openRestored(
-    resolve(dir),
+    path,
     { uuid: randomUUID(), firstSeq: Number(first), generation: 0 },
     { ...options, segmentBytes },
   )
