@@ -37,7 +37,7 @@ class ControlledLog {
     return true
   }
 
-  drain(): Promise<void> {
+  roomAt(): Promise<void> {
     return new Promise((resolve) => this.#drained.push(resolve))
   }
 
@@ -63,10 +63,9 @@ class ControlledLog {
     for (const { seq, resolve } of this.#waiting.splice(kept)) resolve(Promise.reject(error), seq)
   }
 
-  sync(): Promise<number> {
+  async reachedAt(): Promise<void> {
     const seq = this.records.length - 1
-    if (this.synced > seq) return Promise.resolve(seq)
-    return new Promise((resolve) => this.#waiting.push({ seq, resolve }))
+    if (this.synced <= seq) await new Promise((resolve) => this.#waiting.push({ seq, resolve }))
   }
 }
 
