@@ -141,13 +141,17 @@ test.each(['sent', 'lost'] as const)(
 
 test('a second archiver of the log removes no part of a history that is fenced', async () => {
   const s3 = await store()
-  const former = await openAt(join(scratchDir(), 'a'), s3)
+  const dir = join(scratchDir(), 'a')
+  const former = await openAt(dir, s3)
   await former.append('0', REPLICATED)
-  const second = archiver(former, s3, { cursor: 'second' }).on('error', () => {})
+  const reader = await openUntilDone(dir, { readOnly: true })
+  const second = archiver(reader, s3, { cursor: 'second' }).on('error', () => {})
   await second.idle()
-  // The second archiver does not know this part.
+  // The second archiver does not know this part. No other one uploads the whole segment.
   await former.append('1', REPLICATED)
-  await former.rotate()
+  await former.close()
+  const again = await openUntilDone(dir)
+  await again.rotate()
   const history = gate()
   s3.fault = async ({ key }) => (key.includes('/history/') ? history.pass().then(() => undefined) : undefined)
   const taking = takeOver(join(scratchDir(), 'b'), s3.access)
