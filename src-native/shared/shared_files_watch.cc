@@ -15,7 +15,6 @@ void SharedFilesWatch::Begin(Executor& executor, const LogPoint& committed) {
   held.open = member_->HeldSegments();
   held.quiet_before = std::min(Load(PageWord::kSyncedFirst), Load(PageWord::kCommittedFirst));
   for (HeldSegment& each : held.open) {
-    held.quiet_before = std::min(held.quiet_before, each.first_seq);
     if (each.first_seq == committed.segment->first_seq()) each.end = committed.offset;
   }
   // Without the segments that another member has trimmed.
