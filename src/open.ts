@@ -125,7 +125,8 @@ async function openWriter<L extends WriterLog>(
   refuse(dir)
   let pipeline: WritePipeline | undefined
   const onProgress = (): void => pipeline?.onProgress()
-  const core = await waitForLock(options.waitMs, () => native.open(dir, options.native, onProgress))
+  const { waitMs, signal } = options
+  const core = await waitForLock(waitMs, () => native.open(dir, options.native, onProgress), signal)
   try {
     refuse(dir)
     pipeline = new WritePipeline(dir, core, options)

@@ -14,7 +14,7 @@ import { open, openFraming, WriterLog } from './open.js'
 import { resolveDir } from './options/call-options.js'
 import { type ResolvedTrim, resolveTrimOptions } from './options/trim-options.js'
 import { refuseStreams } from './support/streams-log.js'
-import { clock, setTimeout } from './timers.js'
+import { clock, wait } from './timers.js'
 import type { TrimOptions, TrimReport } from './types.js'
 
 const POLL_MS = 20
@@ -29,6 +29,7 @@ export async function trim(dir: string | URL, options: TrimOptions): Promise<Tri
 }
 
 async function trimFolder(path: string, resolved: ResolvedTrim): Promise<TrimReport> {
+  resolved.signal?.throwIfAborted()
   refuseStreams(path)
   // Read before the plan is made: no record that is appended later is in a segment that is removed.
   const { firstSeq, nextSeq, uuid, generation } = await native.bounds(path)
@@ -53,7 +54,7 @@ async function trimFolder(path: string, resolved: ResolvedTrim): Promise<TrimRep
     }
     asked ??= await writeTrimRequest(path, uuid, request)
     const leftMs = deadline - clock.now()
-    if (leftMs > 0) await new Promise((resolve) => setTimeout(resolve, Math.min(POLL_MS, leftMs)))
+    if (leftMs > 0) await wait(Math.min(POLL_MS, leftMs), resolved)
     const done = !isTrimRequested(path, asked)
     // The lock may belong to another call of `trim`, which serves no requests, so the next turn tries to take it again.
     if (!done && leftMs > 0) continue

@@ -53,8 +53,16 @@ export type ByteSize = number | string
  */
 export type Duration = number | string
 
-/** The options of every log. */
-interface LogOptions {
+export interface WaitOptions {
+  /**
+   * Ends the wait: the promise rejects with the signal's reason. Work that the call has begun continues and is not
+   * undone. A signal that is aborted before the call prevents it.
+   */
+  signal?: AbortSignal | undefined
+}
+
+/** The options of every log. `signal` ends the wait of `waitMs`: then the log is not opened. */
+interface LogOptions extends WaitOptions {
   /** The level of appends without the option `durability`. Default `sync`. */
   durability?: Durability | undefined
   /**
@@ -210,7 +218,8 @@ export interface CursorOverrun {
 }
 
 /** At least one of `before`, `maxBytes` and `maxAgeMs`. */
-export interface TrimOptions {
+/** `signal` ends the wait of `waitMs`; a request that is in the folder by then stays. */
+export interface TrimOptions extends WaitOptions {
   /** Removes the segments whose records are all before this seq or time, even those that a cursor has not read. */
   before?: number | Date | undefined
   /** As in `RetentionOptions`, but without a lower bound. */
@@ -397,7 +406,8 @@ export type LogReader<R extends LogRecord = LogRecord> = RecordReader<R>
 /** The failures that a cursor's position survives: see `Durability`. */
 export type CursorDurability = 'memory' | 'sync' | 'full'
 
-export interface CursorOptions {
+/** `signal` ends the wait of `waitMs`: then the cursor is not opened. */
+export interface CursorOptions extends WaitOptions {
   /**
    * The position of a new cursor: the oldest record (`first`), after the newest record (`next`), or a seq. Default
    * `first`. An existing cursor keeps its position.
@@ -416,7 +426,7 @@ export type EnsureCursorOptions = Pick<CursorOptions, 'from'>
 /** As `ReadOptions`, but reading begins at the cursor's position. */
 export interface CursorReadOptions extends Omit<ReadOptions, 'from' | 'since'> {}
 
-export interface CommitOptions {
+export interface CommitOptions extends WaitOptions {
   /** Default `memory`: the position survives the death of the process. */
   durability?: CursorDurability | undefined
 }
@@ -822,18 +832,17 @@ export interface Log<V = Payload, R extends LogRecord = LogRecord> extends Reada
   /** Appends one record and blocks the thread until the level is reached. Throws like `write`. */
   appendSync(data: V, options?: AppendSyncOptions): number
   /** Resolves when there is room for `write` again. */
-  drain(): Promise<void>
+  drain(options?: WaitOptions): Promise<void>
   /**
    * Brings all records appended so far to `level` (default `sync`). Resolves with the last seq that has reached that
    * level; -1 if the log has never held a record.
    */
-  sync(level?: Durability): Promise<number>
+  sync(level?: Durability, options?: WaitOptions): Promise<number>
   /**
    * Resolves once record `seq` and every earlier one have reached `level` (default `sync`): for a caller that appends
    * first and waits later. Rejects like `append`, and with ERR_DURLOG_OUT_OF_RANGE if the log has no such record yet.
-   * `signal` ends the wait.
    */
-  reached(seq: number, level?: AppendDurability, options?: { signal?: AbortSignal | undefined }): Promise<void>
+  reached(seq: number, level?: AppendDurability, options?: WaitOptions): Promise<void>
 
   /**
    * As `sync`, but blocks the thread until the records have reached the level: for handlers of `exit` and
@@ -854,25 +863,25 @@ export interface Log<V = Payload, R extends LogRecord = LogRecord> extends Reada
    * new `firstSeq` once the removal is durable. Keeps the active segment and segments that are not synced yet. Appends
    * wait until the call has ended. In a shared log the segments are synced first, and appends do not wait.
    */
-  trimBefore(seq: number): Promise<number>
+  trimBefore(seq: number, options?: WaitOptions): Promise<number>
   /**
    * Removes now what the option `retention` allows to remove; resolves with the new `firstSeq`. Rejects with
    * ERR_DURLOG_INVALID_ARGUMENT if the log was opened without that option.
    */
-  applyRetention(): Promise<number>
+  applyRetention(options?: WaitOptions): Promise<number>
   /**
    * Removes every record after `seq` (-1: all records). Resolves with the new `nextSeq` once the cut is as durable as
    * an append at `sync`. Appends wait until the call has ended. A reader that has delivered a removed record fails with
    * ERR_DURLOG_OUT_OF_RANGE; any other reader ends at the cut, or continues if it follows.
    */
-  truncateAfter(seq: number): Promise<number>
+  truncateAfter(seq: number, options?: WaitOptions): Promise<number>
 
   /**
    * Seals the active segment before it is full, so that `trimBefore` can remove it, and begins the next segment.
    * Resolves with the first seq of the next segment, which is `nextSeq`, once that segment's file and every earlier
    * record are durable. Does nothing if the active segment holds no record. Appends wait until the call has ended.
    */
-  rotate(): Promise<number>
+  rotate(options?: WaitOptions): Promise<number>
 
   /** Counters since the log was opened, and the current way of writing. */
   stats(): LogStats

@@ -135,7 +135,7 @@ test.each([
   [
     'a method',
     /^#### `truncateAfter.*\n/m,
-    'add the heading "#### `truncateAfter(seq)`" below "### `Log`" in docs/API.md',
+    'add the heading "#### `truncateAfter(seq, options?)`" below "### `Log`" in docs/API.md',
   ],
   ['an event', /^\| `latched` .*\n/m, 'add the row "| `latched` | … |" below "### `LogEvents`" in docs/API.md'],
   [

@@ -38,12 +38,13 @@ export class LogCursors {
     return await atCaller(this.#untilClosed(this.#cursor(name, resolved)))
   }
 
-  async #cursor(name: string, { from, waitMs }: ResolvedCursorOptions): Promise<NamedCursor> {
+  async #cursor(name: string, { from, waitMs, signal }: ResolvedCursorOptions): Promise<NamedCursor> {
     const { dir, uuid } = this.#host.source
-    const file = await waitForLock(waitMs, async () => {
+    const open = async () => {
       this.#check()
       return native.openDurableCursor(dir, name, uuid)
-    })
+    }
+    const file = await waitForLock(waitMs, open, signal)
     const cursor: NamedCursor = new NamedCursor(name, this.#host, file, () => this.#open.delete(cursor))
     try {
       this.#check()

@@ -7,6 +7,7 @@ import { DurlogError, outOfRange } from '../errors.js'
 import type { NativeDurableCursor } from '../native/cursors.js'
 import { waitForLock } from '../native/lock-wait.js'
 import { native } from '../native/native.js'
+import { abortable } from '../options/abort-signal.js'
 import { checkSeq } from '../options/call-options.js'
 import { resolveCommitOptions, resolveCursorReadOptions } from '../options/cursor-options.js'
 import type { ReadSource } from '../reader/read-source.js'
@@ -155,7 +156,16 @@ export class NamedCursor implements DurableCursor {
 
   commit(seq: number, options?: CommitOptions): Promise<void> {
     try {
-      const durability = options === undefined ? 'memory' : resolveCommitOptions(options)
+      if (options === undefined) return this.#commit(seq, 'memory')
+      const { durability, signal } = resolveCommitOptions(options)
+      return abortable(signal, () => this.#commit(seq, durability))
+    } catch (error) {
+      return Promise.reject(error)
+    }
+  }
+
+  #commit(seq: number, durability: CursorDurability): Promise<void> {
+    try {
       checkSeq('seq', seq)
       this.#checkReady()
       if (seq >= this.#delivered && seq >= this.#source.seqs().next) return atCaller(this.#commitAhead(seq, durability))

@@ -5,6 +5,7 @@ import { atCaller } from '../caller-stack.js'
 import { LogCursors } from '../cursor/log-cursors.js'
 import { invalidArgument, outcomeOfCall, outOfRange } from '../errors.js'
 import { Counter, type NativeLog, type NativeSharedLog } from '../native/log.js'
+import { abortable, resolveWait } from '../options/abort-signal.js'
 import {
   type AppendCall,
   levelCode,
@@ -39,6 +40,7 @@ import type {
   ReadableOptions,
   ReadOptions,
   TimePoint,
+  WaitOptions,
   WritableOptions,
 } from '../types.js'
 import { Announcer } from './announcer.js'
@@ -230,20 +232,19 @@ export class WriterLog extends EventEmitter<LogEvents> implements Log<unknown> {
     return this.#pipeline.appendSync(this.#encoder.encode(data), level, timestamp)
   }
 
-  drain(): Promise<void> {
-    return this.#pipeline.drain()
+  drain(options?: WaitOptions): Promise<void> {
+    return waiting('drain', options, () => this.#pipeline.drain())
   }
 
-  async sync(durability: Durability = 'sync'): Promise<number> {
-    return await atCaller(this.#pipeline.sync(levelCode(durability)))
+  sync(durability: Durability = 'sync', options?: WaitOptions): Promise<number> {
+    return waiting('sync', options, async () => this.#pipeline.sync(levelCode(durability)))
   }
 
-  async reached(seq: number, durability?: AppendDurability, options?: { signal?: AbortSignal }): Promise<void> {
+  async reached(seq: number, durability?: AppendDurability, options?: WaitOptions): Promise<void> {
     const { level, signal, replicated } = resolveReached(seq, durability, options)
     const replication = replicated ? WriterLog.replicationOf(this) : undefined
     if (seq >= this.nextSeq) throw outOfRange(`the log has no record ${seq} yet; its next seq is ${this.nextSeq}`)
-    signal?.throwIfAborted()
-    await atCaller(this.#pipeline.reached(seq, level))
+    await atCaller(abortable(signal, () => this.#pipeline.reached(seq, level)))
     if (replication !== undefined) await atCaller(replication.reached(seq, signal))
   }
 
@@ -301,8 +302,8 @@ export class WriterLog extends EventEmitter<LogEvents> implements Log<unknown> {
     return makeWritable(this.#pipeline, this.#options, options)
   }
 
-  trimBefore(seq: number): Promise<number> {
-    return atCaller(this.#changes.trimBefore(seq))
+  trimBefore(seq: number, options?: WaitOptions): Promise<number> {
+    return waiting('trimBefore', options, () => this.#changes.trimBefore(seq))
   }
 
   /** Like `trimBefore`. `find` is called directly before the trim. Static, because users must not call it. */
@@ -310,16 +311,16 @@ export class WriterLog extends EventEmitter<LogEvents> implements Log<unknown> {
     return log.#changes.trimFound(find)
   }
 
-  applyRetention(): Promise<number> {
-    return atCaller(this.#changes.applyRetention())
+  applyRetention(options?: WaitOptions): Promise<number> {
+    return waiting('applyRetention', options, () => this.#changes.applyRetention())
   }
 
-  truncateAfter(seq: number): Promise<number> {
-    return atCaller(this.#changes.truncateAfter(seq))
+  truncateAfter(seq: number, options?: WaitOptions): Promise<number> {
+    return waiting('truncateAfter', options, () => this.#changes.truncateAfter(seq))
   }
 
-  rotate(): Promise<number> {
-    return atCaller(this.#changes.rotate())
+  rotate(options?: WaitOptions): Promise<number> {
+    return waiting('rotate', options, () => this.#changes.rotate())
   }
 
   stats(): LogStats {
@@ -375,4 +376,9 @@ export class WriterLog extends EventEmitter<LogEvents> implements Log<unknown> {
       await this.#reads.close()
     }
   }
+}
+
+/** Waits for `start`, at most until the signal in the options of the method `name` is aborted. */
+async function waiting<T>(name: string, options: WaitOptions | undefined, start: () => Promise<T>): Promise<T> {
+  return await atCaller(options === undefined ? start() : abortable(resolveWait(name, options), start))
 }

@@ -1,19 +1,23 @@
 /** Waits for a lock that another process or thread holds. */
 import { isCode } from '../errors.js'
-import { clock, setTimeout } from '../timers.js'
+import { clock, wait } from '../timers.js'
 
 const LOCK_POLL_MS = 20
 
-/** Repeats `take` while it rejects with ERR_DURLOG_LOCKED, for at most `waitMs`. */
-export async function waitForLock<T>(waitMs: number, take: () => Promise<T>): Promise<T> {
+/**
+ * Repeats `take` while it rejects with ERR_DURLOG_LOCKED, for at most `waitMs`. Rejects with the reason of `signal` once
+ * it is aborted.
+ */
+export async function waitForLock<T>(waitMs: number, take: () => Promise<T>, signal?: AbortSignal): Promise<T> {
   const deadline = clock.now() + waitMs
+  signal?.throwIfAborted()
   for (;;) {
     try {
       return await take()
     } catch (error) {
       const leftMs = deadline - clock.now()
       if (!isCode(error, 'ERR_DURLOG_LOCKED') || leftMs <= 0) throw error
-      await new Promise((resolve) => setTimeout(resolve, Math.min(LOCK_POLL_MS, leftMs)))
+      await wait(Math.min(LOCK_POLL_MS, leftMs), { signal })
     }
   }
 }

@@ -1,6 +1,6 @@
 /** The option `signal`. */
 import { invalidArgument } from '../errors.js'
-import { shown } from './checks.js'
+import { bag, shown } from './checks.js'
 
 /**
  * Checks the option. Accepts a signal of another realm, because in Electron windows and in Jest the caller's globals
@@ -11,6 +11,34 @@ export function checkSignal(signal: unknown): AbortSignal | undefined {
   const { aborted, addEventListener } = Object(signal) as Partial<AbortSignal>
   if (typeof aborted === 'boolean' && typeof addEventListener === 'function') return signal as AbortSignal
   throw invalidArgument(`signal must be an AbortSignal; got ${shown(signal)}`)
+}
+
+/** Checks the options of a call that has only `signal`. */
+export function resolveWait(name: string, options: unknown): AbortSignal | undefined {
+  return checkSignal(bag(`${name} options`, options, ['signal'])['signal'])
+}
+
+/**
+ * Calls `start`, unless `signal` is aborted, and waits for the promise that it returns. If the signal is aborted before
+ * that, rejects with its reason. What `start` began continues and is not undone; a later result goes to `drop`.
+ */
+export function abortable<T>(
+  signal: AbortSignal | undefined,
+  start: () => Promise<T>,
+  drop?: (late: T) => void,
+): Promise<T> {
+  if (signal === undefined) return start()
+  if (signal.aborted) return Promise.reject(signal.reason)
+  return new Promise((resolve, reject) => {
+    let isOver = false
+    const cancel = onAbort(signal, () => {
+      isOver = true
+      reject(signal.reason)
+    })
+    start()
+      .finally(cancel)
+      .then((value) => (isOver ? drop?.(value) : resolve(value)), reject)
+  })
 }
 
 /** The calls that one signal aborts. All of them share one listener. */

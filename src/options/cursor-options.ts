@@ -7,6 +7,7 @@ import type {
   CursorReadOptions,
   EnsureCursorOptions,
 } from '../types.js'
+import { checkSignal } from './abort-signal.js'
 import { checkSeq, resolveReadOptions } from './call-options.js'
 import { bag, choice, shown, whole } from './checks.js'
 
@@ -25,12 +26,13 @@ export function checkCursorName(name: unknown): asserts name is string {
 export interface ResolvedCursorOptions {
   from: 'first' | 'next' | number
   waitMs: number
+  signal?: AbortSignal | undefined
 }
 
 export function resolveCursorOptions(options?: CursorOptions): ResolvedCursorOptions {
-  const { from, waitMs } = bag('cursor options', options, ['from', 'waitMs']) as CursorOptions
+  const { from, waitMs, signal } = bag('cursor options', options, ['from', 'waitMs', 'signal']) as CursorOptions
   const range = { min: 0, max: 2 ** 31 - 1, unit: 'milliseconds' }
-  return { from: checkFrom(from), waitMs: whole('waitMs', waitMs, range, 0) }
+  return { from: checkFrom(from), waitMs: whole('waitMs', waitMs, range, 0), signal: checkSignal(signal) }
 }
 
 export function resolveEnsureOptions(options?: EnsureCursorOptions): Pick<ResolvedCursorOptions, 'from'> {
@@ -45,9 +47,12 @@ function checkFrom(from: CursorOptions['from'] = 'first'): ResolvedCursorOptions
   return from
 }
 
-export function resolveCommitOptions(options: unknown): CursorDurability {
-  const { durability } = bag('commit options', options, ['durability']) as CommitOptions
-  return choice('durability', durability, DURABILITIES, 'memory')
+export function resolveCommitOptions(options: unknown): {
+  durability: CursorDurability
+  signal: AbortSignal | undefined
+} {
+  const { durability, signal } = bag('commit options', options, ['durability', 'signal']) as CommitOptions
+  return { durability: choice('durability', durability, DURABILITIES, 'memory'), signal: checkSignal(signal) }
 }
 
 /** Checks the options of a cursor's `read`. */

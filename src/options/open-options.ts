@@ -5,6 +5,7 @@ import { LEVEL_NAMES, LEVELS } from '../native/levels.js'
 // Imports only types: checking options must not load the addon.
 import type { NativeOptions, NativeRetentionPolicy } from '../native/log.js'
 import type { Durability, OpenOptions, Preallocation, Strategy } from '../types.js'
+import { checkSignal } from './abort-signal.js'
 import { bag, choice, flag, type Range, shown, whole } from './checks.js'
 import { type Codec, resolveEncoding } from './encoding.js'
 import type { ReplicationDestination } from './replication-link.js'
@@ -56,6 +57,7 @@ const OPTION_NAMES: readonly string[] = [
   'maxRecordBytes',
   'commitDelayMicros',
   'waitMs',
+  'signal',
   'recovery',
   'retention',
   'encoding',
@@ -77,6 +79,7 @@ export interface ResolvedOptions {
   readOnly: boolean
   shared: boolean
   waitMs: number
+  signal: AbortSignal | undefined
   commitDelayMicros: number
   retention: NativeRetentionPolicy | undefined
   codec: Codec | undefined
@@ -143,6 +146,7 @@ export function resolveOptions(options?: WriterOrReaderOptions): ResolvedOptions
     readOnly: flag('readOnly', given.readOnly, false),
     shared,
     waitMs: whole('waitMs', given.waitMs, { min: 0, max: 2 ** 31 - 1, unit: 'milliseconds' }, 0),
+    signal: checkSignal(given.signal),
     commitDelayMicros: whole(
       'commitDelayMicros',
       given.commitDelayMicros,

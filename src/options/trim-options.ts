@@ -3,6 +3,7 @@ import { types } from 'node:util'
 import { invalidArgument } from '../errors.js'
 import type { NativeRetentionPolicy } from '../native/log.js'
 import type { TrimOptions } from '../types.js'
+import { checkSignal } from './abort-signal.js'
 import { checkSeq, toTimeMs } from './call-options.js'
 import { bag, choice, flag, whole } from './checks.js'
 
@@ -13,6 +14,7 @@ const NAMES: readonly string[] = [
   'keepFor',
   'dryRun',
   'waitMs',
+  'signal',
 ] satisfies (keyof TrimOptions)[]
 
 export interface ResolvedTrim {
@@ -21,6 +23,7 @@ export interface ResolvedTrim {
   before: number | { timeMs: number } | undefined
   dryRun: boolean
   waitMs: number
+  signal: AbortSignal | undefined
 }
 
 export function resolveTrimOptions(options: unknown): ResolvedTrim {
@@ -41,5 +44,6 @@ export function resolveTrimOptions(options: unknown): ResolvedTrim {
     before: types.isDate(before) ? { timeMs: toTimeMs('before', before) } : before,
     dryRun: flag('dryRun', given.dryRun, false),
     waitMs: whole('waitMs', given.waitMs, { min: 0, max: 2 ** 31 - 1, unit: 'milliseconds' }, 10_000),
+    signal: checkSignal(given.signal),
   }
 }

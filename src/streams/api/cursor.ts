@@ -2,6 +2,7 @@
 import { atCaller } from '../../caller-stack.js'
 import { DurlogError, isCode } from '../../errors.js'
 import type { CommitOptions } from '../../index.js'
+import { abortable } from '../../options/abort-signal.js'
 import { checkSeq } from '../../options/call-options.js'
 import { resolveCommitOptions } from '../../options/cursor-options.js'
 import { BatchReader } from '../../reader/batch-reader.js'
@@ -58,9 +59,9 @@ export class AllCursor<V> implements StreamsCursor<V> {
 
   async commit(position: number, options?: CommitOptions): Promise<void> {
     checkSeq('seq', position)
-    const durability = resolveCommitOptions(options)
+    const { durability, signal } = resolveCommitOptions(options)
     this.#checkOpen()
-    await atCaller(this.#cursor.commit(position, { durability }))
+    await atCaller(abortable(signal, () => this.#cursor.commit(position, { durability })))
   }
 
   close(): Promise<void> {

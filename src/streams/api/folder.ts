@@ -3,7 +3,8 @@ import { EventEmitter } from 'node:events'
 import process from 'node:process'
 import { atCaller } from '../../caller-stack.js'
 import { DurlogError } from '../../errors.js'
-import type { CursorOptions } from '../../index.js'
+import type { CursorOptions, WaitOptions } from '../../index.js'
+import { abortable, resolveWait } from '../../options/abort-signal.js'
 import { checkCursorName, resolveCursorOptions } from '../../options/cursor-options.js'
 import { BatchReader } from '../../reader/batch-reader.js'
 import { queueMicrotask } from '../../timers.js'
@@ -11,7 +12,7 @@ import type { RecordReader } from '../../types.js'
 import { encodeForAny } from '../port/encoding.js'
 import { checkStreamName } from '../port/file-name.js'
 import { resolveBatch, resolveListOptions, resolveReadOptions } from '../port/options.js'
-import { type Batches, makeGroup, providePort, type StreamsPort } from '../port/port.js'
+import { type Batches, makeGroup, type PortCursor, providePort, type StreamsPort } from '../port/port.js'
 import type {
   CommittedRecord,
   StreamAppendResult,
@@ -63,11 +64,12 @@ export class Folder<V> extends EventEmitter<StreamsEvents> implements Streams<V>
     return new NamedStream<T>(this.#port, name)
   }
 
-  async appendBatch(items: readonly StreamBatchItem<V>[]): Promise<StreamAppendResult[]> {
+  async appendBatch(items: readonly StreamBatchItem<V>[], options?: WaitOptions): Promise<StreamAppendResult[]> {
+    const signal = resolveWait('batch', options)
     const groups = resolveBatch(items).map(({ stream, value, conditions }) => {
       return makeGroup(stream, [encodeForAny(value)], conditions)
     })
-    return await atCaller(this.#port.appendBatch(groups))
+    return await atCaller(abortable(signal, () => this.#port.appendBatch(groups)))
   }
 
   list(options?: StreamListOptions): RecordReader<StreamInfo> {
@@ -86,7 +88,7 @@ export class Folder<V> extends EventEmitter<StreamsEvents> implements Streams<V>
 
   async cursor(name: string, options?: CursorOptions): Promise<StreamsCursor<V>> {
     checkCursorName(name)
-    const given = resolveCursorOptions(options)
+    const { signal, ...given } = resolveCursorOptions(options)
     this.#port.checkOpen()
     if (this.#cursors.has(name))
       throw new DurlogError(
@@ -99,7 +101,13 @@ export class Folder<V> extends EventEmitter<StreamsEvents> implements Streams<V>
     const onClosed = (): void => void this.#cursors.delete(name)
     this.#cursors.add(name)
     try {
-      return new AllCursor<V>(this.#port, name, await atCaller(this.#port.cursor(name, given)), onClosed)
+      const drop = (late: PortCursor): void =>
+        void late
+          .close()
+          .catch(() => {})
+          .finally(onClosed)
+      const opening = abortable(signal, () => this.#port.cursor(name, given), drop)
+      return new AllCursor<V>(this.#port, name, await atCaller(opening), onClosed)
     } catch (error) {
       onClosed()
       throw error
@@ -111,8 +119,8 @@ export class Folder<V> extends EventEmitter<StreamsEvents> implements Streams<V>
     await atCaller(this.#port.removeCursor(name))
   }
 
-  async checkpoint(): Promise<void> {
-    await atCaller(this.#port.checkpoint())
+  async checkpoint(options?: WaitOptions): Promise<void> {
+    await atCaller(abortable(resolveWait('checkpoint', options), () => this.#port.checkpoint()))
   }
 
   close(): Promise<void> {

@@ -1,7 +1,8 @@
 /** The handle of one stream. */
 import { atCaller } from '../../caller-stack.js'
+import { abortable, resolveWait } from '../../options/abort-signal.js'
 import { BatchReader } from '../../reader/batch-reader.js'
-import type { RecordReader } from '../../types.js'
+import type { RecordReader, WaitOptions } from '../../types.js'
 import { type EncodedValue, encodeAll, encodeForAny, valuesInJson } from '../port/encoding.js'
 import {
   checkValues,
@@ -10,7 +11,7 @@ import {
   resolveEndOptions,
   resolveReadOptions,
 } from '../port/options.js'
-import { makeGroup, type SentValues, type Settle, type StreamsPort } from '../port/port.js'
+import { type Group, makeGroup, type SentValues, type Settle, type StreamsPort } from '../port/port.js'
 import type {
   Stream,
   StreamAppendOptions,
@@ -39,8 +40,9 @@ export class NamedStream<V> implements Stream<V> {
   }
 
   async create(options?: StreamCreateOptions<V>): Promise<boolean> {
-    const { values, ...request } = resolveCreateOptions(options, this.#port.encoding)
-    return await atCaller(this.#port.create(this.name, request, encodeAll(values)))
+    const { values, signal, ...request } = resolveCreateOptions(options, this.#port.encoding)
+    const encoded = encodeAll(values)
+    return await atCaller(abortable(signal, () => this.#port.create(this.name, request, encoded)))
   }
 
   append(value: V, options?: StreamAppendOptions): Promise<StreamAppendResult> {
@@ -69,7 +71,13 @@ export class NamedStream<V> implements Stream<V> {
   }
 
   #append(values: SentValues, options: StreamAppendOptions | undefined): Promise<StreamAppendResult> {
-    const group = makeGroup(this.name, values, resolveAppendOptions(options))
+    const conditions = resolveAppendOptions(options)
+    const group = makeGroup(this.name, values, conditions)
+    if (conditions.signal === undefined) return this.#send(group)
+    return abortable(conditions.signal, () => this.#send(group))
+  }
+
+  #send(group: Group): Promise<StreamAppendResult> {
     const promise = new Promise<StreamAppendResult>(capture)
     this.#port.append(group, lastResolve)
     return promise
@@ -91,15 +99,15 @@ export class NamedStream<V> implements Stream<V> {
   }
 
   async end(options?: StreamEndOptions): Promise<void> {
-    const group = makeGroup(this.name, [], resolveEndOptions(options))
-    await new Promise<StreamAppendResult>((resolve) => this.#port.append(group, resolve))
+    const { signal, ...conditions } = resolveEndOptions(options)
+    await abortable(signal, () => this.#send(makeGroup(this.name, [], conditions)))
   }
 
-  async delete(): Promise<boolean> {
-    return await atCaller(this.#port.delete(this.name))
+  async delete(options?: WaitOptions): Promise<boolean> {
+    return await atCaller(abortable(resolveWait('delete', options), () => this.#port.delete(this.name)))
   }
 
-  async info(): Promise<StreamInfo | undefined> {
-    return await atCaller(this.#port.info(this.name))
+  async info(options?: WaitOptions): Promise<StreamInfo | undefined> {
+    return await atCaller(abortable(resolveWait('info', options), () => this.#port.info(this.name)))
   }
 }

@@ -70,6 +70,7 @@ export async function openLocal(
       segmentBytes: logSegmentBytes,
       maxRecordBytes: Math.min(RECORD_MAX_BYTES + ENTRY_OVERHEAD_BYTES, longestRecordBytes(logSegmentBytes)),
       waitMs: resolved.waitMs,
+      signal: resolved.signal,
       create: resolved.create,
     },
     Math.min(FIRST_SEGMENT_BYTES, logSegmentBytes),

@@ -1,10 +1,11 @@
 /** The types of the options of `durlog/streams`. */
-import type { AppendDurability, ByteSize, Duration, ReplicateTo, TimePoint } from '../../index.js'
+import type { AppendDurability, ByteSize, Duration, ReplicateTo, TimePoint, WaitOptions } from '../../index.js'
 
 /** How values are stored: as JSON, as strings or as bytes. */
 export type StreamEncoding = 'json' | 'utf8' | 'buffer'
 
-export interface StreamsOptions {
+/** `signal` ends the wait for the folder: then it is not opened. */
+export interface StreamsOptions extends WaitOptions {
   /**
    * The encoding of streams that are created without another one. It is fixed when the folder is created; another one
    * is then refused with ERR_DURLOG_INVALID_ARGUMENT. Default: that of the folder, or `json` for a new folder.
@@ -68,7 +69,7 @@ export interface Producer {
   seq: number
 }
 
-export interface StreamAppendOptions {
+export interface StreamAppendOptions extends WaitOptions {
   /**
    * The seq that the record must get. If it would get another seq, the append fails with ERR_DURLOG_SEQ_CONFLICT, whose
    * `nextSeq` is that seq. Default: any seq.
@@ -139,7 +140,7 @@ export interface StreamForkPoint {
   bytes: number
 }
 
-export interface StreamCreateOptions<V> {
+export interface StreamCreateOptions<V> extends WaitOptions {
   /**
    * The encoding of the stream's values. Default: the encoding of the folder; in a fork, the encoding of its source.
    */
@@ -169,6 +170,6 @@ export interface StreamCreateOptions<V> {
   end?: boolean | undefined
 }
 
-export interface StreamEndOptions {
+export interface StreamEndOptions extends WaitOptions {
   producer?: Producer | undefined
 }

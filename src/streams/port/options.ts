@@ -36,6 +36,7 @@ const STREAMS_NAMES: readonly string[] = [
   'exclusive',
   'replicate',
   'acceptClock',
+  'signal',
 ] satisfies (keyof StreamsOptions)[]
 const APPEND_NAMES: readonly string[] = [
   'expectedSeq',
@@ -45,6 +46,7 @@ const APPEND_NAMES: readonly string[] = [
   'end',
   'durability',
   'timestamp',
+  'signal',
 ] satisfies (keyof StreamAppendOptions)[]
 const CREATE_NAMES: readonly string[] = [
   'encoding',
@@ -55,6 +57,7 @@ const CREATE_NAMES: readonly string[] = [
   'retention',
   'values',
   'end',
+  'signal',
 ] satisfies (keyof StreamCreateOptions<unknown>)[]
 const READ_NAMES: readonly string[] = [
   'from',
@@ -94,6 +97,7 @@ export interface ResolvedStreamsOptions {
   create: boolean
   exclusive: boolean
   acceptClock: boolean
+  signal: AbortSignal | undefined
 }
 
 export function resolveStreamsOptions(options: unknown): ResolvedStreamsOptions {
@@ -121,10 +125,15 @@ export function resolveStreamsOptions(options: unknown): ResolvedStreamsOptions 
     create: flag('create', given.create, true),
     exclusive,
     acceptClock,
+    signal: checkSignal(given.signal),
   }
 }
 
-const NO_CONDITIONS: AppendConditions = {
+/** The conditions of a call, and its signal. */
+export type ResolvedAppend = AppendConditions & { signal: AbortSignal | undefined }
+
+const NO_CONDITIONS: ResolvedAppend = {
+  signal: undefined,
   expectedSeq: undefined,
   producer: undefined,
   writerSeq: undefined,
@@ -134,9 +143,9 @@ const NO_CONDITIONS: AppendConditions = {
   timestamp: undefined,
 }
 
-export function resolveAppendOptions(options: unknown): AppendConditions {
+export function resolveAppendOptions(options: unknown): ResolvedAppend {
   if (options === undefined) return NO_CONDITIONS
-  const { expectedSeq, producer, writerSeq, create, end, durability, timestamp } = bag(
+  const { expectedSeq, producer, writerSeq, create, end, durability, timestamp, signal } = bag(
     'append options',
     options,
     APPEND_NAMES,
@@ -149,17 +158,24 @@ export function resolveAppendOptions(options: unknown): AppendConditions {
     end: flag('end', end, false),
     durability: durability === undefined ? undefined : choice('durability', durability, APPEND_LEVELS, 'sync'),
     timestamp: timestamp === undefined ? undefined : whole('timestamp', timestamp, TIMESTAMP_RANGE, 0),
+    signal: checkSignal(signal),
   }
 }
 
 /** Checks the options of `end`. */
-export function resolveEndOptions(options: unknown): AppendConditions {
-  const { producer } = bag('end options', options, ['producer'])
-  return { ...NO_CONDITIONS, mustExist: true, producer: producer === undefined ? undefined : resolveProducer(producer) }
+export function resolveEndOptions(options: unknown): ResolvedAppend {
+  const { producer, signal } = bag('end options', options, ['producer', 'signal'])
+  return {
+    ...NO_CONDITIONS,
+    mustExist: true,
+    producer: producer === undefined ? undefined : resolveProducer(producer),
+    signal: checkSignal(signal),
+  }
 }
 
 export interface Creation extends CreationRequest {
   values: readonly unknown[]
+  signal: AbortSignal | undefined
 }
 
 /** Checks the options of `create`. `encoding` is the default, the encoding of the folder. */
@@ -187,7 +203,14 @@ export function resolveCreateOptions(options: unknown, encoding: StreamEncoding)
   if (forkAnywhere && meta.fork?.bytes !== 0)
     throw invalidArgument('fork.bytes needs fork.seq, the seq of the record to copy a part of')
   const encodingNamed = given.encoding !== undefined
-  return { meta, forkAnywhere, encodingNamed, values, end: flag('end', given.end, false) }
+  return {
+    meta,
+    forkAnywhere,
+    encodingNamed,
+    values,
+    end: flag('end', given.end, false),
+    signal: checkSignal(given.signal),
+  }
 }
 
 function resolveRetention(value: unknown): StreamLimits {
@@ -227,7 +250,11 @@ function resolveProducer(producer: unknown): Producer {
   }
 }
 
-const BATCH_ITEM_NAMES: readonly string[] = ['stream', 'value', ...APPEND_NAMES.filter((name) => name !== 'end')]
+const BATCH_ITEM_NAMES: readonly string[] = [
+  'stream',
+  'value',
+  ...APPEND_NAMES.filter((name) => !['end', 'signal'].includes(name)),
+]
 
 /** One item of a batch. */
 export interface BatchAppend<V> {

@@ -1,6 +1,6 @@
 /** The public types of `durlog/streams`. */
 import type { EventEmitter } from 'node:events'
-import type { CommitOptions, CursorOptions, DurlogError, RecordReader, TimePoint } from '../../index.js'
+import type { CommitOptions, CursorOptions, DurlogError, RecordReader, TimePoint, WaitOptions } from '../../index.js'
 import type {
   StreamAppendOptions,
   StreamCreateOptions,
@@ -12,7 +12,7 @@ import type {
 
 export type * from './option-types.js'
 
-export interface StreamBatchItem<V> extends Omit<StreamAppendOptions, 'end'> {
+export interface StreamBatchItem<V> extends Omit<StreamAppendOptions, 'end' | 'signal'> {
   stream: string
   value: V
 }
@@ -185,9 +185,9 @@ export interface Stream<V> {
    * folder's `durability`. The next checkpoint frees its space. If the stream has forks, its name and its space stay in
    * use until the last fork is deleted.
    */
-  delete(): Promise<boolean>
+  delete(options?: WaitOptions): Promise<boolean>
   /** Describes the stream; undefined if it does not exist. */
-  info(): Promise<StreamInfo | undefined>
+  info(options?: WaitOptions): Promise<StreamInfo | undefined>
 }
 
 /** A stored position in `readAll`, from which a consumer of all streams continues after a restart. */
@@ -220,7 +220,7 @@ export interface Streams<V> extends EventEmitter<StreamsEvents>, AsyncDisposable
    * The results have the order of `items`. Rejects with the errors of `Stream.append`, or with
    * ERR_DURLOG_BATCH_TOO_LARGE.
    */
-  appendBatch(items: readonly StreamBatchItem<V>[]): Promise<StreamAppendResult[]>
+  appendBatch(items: readonly StreamBatchItem<V>[], options?: WaitOptions): Promise<StreamAppendResult[]>
   /**
    * Iterates over the streams whose names begin with `prefix`, in the order of their creation. A stream that is created
    * meanwhile is not included.
@@ -243,7 +243,7 @@ export interface Streams<V> extends EventEmitter<StreamsEvents>, AsyncDisposable
    * Makes a checkpoint. Settles when every record whose append settled before the call is in its stream's file, on the
    * device. Rejects with the error of the event `checkpointFailed`.
    */
-  checkpoint(): Promise<void>
+  checkpoint(options?: WaitOptions): Promise<void>
   /**
    * Waits for every append, makes a checkpoint and releases the folder. If other processes have the folder open, one of
    * them becomes the owner and makes the checkpoint. If the checkpoint fails, `close` rejects, and the records remain

@@ -94,7 +94,7 @@ export class LinkPort implements StreamsPort {
   static async open(dir: string, options: ResolvedStreamsOptions, anyLevel = false): Promise<LinkPort> {
     const port = new LinkPort(dir, options, anyLevel)
     try {
-      await port.#link.connect(options.waitMs)
+      await port.#link.connect(options.waitMs, options.signal)
       if (port.#host.owns) await port.checkpoint().catch(() => {})
       return port
     } catch (error) {

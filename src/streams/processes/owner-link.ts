@@ -171,7 +171,7 @@ export class OwnerLink {
   }
 
   /** Connects or becomes the owner. Waits `waitMs` for a process that has the folder open with `exclusive`. */
-  async connect(waitMs: number): Promise<void> {
+  async connect(waitMs: number, signal?: AbortSignal | undefined): Promise<void> {
     const { dir, host, durability, encoding } = this.#context
     const startMs = clock.now()
     let dials = 0
@@ -188,6 +188,7 @@ export class OwnerLink {
     try {
       for (;;) {
         if (this.#failure !== undefined) throw this.#failure
+        signal?.throwIfAborted()
         // An owner that lacks descriptors closes each new connection: this is also silence.
         if (!this.#welcomed && this.#greeting !== undefined && this.#watch.stalledTicks >= FAILED_TICKS)
           throw this.#stalled()
