@@ -29,7 +29,6 @@ export async function trim(dir: string | URL, options: TrimOptions): Promise<Tri
 }
 
 async function trimFolder(path: string, resolved: ResolvedTrim): Promise<TrimReport> {
-  resolved.signal?.throwIfAborted()
   refuseStreams(path)
   // Read before the plan is made: no record that is appended later is in a segment that is removed.
   const { firstSeq, nextSeq, uuid, generation } = await native.bounds(path)
@@ -45,6 +44,7 @@ async function trimFolder(path: string, resolved: ResolvedTrim): Promise<TrimRep
   const deadline = clock.now() + resolved.waitMs
   let asked: string | undefined
   for (;;) {
+    resolved.signal?.throwIfAborted()
     try {
       const trimmed = { by: 'caller' as const, ...report, firstSeq: await trimHere(path, request, segmentBytes) }
       if (asked !== undefined) removeTrimRequest(path, asked)
@@ -54,7 +54,7 @@ async function trimFolder(path: string, resolved: ResolvedTrim): Promise<TrimRep
     }
     asked ??= await writeTrimRequest(path, uuid, request)
     const leftMs = deadline - clock.now()
-    if (leftMs > 0) await wait(Math.min(POLL_MS, leftMs), resolved)
+    if (leftMs > 0) await wait(Math.min(POLL_MS, leftMs))
     const done = !isTrimRequested(path, asked)
     // The lock may belong to another call of `trim`, which serves no requests, so the next turn tries to take it again.
     if (!done && leftMs > 0) continue

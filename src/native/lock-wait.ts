@@ -10,14 +10,14 @@ const LOCK_POLL_MS = 20
  */
 export async function waitForLock<T>(waitMs: number, take: () => Promise<T>, signal?: AbortSignal): Promise<T> {
   const deadline = clock.now() + waitMs
-  signal?.throwIfAborted()
   for (;;) {
+    signal?.throwIfAborted()
     try {
       return await take()
     } catch (error) {
       const leftMs = deadline - clock.now()
       if (!isCode(error, 'ERR_DURLOG_LOCKED') || leftMs <= 0) throw error
-      await wait(Math.min(LOCK_POLL_MS, leftMs), { signal })
+      await wait(Math.min(LOCK_POLL_MS, leftMs))
     }
   }
 }

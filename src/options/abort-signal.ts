@@ -29,15 +29,14 @@ export function abortable<T>(
 ): Promise<T> {
   if (signal === undefined) return start()
   if (signal.aborted) return Promise.reject(signal.reason)
+  const work = start()
   return new Promise((resolve, reject) => {
     let isOver = false
     const cancel = onAbort(signal, () => {
       isOver = true
       reject(signal.reason)
     })
-    start()
-      .finally(cancel)
-      .then((value) => (isOver ? drop?.(value) : resolve(value)), reject)
+    work.finally(cancel).then((value) => (isOver ? drop?.(value) : resolve(value)), reject)
   })
 }
 

@@ -98,20 +98,21 @@ export class Folder<V> extends EventEmitter<StreamsEvents> implements Streams<V>
           ownerPid: process.pid,
         },
       )
+    signal?.throwIfAborted()
     const onClosed = (): void => void this.#cursors.delete(name)
-    this.#cursors.add(name)
-    try {
-      const drop = (late: PortCursor): void =>
-        void late
-          .close()
-          .catch(() => {})
-          .finally(onClosed)
-      const opening = abortable(signal, () => this.#port.cursor(name, given), drop)
-      return new AllCursor<V>(this.#port, name, await atCaller(opening), onClosed)
-    } catch (error) {
-      onClosed()
-      throw error
+    const open = (): Promise<PortCursor> =>
+      this.#port.cursor(name, given).catch((error) => {
+        onClosed()
+        throw error
+      })
+    const drop = (late: PortCursor): void => {
+      late
+        .close()
+        .catch(() => {})
+        .finally(onClosed)
     }
+    this.#cursors.add(name)
+    return new AllCursor<V>(this.#port, name, await atCaller(abortable(signal, open, drop)), onClosed)
   }
 
   async removeCursor(name: string): Promise<void> {
