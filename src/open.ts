@@ -33,10 +33,10 @@ type ReaderOf<V> = ReadOnlyLog<DecodedRecord<V>>
  * there is none, unless `create` is false.
  *
  * Rejects with ERR_DURLOG_INVALID_ARGUMENT, ERR_DURLOG_NOT_FOUND, ERR_DURLOG_NOT_A_LOG (also for a folder of streams
- * and its logs, and for a backup), ERR_DURLOG_LOCKED (by process `ownerPid`), ERR_DURLOG_CORRUPT (`path`, `offset`, `lostFirst`,
- * `lostLast`), ERR_DURLOG_VERSION, ERR_DURLOG_OUT_OF_RANGE (the seqs are used up), ERR_DURLOG_NO_SPACE,
- * ERR_DURLOG_REPLICA, ERR_DURLOG_OUT_OF_MEMORY or ERR_DURLOG_IO. If the file system does not support the `strategy` or `preallocate`, a
- * weaker one is used: see `stats()`.
+ * and its logs, and for a backup), ERR_DURLOG_LOCKED (by process `ownerPid`), ERR_DURLOG_CORRUPT (`path`, `offset`,
+ * `lostFirst`, `lostLast`), ERR_DURLOG_VERSION, ERR_DURLOG_OUT_OF_RANGE (the seqs are used up), ERR_DURLOG_NO_SPACE,
+ * ERR_DURLOG_REPLICA, ERR_DURLOG_OUT_OF_MEMORY or ERR_DURLOG_IO. If the file system does not support the `strategy` or
+ * `preallocate`, a weaker one is used: see `stats()`.
  */
 export function open<V = unknown>(dir: string | URL, options: Encoded<OpenOptions, 'json'>): Promise<LogOf<V>>
 export function open(dir: string | URL, options: Encoded<OpenOptions, 'utf8'>): Promise<LogOf<string>>
@@ -84,8 +84,8 @@ export async function openRestored(
 }
 
 /**
- * As `open` for writing, but only `replicate` begins to replicate the log. The first segment of a new log has `firstSegmentBytes`; each later one is twice as long, up to
- * `segmentBytes`.
+ * As `open` for writing, but only `replicate` begins to replicate the log. The first segment of a new log has
+ * `firstSegmentBytes`; each later one is twice as long, up to `segmentBytes`.
  */
 export function openFraming(dir: string, options: OpenOptions, firstSegmentBytes: number): Promise<FramingLog> {
   const resolved = resolveOptions(options)
