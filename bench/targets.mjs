@@ -35,11 +35,13 @@ import { systemGroups } from './targets/system.mjs'
  * @property {number} [max] the upper limit; without `min` and `max`, the figure is printed but not judged
  * @property {string} [baseline] the name of the baseline
  *
+ * @typedef {{ value: number, baseline?: number }} Measurement
+ *
  * @typedef {object} Group
  * @property {string} name
  * @property {boolean} [slow] measured only in the first run, unless it is the only selected group
  * @property {Figure[]} figures
- * @property {(context: { dir: string, run: number }) => Promise<Record<string, { value: number, baseline?: number }>>} run
+ * @property {(context: { dir: string, run: number }) => Promise<Record<string, Measurement>>} run
  * @property {() => Promise<string | undefined>} [unavailable] returns the reason if the group cannot be measured here
  */
 

@@ -1,5 +1,5 @@
-// Finds phrases that are hard to understand in documents, comments, test titles and messages. Prints each line with a
-// suggestion. The exit status is 1 if it finds any.
+// Finds phrases that are hard to understand in documents, comments, test titles and messages, and comments that are wider
+// than the formatter's lines. Prints each line with a suggestion. The exit status is 1 if it finds any.
 import { execFileSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 
@@ -19,6 +19,9 @@ const PATTERNS = [
 ]
 const SCRIPT = /\/\/ ?(.*)$|^\s*\/?\*+ ?(.*)$|(['"`])(.{12,})\3/
 const SHELL = /# ?(.*)$/
+/** The formatter wraps no comments. Tables and URLs cannot be wrapped. */
+const WIDTH = 120
+const UNWRAPPED = /^ *(?:\/\/|\/?\*)(?!.*(?: \| |https?:))/
 
 /** The prose in a line of code: a comment, or a string long enough to be a message or a title. */
 function proseOf(line, extension) {
@@ -34,6 +37,8 @@ function findings(path) {
     .split('\n')
     .flatMap((line, index) => {
       if (extension === 'md' && line.trimStart().startsWith('```')) fenced = !fenced
+      const isWide = line.length > WIDTH && /^m?[tj]s$/.test(extension) && UNWRAPPED.test(line)
+      if (isWide) return [`${path}:${index + 1}: ${line.trim()}\n    write: at most ${WIDTH} columns`]
       const prose = fenced ? undefined : proseOf(line, extension)
       if (prose === undefined) return []
       const hit = PATTERNS.find(([pattern]) => pattern.test(prose))

@@ -1,6 +1,6 @@
 /**
- * The losses that an operator has accepted: `verify` lists them, but they are not damage any more. They are in a file of
- * the log's folder.
+ * The losses that an operator has accepted: `verify` lists them, but they are not damage any more. They are in a file
+ * of the log's folder.
  */
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -1,7 +1,7 @@
 /**
- * Turns the log of a former writer into a replica of the writer that has taken over. The records that the archive's newest history does
- * not have are copied to another folder and removed here. Any step may be the last one before a crash: the mark is written first, and
- * records are removed only under the lock that was held while they were copied.
+ * Turns the log of a former writer into a replica of the writer that has taken over. The records that the archive's
+ * newest history does not have are copied to another folder and removed here. Any step may be the last one before a
+ * crash: the mark is written first, and records are removed only under the lock that was held while they were copied.
  */
 import { readdirSync, statSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
@@ -28,10 +28,11 @@ import type { KeptRecords, RejoinOptions, RejoinReport } from './types.js'
 const NONE: KeptRecords = { first: -1, last: -1, records: 0 }
 
 /**
- * Makes the log of a former writer a replica: copies its records that were never replicated to the folder `into`, a log with the same
- * seqs and times, then removes them. `restoreArchive` with `follow`, or `takeOver`, continues the replica. If it was interrupted, run
- * it again with the same folders. Rejects with ERR_DURLOG_NOT_FOUND if no other copy has taken over, with ERR_DURLOG_NOT_EMPTY if
- * `into` holds anything else, with ERR_DURLOG_LOCKED while a writer has the log open, or as `listArchive` and `open` do.
+ * Makes the log of a former writer a replica: copies its records that were never replicated to the folder `into`, a log
+ * with the same seqs and times, then removes them. `restoreArchive` with `follow`, or `takeOver`, continues the
+ * replica. If it was interrupted, run it again with the same folders. Rejects with ERR_DURLOG_NOT_FOUND if no other
+ * copy has taken over, with ERR_DURLOG_NOT_EMPTY if `into` holds anything else, with ERR_DURLOG_LOCKED while a writer
+ * has the log open, or as `listArchive` and `open` do.
  */
 export async function rejoin(dir: string | URL, options: RejoinOptions): Promise<RejoinReport> {
   const folder = resolveDir(dir)
@@ -135,7 +136,9 @@ async function firstOther(one: AsyncIterable<LogRecord>, other: AsyncIterable<Lo
   }
 }
 
-/** Copies the records from seq `from` on to the log in `into`, which may hold the beginning of them, and syncs that log. */
+/**
+ * Copies the records from seq `from` on to the log in `into`, which may hold the beginning of them, and syncs that log.
+ */
 async function keep(log: Log, from: number, into: string): Promise<KeptRecords> {
   const kept = { ...NONE }
   await log.sync('full')

@@ -17,7 +17,9 @@ export interface ArchiveRestoreMark {
   first: number
   /** The generation of the restored log. */
   cuts: number
-  /** Of the log of a former writer whose `rejoin` is unfinished: its records from this seq on must be kept and removed. */
+  /**
+   * Of the log of a former writer whose `rejoin` is unfinished: its records from this seq on must be kept and removed.
+   */
   cutTo?: number
   /** The records that `rejoin` has kept elsewhere. */
   kept?: KeptRecords

@@ -165,7 +165,10 @@ export interface TakeOverReport extends RestoreArchiveReport {
 }
 
 export interface RejoinOptions extends BucketAccess {
-  /** The folder for the records that were never replicated: a log with the same seqs and times. Not created if there are none. */
+  /**
+   * The folder for the records that were never replicated: a log with the same seqs and times. Not created if there are
+   * none.
+   */
   into: string | URL
   /** Aborting the signal ends the requests to the store: `rejoin` rejects with its reason. */
   signal?: AbortSignal | undefined

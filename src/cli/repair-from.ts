@@ -37,8 +37,8 @@ interface LostRecords {
 
 /**
  * Makes each damaged segment of the log in `dir` again, from its intact records and those of `from`. A segment is
- * changed only if all of its lost records are found. With `backup`, a folder, the segments are replaced, and the damaged
- * files are kept there; without it nothing is changed.
+ * changed only if all of its lost records are found. With `backup`, a folder, the segments are replaced, and the
+ * damaged files are kept there; without it nothing is changed.
  */
 export async function repairFrom(
   dir: string,

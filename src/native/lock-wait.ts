@@ -5,8 +5,8 @@ import { clock, wait } from '../timers.js'
 const LOCK_POLL_MS = 20
 
 /**
- * Repeats `take` while it rejects with ERR_DURLOG_LOCKED, for at most `waitMs`. Rejects with the reason of `signal` once
- * it is aborted.
+ * Repeats `take` while it rejects with ERR_DURLOG_LOCKED, for at most `waitMs`. Rejects with the reason of `signal`
+ * once it is aborted.
  */
 export async function waitForLock<T>(waitMs: number, take: () => Promise<T>, signal?: AbortSignal): Promise<T> {
   const deadline = clock.now() + waitMs

@@ -13,8 +13,8 @@ export const StreamFlag = {
 export const STREAM_RESULT_FIELDS = 4
 
 /**
- * Records whose bytes are in one block, usually with consecutive positions. Records may be added to the slab while a job
- * runs.
+ * Records whose bytes are in one block, usually with consecutive positions. Records may be added to the slab while a
+ * job runs.
  */
 export interface NativeRecordSlab {
   readonly bytes: Uint8Array

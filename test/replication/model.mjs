@@ -17,7 +17,7 @@ export const BROKEN = [
   'a fence is looked for only at the next seq',
 ]
 
-/** A restore of the history of `generation`: its records up to its end. `seen` are the objects that a list has shown. */
+/** Restores the history of `generation`: its records up to its end. `seen` are the objects that a list has shown. */
 function contentOf(seen, generation) {
   const history = seen[`h${generation}`]
   const from = generation === 0 ? 0 : history.from

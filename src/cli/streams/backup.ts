@@ -40,9 +40,9 @@ export interface StreamsCopyReport {
 }
 
 /**
- * Copies the streams in `from` to the folder `target`, which is then as `from` would be after a crash: the catalog of one
- * checkpoint, the files that it describes, and the main log from before this checkpoint to its end. An earlier backup in
- * `target` is replaced when the new one is complete. Throws InputError if `target` holds anything else.
+ * Copies the streams in `from` to the folder `target`, which is then as `from` would be after a crash: the catalog of
+ * one checkpoint, the files that it describes, and the main log from before this checkpoint to its end. An earlier
+ * backup in `target` is replaced when the new one is complete. Throws InputError if `target` holds anything else.
  */
 export async function copyStreams(
   from: string,

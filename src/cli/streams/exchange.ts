@@ -67,7 +67,9 @@ function lineOf(info: StreamInfo, firstSeq: number, fork: StreamInfo['fork']): S
   }
 }
 
-/** Makes the streams of an export. Streams that exist must have the same records at the beginning, and are continued. */
+/**
+ * Makes the streams of an export. Streams that exist must have the same records at the beginning, and are continued.
+ */
 export async function importAll(streams: Folder<unknown>, file: string, { json }: { json?: boolean }): Promise<void> {
   await using input = await openInput(file)
   const splitter = new InputLines(LINE_MAX_BYTES, { remedy: 'a record of a stream cannot be longer' })

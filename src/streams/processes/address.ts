@@ -25,8 +25,8 @@ export interface Address {
 
 /**
  * Returns the path to connect to: a socket in a folder that only this user can enter. It is in `owner/`, or at the path
- * in `owner/elsewhere`. '' if there is no owner yet. On Windows every user can create a pipe of any name, so the pipe has
- * a secret name that the owner has written to the folder.
+ * in `owner/elsewhere`. '' if there is no owner yet. On Windows every user can create a pipe of any name, so the pipe
+ * has a secret name that the owner has written to the folder.
  */
 export async function addressOf(dir: string): Promise<Address> {
   const folder = join(dir, 'owner')

@@ -74,8 +74,8 @@ export class StreamState implements StreamView {
   /** The positions of the records that are not in a file yet, from seq `disk.next` on. */
   unflushed: number[] = []
   /**
-   * Why the last checkpoint could not write the stream's files; undefined if it could. The records after `disk.next` stay
-   * in the main log.
+   * Why the last checkpoint could not write the stream's files; undefined if it could. The records after `disk.next`
+   * stay in the main log.
    */
   blocked: DurlogError | undefined
   /**

@@ -233,8 +233,8 @@ export class StreamTable {
   }
 
   /**
-   * The checkpoint in progress could not write the files of the streams in `blocked`, for the reasons given. They remain
-   * part of the next checkpoint.
+   * The checkpoint in progress could not write the files of the streams in `blocked`, for the reasons given. They
+   * remain part of the next checkpoint.
    */
   async block(blocked: ReadonlyMap<StreamState, DurlogError>): Promise<void> {
     for (const state of this.#blocked) state.blocked = undefined
