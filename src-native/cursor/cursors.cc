@@ -92,6 +92,8 @@ Status RemoveCursor(FileSystem& file_system, const std::string& path, const std:
   }
   DURLOG_ASSIGN_OR_RETURN(const OwnedCursorFile owned, TakeCursorFile(*directory, file_name));
   DURLOG_RETURN_IF_ERROR(directory->Remove(file_name));
+  // Not every cursor has a status, and one that is left does no harm.
+  static_cast<void>(directory->Remove(name + ".status"));
   return directory->Sync();
 }
 

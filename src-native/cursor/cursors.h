@@ -32,7 +32,8 @@ struct CursorSummary {
 // log.
 Result<std::vector<CursorSummary>> ListCursors(FileSystem& file_system, const std::string& path);
 
-// Removes a cursor. kNotFound if it does not exist, kLocked while it is open.
+// Removes a cursor, and the file `name`.status in which the program that has used the cursor states
+// its last failure. kNotFound if the cursor does not exist, kLocked while it is open.
 Status RemoveCursor(FileSystem& file_system, const std::string& path, const std::string& name);
 
 }  // namespace durlog

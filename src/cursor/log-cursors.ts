@@ -1,7 +1,4 @@
 /** The named cursors of one open log. */
-import { rm } from 'node:fs'
-import { join } from 'node:path'
-import { promisify } from 'node:util'
 import { atCaller } from '../caller-stack.js'
 import { closedError } from '../errors.js'
 import type { NativeCursorSummary } from '../native/cursors.js'
@@ -15,8 +12,6 @@ import {
 } from '../options/cursor-options.js'
 import type { CursorOptions, CursorSummary, DurableCursor, EnsureCursorOptions, OpenCursor } from '../types.js'
 import { type CursorHost, NamedCursor } from './named-cursor.js'
-
-const removeFile = promisify(rm)
 
 /** How long to wait for another process that is creating the cursor, which holds the cursor's lock meanwhile. */
 const CREATION_WAIT_MS = 10_000
@@ -104,12 +99,7 @@ export class LogCursors {
   async removeCursor(name: string): Promise<void> {
     checkCursorName(name)
     this.#check()
-    const { dir } = this.#host.source
-    const removed = native.removeCursor(dir, name).then(async () => {
-      // The last failure of the shipper or archiver that has used the cursor.
-      await removeFile(join(dir, `${name}.status`), { force: true }).catch(() => {})
-    })
-    await atCaller(this.#untilClosed(removed))
+    await atCaller(this.#untilClosed(native.removeCursor(this.#host.source.dir, name)))
   }
 
   /** Closes every open cursor, and ends the calls that open one; later calls fail with ERR_DURLOG_CLOSED. */
