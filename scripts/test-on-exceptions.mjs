@@ -33,7 +33,7 @@ export const FILES = [
   ...[
     'test/api-document.test.ts',
     'test/bench/',
-    'test/built-core.test.ts',
+    'test/built-object.test.ts',
     'test/contributing-map.test.ts',
     'test/core-tests-skipped.test.ts',
     'test/fresh-build.test.ts',
