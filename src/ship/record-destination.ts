@@ -59,13 +59,15 @@ export class RecordDestination implements Destination {
   async run(session: ReplicationSession): Promise<void> {
     const { cursor, signal } = session
     const start = await this.#findStart(session)
+    const streams = await encodingOfStreams(this.#log.dir)
     if (signal.aborted) return
     this.#reportGap(start, session)
     if (start.seq !== cursor.position || this.#cutAt !== Number.POSITIVE_INFINITY) await cursor.seek(start.seq)
+    if (signal.aborted) return
     this.#cutAt = Number.POSITIVE_INFINITY
     this.#generation = this.#log.generation
+    // Nothing is awaited between the check of `signal` and the session that `end` ends: `close` may be called at any time.
     session.onStart(start.seq - 1)
-    const streams = await encodingOfStreams(this.#log.dir)
     const origin = { uuid: this.#log.uuid, generation: cursor.generation, streams }
     const running = new ShipSession(this.#target, origin, this.#options, {
       start,
