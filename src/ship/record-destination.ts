@@ -63,10 +63,10 @@ export class RecordDestination implements Destination {
     if (signal.aborted) return
     this.#reportGap(start, session)
     if (start.seq !== cursor.position || this.#cutAt !== Number.POSITIVE_INFINITY) await cursor.seek(start.seq)
+    // Nothing is awaited between this check and the session that `end` ends: `close` may be called at any time.
     if (signal.aborted) return
     this.#cutAt = Number.POSITIVE_INFINITY
     this.#generation = this.#log.generation
-    // Nothing is awaited between the check of `signal` and the session that `end` ends: `close` may be called at any time.
     session.onStart(start.seq - 1)
     const origin = { uuid: this.#log.uuid, generation: cursor.generation, streams }
     const running = new ShipSession(this.#target, origin, this.#options, {
