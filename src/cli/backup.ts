@@ -4,8 +4,7 @@ import { join, resolve } from 'node:path'
 import { inspect, type LogSummary, open, type ReadOnlyLog, verify } from '../index.js'
 import { openRestored, type RestoringLog } from '../open.js'
 import { BACKUP_MARK } from '../support/backup-mark.js'
-import { syncFolder, writeSynced } from '../support/durable-files.js'
-import { takeOwner } from '../support/new-files.js'
+import { replaceSynced } from '../support/durable-files.js'
 import { refuseReplica } from '../support/replica.js'
 import { InputError } from '../terminal/input-error.js'
 import { formatSeqs } from '../terminal/output.js'
@@ -82,10 +81,7 @@ export async function copyLog(
 
 /** Marks `dir`, a log or a folder of streams, as a backup of `source`. */
 export async function markBackup(dir: string, source: string): Promise<void> {
-  const path = join(dir, BACKUP_MARK)
-  await writeSynced(path, `${JSON.stringify({ source })}\n`)
-  takeOwner(path)
-  await syncFolder(dir)
+  await replaceSynced(join(dir, BACKUP_MARK), `${JSON.stringify({ source })}\n`)
 }
 
 export function realPath(dir: string): string {

@@ -1,8 +1,10 @@
 /** Brings files and folders to the device. */
 import { constants, fsync } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
+import { dirname } from 'node:path'
 import { promisify } from 'node:util'
 import { takeOwner } from './new-files.js'
+import { rename } from './rename.js'
 
 const syncDescriptor = promisify(fsync)
 
@@ -14,7 +16,7 @@ export async function syncFile(file: FileHandle): Promise<void> {
   await (process.permission === undefined ? syncDescriptor(file.fd) : file.sync())
 }
 
-/** Writes a new file, or replaces the content of one, and syncs it. A file that must be whole is renamed afterwards. */
+/** Writes a new file, or replaces the content of one, and syncs it. A reader may see a part: see `replaceSynced`. */
 export async function writeSynced(path: string, text: string): Promise<void> {
   const file = await open(path, 'w', 0o600)
   try {
@@ -38,4 +40,12 @@ export async function syncFolder(path: string): Promise<void> {
   } finally {
     await folder.close()
   }
+}
+
+/** Replaces the file at `path`, or creates it, and syncs it. At any moment it has all of the old or of the new text. */
+export async function replaceSynced(path: string, text: string): Promise<void> {
+  const made = `${path}.new`
+  await writeSynced(made, text)
+  await rename(made, path)
+  await syncFolder(dirname(path))
 }

@@ -4,11 +4,11 @@ import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { DurlogError } from '../errors.js'
 import { ofFileSystem } from '../file-system-error.js'
-import { syncFolder, writeSynced } from './durable-files.js'
+import { replaceSynced, syncFolder } from './durable-files.js'
 import { takeOwners } from './new-files.js'
-import { rename } from './rename.js'
 import { RESTORE_MARK } from './replica.js'
 
+/** A mark that is being written. */
 const MAKING = `${RESTORE_MARK}.new`
 /**
  * The folder of the lock that the restore of an archive holds. Windows renames it, with a suffix, before it is removed.
@@ -49,9 +49,7 @@ function makeFolder(dir: string): void {
 
 /** Writes the mark and syncs it, so that it is on the device before the first record. */
 export async function markFolder(dir: string, mark: object): Promise<void> {
-  await writeSynced(join(dir, MAKING), JSON.stringify(mark))
-  await rename(join(dir, MAKING), join(dir, RESTORE_MARK))
-  await syncFolder(dir)
+  await replaceSynced(join(dir, RESTORE_MARK), JSON.stringify(mark))
 }
 
 /** Removes the mark, which makes the folder an ordinary log. */

@@ -4,9 +4,7 @@ import type { Command } from 'commander'
 import { ACCEPTED_LOSSES } from '../../accepted-losses.js'
 import { type RepairReport, repair, type VerifyReport, verify } from '../../index.js'
 import { openOrdered } from '../../open.js'
-import { syncFolder, writeSynced } from '../../support/durable-files.js'
-import { takeOwner } from '../../support/new-files.js'
-import { rename } from '../../support/rename.js'
+import { replaceSynced } from '../../support/durable-files.js'
 import { addJson } from '../../terminal/arguments.js'
 import { ExitCode } from '../../terminal/exit-codes.js'
 import { InputError } from '../../terminal/input-error.js'
@@ -98,12 +96,8 @@ async function salvageLog(dir: string, report: VerifyReport, apply: boolean, jso
 
 /** Records that `problems`, and no others, are accepted. */
 async function acceptLosses(dir: string, problems: VerifyReport['problems']): Promise<void> {
-  const path = join(dir, ACCEPTED_LOSSES)
-  const made = `${path}.new`
-  await writeSynced(made, problems.map((problem) => `${JSON.stringify(problem)}\n`).join(''))
-  takeOwner(made)
-  await rename(made, path)
-  await syncFolder(dir)
+  const text = problems.map((problem) => `${JSON.stringify(problem)}\n`).join('')
+  await replaceSynced(join(dir, ACCEPTED_LOSSES), text)
 }
 
 /** Puts lost records back. */
