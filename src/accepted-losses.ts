@@ -20,7 +20,7 @@ export function withAccepted<R extends NativeVerifyReport>(dir: string, report: 
   const known = readAccepted(dir)
   const accepted = report.problems.filter((problem) => known.has(identityOf(problem)))
   if (accepted.length === 0) return { ...report, accepted }
-  const problems = report.problems.filter((problem) => !accepted.includes(problem))
+  const problems = report.problems.filter((problem) => !known.has(identityOf(problem)))
   const newest = report.segments.at(-1)
   const isTail =
     newest?.headerProblem === '' &&
