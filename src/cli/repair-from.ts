@@ -11,6 +11,7 @@ import { rename } from '../support/rename.js'
 import { ExitCode } from '../terminal/exit-codes.js'
 import { InputError } from '../terminal/input-error.js'
 import { formatSeqs } from '../terminal/output.js'
+import { realPath } from './backup.js'
 import { type BucketFlags, isBucket, toBucketAccess } from './bucket-flags.js'
 
 /** The folder in which segments are made again. It is in the folder of the log, so that a rename can place them. */
@@ -240,5 +241,6 @@ export async function checkSource(dir: string, from: string): Promise<void> {
   if (isBucket(from)) return
   if (!existsSync(from)) throw new InputError(`there is no folder ${from}`, ExitCode.noLog)
   await inspect(from)
-  if (from === dir) throw new InputError('--from names a backup, not the log itself', ExitCode.usage)
+  if (realPath(from) === realPath(dir))
+    throw new InputError('--from names a backup, not the log itself', ExitCode.usage)
 }
