@@ -7,7 +7,7 @@ exit(
     ['node_modules/vitest/vitest.mjs', 'run'],
     [
       ['scripts/test-core.mjs', '--gtest_brief=1'],
-      ['scripts/test-crash-points.mjs', '--short'],
+      ['scripts/test-crash-points.mjs'],
       ['scripts/test-schedules.mjs'],
       ['test/trials/main.mjs', 'faults', '--short'],
       ['scripts/fuzz.mjs', '--seconds', '5'],

@@ -1,8 +1,7 @@
-// Simulated crashes:
-// node scripts/test-crash-points.mjs [--sanitize address|undefined] [--short | arguments of crash_explorer]
+// Simulated crashes: node scripts/test-crash-points.mjs [--sanitize address|undefined] [arguments of crash_explorer]
 // Without arguments of crash_explorer, it explores 40,000 crash points of one writer and 4,000 of several writers of
-// one log (with --short: a quarter), none of which may break a guarantee. Then it explores each deliberately broken
-// disk or writer, which must break one within the number of crash points that BROKEN lists.
+// one log, none of which may break a guarantee. Then it explores each deliberately broken disk or writer, which must
+// break one within the number of crash points that BROKEN lists.
 import { spawnSync } from 'node:child_process'
 import { readdirSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
@@ -19,7 +18,6 @@ import {
 
 const POINTS = 40_000
 const POINTS_OF_SEVERAL = 4000
-const SHORT_PART = 0.25
 /**
  * The number of crash points within which each defect must be detected. "kept-cache" shows only after a failed sync.
  */
@@ -51,7 +49,6 @@ if (platform === 'win32') {
 }
 const rest = argv.slice(2)
 const sanitize = rest[0] === '--sanitize' ? rest.splice(0, 2)[1] : ''
-const part = rest[0] === '--short' && rest.shift() ? SHORT_PART : 1
 // On Linux, a fiber can be abandoned in the middle of a job; on other systems, a job always runs to its end.
 const otherFiber = platform === 'linux' ? 'fiber_portable.cc' : 'fiber_linux.cc'
 const own = readdirSync(FOLDER)
@@ -75,11 +72,11 @@ const explore = (args, options) => spawnSync(explorer, args, { encoding: 'utf8',
 if (rest.length > 0) exit(explore([...jobs, ...rest], { stdio: 'inherit' }).status ?? 1)
 
 const began = Date.now()
-let failed = explore([...jobs, '--points', String(POINTS * part)], { stdio: 'inherit' }).status !== 0
+let failed = explore([...jobs, '--points', String(POINTS)], { stdio: 'inherit' }).status !== 0
 // Several writers run as fibers that take turns. The fibers and the locks that they need exist only on Linux.
 if (platform === 'linux') {
   console.log('\nseveral writers')
-  const several = [...jobs, ...SEVERAL, '--points', String(POINTS_OF_SEVERAL * part)]
+  const several = [...jobs, ...SEVERAL, '--points', String(POINTS_OF_SEVERAL)]
   if (explore(several, { stdio: 'inherit' }).status !== 0) failed = true
 }
 const ofSeveral = SEEDS_OF_SEVERAL.map(([seed, bug]) => [seed, bug, SEVERAL])
