@@ -164,6 +164,16 @@ describe('repair --from', () => {
     expect([log.recovery.state, await log.append('next')]).toEqual(['clean', COUNT])
   })
 
+  test('puts an accepted loss back, and later damage at the same place is not accepted', async () => {
+    const { dir, backup } = await backedUp()
+    damage(dir, DAMAGED)
+    await durlog(['repair', dir, '--salvage', '--apply'])
+    await durlog(['repair', dir, '--from', backup, '--apply'])
+    expect(await verify(dir)).toMatchObject({ state: 'clean', accepted: [] })
+    damage(dir, DAMAGED)
+    expect(await verify(dir)).toMatchObject({ state: 'corrupt', problems: [{ lostFirst: DAMAGED }], accepted: [] })
+  })
+
   test('changes no segment of which the backup lacks a record, and no log of another history', async () => {
     const { dir, backup } = await backedUp()
     damage(dir, 100)

@@ -1,4 +1,4 @@
-import { statSync } from 'node:fs'
+import { existsSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Command } from 'commander'
 import { ACCEPTED_LOSSES } from '../../accepted-losses.js'
@@ -105,7 +105,9 @@ async function fetchLost(dir: string, from: string, flags: Flags): Promise<void>
   const { apply, backup = defaultBackup(dir), json } = flags
   await checkSource(dir, from)
   const segments = await repairFrom(dir, from, flags, apply ? backup : undefined)
-  const { state } = await verify(dir)
+  const { state, accepted } = await verify(dir)
+  // Later damage at the place of a record that was put back is not accepted.
+  if (apply && existsSync(join(dir, ACCEPTED_LOSSES))) await acceptLosses(dir, accepted)
   process.exitCode = exitCodeOfState(state)
   if (json) return writeJson({ state, applied: apply === true, segments, backup: apply ? backup : '' })
   const lines = segments.map(({ segment, lost, found }) => {
