@@ -487,7 +487,7 @@ export interface DurableCursor<R extends LogRecord = LogRecord> extends AsyncDis
    * Sets the position, forwards or backwards, durably. Afterwards `read` works again after ERR_DURLOG_CURSOR_CUT,
    * ERR_DURLOG_CURSOR_OVERRUN or damage of the cursor's file.
    */
-  seek(seq: number): Promise<void>
+  seek(seq: number, options?: WaitOptions): Promise<void>
   /**
    * Releases the cursor for its next owner and keeps its position. Its readers with `follow` end; its other readers
    * fail.

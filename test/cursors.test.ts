@@ -556,3 +556,26 @@ test.each(['memory', 'sync'] as const)(
     expect((await valid.read().next()).value?.data.toString()).toBe('new 0')
   },
 )
+
+test('without a writer, no call of a cursor waits for a sync that nothing makes', async () => {
+  const writer = await scratchLog({ durability: 'memory' })
+  await writer.append('synced', { durability: 'sync' })
+  await appendEach(writer, ['a', 'b', 'c'])
+  // As a process leaves the folder that is killed while it writes.
+  const dir = join(writer.dir, '..', 'left')
+  cpSync(writer.dir, dir, { recursive: true })
+  const log = await openUntilDone(dir, { readOnly: true })
+  const [cursor, other] = await Promise.all([log.cursor('c'), log.cursor('d')])
+  const calls = [
+    cursor.seek(4),
+    other.commit(3, { durability: 'sync' }),
+    log.cursor('e', { from: 'next' }),
+    log.ensureCursor('f', { from: 4 }),
+  ]
+  expect(await Promise.all(calls.map((call) => codeOf(call)))).toEqual(Array(4).fill('ERR_DURLOG_OUT_OF_RANGE'))
+  expect([cursor.position, other.position, (await log.cursors()).length]).toEqual([0, 4, 2])
+  const waiting = cursor.seek(4)
+  const next = await openUntilDone(dir)
+  await waiting
+  expect([cursor.position, next.nextSeq]).toEqual([4, 4])
+})

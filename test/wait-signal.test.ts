@@ -30,6 +30,7 @@ const LOG_CALLS: Record<string, (log: Log, options: WaitOptions) => Promise<unkn
   rotate: (log, options) => log.rotate(options),
   cursor: (log, options) => log.cursor('new', options),
   commit: async (log, options) => (await log.cursor('c')).commit(0, { durability: 'sync', ...options }),
+  seek: async (log, options) => (await log.cursor('c')).seek(1, options),
 }
 
 test.each(Object.entries(LOG_CALLS))('%s of a log does nothing if its signal is aborted', async (_, call) => {

@@ -43,4 +43,10 @@ Result<LogBounds> ReadBounds(FileSystem& file_system, const std::string& path) {
   }
 }
 
+Result<bool> HasWriter(FileSystem& file_system, const std::string& path) {
+  DURLOG_ASSIGN_OR_RETURN(const auto directory, file_system.OpenDirectory(path, false));
+  DURLOG_ASSIGN_OR_RETURN(const Evidence evidence, EvidenceForObserver(*directory));
+  return evidence == Evidence::kCache;
+}
+
 }  // namespace durlog

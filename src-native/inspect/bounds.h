@@ -19,4 +19,7 @@ struct LogBounds {
 // Reads the bounds from the live page while the log has a writer, otherwise from the files.
 Result<LogBounds> ReadBounds(FileSystem& file_system, const std::string& path);
 
+// Whether a process, this one or another, has the log open for writing.
+Result<bool> HasWriter(FileSystem& file_system, const std::string& path);
+
 }  // namespace durlog

@@ -64,6 +64,13 @@ Napi::Value BoundsOf(const Napi::CallbackInfo& info) {
       });
 }
 
+Napi::Value HasWriterOf(const Napi::CallbackInfo& info) {
+  const std::string path = StringAt(info, 0);
+  return RunFor(
+      info.Env(), [path] { return HasWriter(DefaultFileSystem(), path); },
+      [](Napi::Env env, bool has_writer) { return Napi::Boolean::New(env, has_writer); });
+}
+
 Napi::Value VerifyLog(const Napi::CallbackInfo& info) {
   const std::string path = StringAt(info, 0);
   return RunFor(
@@ -200,6 +207,7 @@ constexpr std::pair<const char*, Napi::Value (*)(const Napi::CallbackInfo&)> kEx
     {"measure", Measure},
     {"cuts", CutsOf},
     {"bounds", BoundsOf},
+    {"hasWriter", HasWriterOf},
     {"verify", VerifyLog},
     {"frames", FramesOf},
     {"extent", ExtentOf},

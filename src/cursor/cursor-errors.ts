@@ -24,3 +24,10 @@ export function trimmedError(name: string, from: number, first: number): DurlogE
     { lostFirst: from, lostLast: first - 1 },
   )
 }
+
+export function notSynced(seq: number): DurlogError {
+  return new DurlogError(
+    'ERR_DURLOG_OUT_OF_RANGE',
+    `record ${seq} is not known to be synced, and no process has the log open for writing: open it, or continue the restore, and repeat the call. syncedSeq is the last record that is known to be synced`,
+  )
+}

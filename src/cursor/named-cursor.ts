@@ -7,11 +7,12 @@ import { DurlogError, outOfRange } from '../errors.js'
 import type { NativeDurableCursor } from '../native/cursors.js'
 import { waitForLock } from '../native/lock-wait.js'
 import { native } from '../native/native.js'
-import { abortable } from '../options/abort-signal.js'
+import { abortable, resolveWait } from '../options/abort-signal.js'
 import { checkSeq } from '../options/call-options.js'
 import { resolveCommitOptions, resolveCursorReadOptions } from '../options/cursor-options.js'
 import type { ReadSource } from '../reader/read-source.js'
 import type { Truncation } from '../reader/truncation.js'
+import { clearTimeout, setTimeout } from '../timers.js'
 import type {
   CommitOptions,
   CursorDurability,
@@ -20,8 +21,9 @@ import type {
   DurableCursor,
   LogReader,
   ReadOptions,
+  WaitOptions,
 } from '../types.js'
-import { cutError, replacedError, trimmedError } from './cursor-errors.js'
+import { cutError, notSynced, replacedError, trimmedError } from './cursor-errors.js'
 import { CursorReader, type PassedRecords } from './cursor-reader.js'
 
 /** The log that a cursor belongs to. */
@@ -40,6 +42,8 @@ export interface CursorHost {
 const DONE = Promise.resolve()
 /** How long to wait for a process that is trimming the log. */
 const TRIM_WAIT_MS = 10_000
+/** The interval at which a wait for synced records checks whether a process still writes the log. */
+const WRITER_CHECK_MS = 1000
 
 export class NamedCursor implements DurableCursor {
   readonly name: string
@@ -176,9 +180,10 @@ export class NamedCursor implements DurableCursor {
     }
   }
 
-  async seek(seq: number): Promise<void> {
+  async seek(seq: number, options?: WaitOptions): Promise<void> {
     checkSeq('seq', seq)
-    await atCaller(this.#inTurn(() => this.#place(seq)))
+    const signal = options === undefined ? undefined : resolveWait('seek', options)
+    await abortable(signal, () => atCaller(this.#inTurn(() => this.#place(seq, signal))))
   }
 
   close(): Promise<void> {
@@ -227,7 +232,7 @@ export class NamedCursor implements DurableCursor {
 
   /**
    * Resolves when record `seq` of the log has reached `level` (in a log that another process writes: `sync`). Rejects
-   * if `check` throws meanwhile.
+   * if `check` throws meanwhile, or if no process writes the log.
    */
   async #recordSynced(seq: number, level: 'sync' | 'full', check: () => void): Promise<void> {
     if (this.#host.sync !== undefined) {
@@ -241,22 +246,34 @@ export class NamedCursor implements DurableCursor {
       check()
       const limit = this.#source.followLimit(true)
       if (limit > seq) return
-      await this.#moreSynced(limit)
+      if (await this.#moreSynced(limit)) continue
+      // Before the end is read: a writer that has closed the log meanwhile has synced its records.
+      const hasWriter = await native.hasWriter(this.#source.dir)
+      await this.#source.range(true)
+      check()
+      if (!hasWriter && this.#source.followLimit(true) <= seq) throw notSynced(seq)
     }
   }
 
-  #moreSynced(limit: number): Promise<void> {
+  /** Resolves to true when there may be synced records from `limit` on, and to false after WRITER_CHECK_MS. */
+  #moreSynced(limit: number): Promise<boolean> {
     return new Promise((resolve, reject) => {
       const noReader = { poll: () => true } // a wait for synced records uses no reader
-      const cancel = this.#source.onMore(noReader, limit, true, (error) => {
-        this.#waiting.delete(wake)
-        if (error === undefined) resolve()
+      const stop = this.#source.onMore(noReader, limit, true, (error) => {
+        forget()
+        if (error === undefined) resolve(true)
         else reject(error)
       })
-      const wake = (): void => {
+      const end = (isNews: boolean): void => {
+        forget()
+        stop()
+        resolve(isNews)
+      }
+      const wake = (): void => end(true)
+      const timer = setTimeout(() => end(false), WRITER_CHECK_MS)
+      const forget = (): void => {
+        clearTimeout(timer)
         this.#waiting.delete(wake)
-        cancel()
-        resolve()
       }
       this.#waiting.add(wake)
     })
@@ -267,7 +284,7 @@ export class NamedCursor implements DurableCursor {
    * after another boot, the cursor would be before those that were not. Starts again if the log is cut, or trimmed
    * beyond the position, meanwhile.
    */
-  async #place(to: 'first' | 'next' | number): Promise<void> {
+  async #place(to: 'first' | 'next' | number, signal?: AbortSignal): Promise<void> {
     if (typeof to === 'number' && to > this.#source.seqs().next) await this.#host.sync?.('sync').catch(() => {})
     for (;;) {
       this.#source.look()
@@ -279,7 +296,10 @@ export class NamedCursor implements DurableCursor {
       if (position < first)
         throw outOfRange(`the cursor cannot continue at ${position}: records before ${first} were trimmed`)
       if (position > next) throw outOfRange(`the cursor cannot continue at ${position}: the log's next seq is ${next}`)
-      await this.#recordSynced(position - 1, 'sync', () => this.#checkOpen())
+      await this.#recordSynced(position - 1, 'sync', () => {
+        this.#checkOpen()
+        signal?.throwIfAborted()
+      })
       if (seen !== this.#source.lastTruncation) continue
       const checksum = position > first ? await this.#host.checksum(position - 1) : undefined
       if (seen !== this.#source.lastTruncation) continue

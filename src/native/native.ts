@@ -43,6 +43,8 @@ export interface Native extends NativeJson {
   pointReader(dir: string, own: boolean, uuid: string): NativePointReader
   /** Reads the log's bounds from its files, without the writer's lock. */
   bounds(dir: string): Promise<NativeBounds>
+  /** Whether a process, this one or another, has the log open for writing. */
+  hasWriter(dir: string): Promise<boolean>
   /** The cuts of the log since `generation`. */
   cuts(dir: string, generation: number): Promise<NativeCuts>
   /**
