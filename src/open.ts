@@ -24,6 +24,11 @@ import type { DecodedRecord, Encoding, Log, OpenOptions, ReadOnlyLog, ReadOnlyOp
 export type { FramingLog, OrderedLog, RestoringLog }
 export { WriterLog }
 
+/** The bytes of the frames of the records `first` to `last` of the log in `dir`. Throws like `getSync`. */
+export function frameBytes(dir: string, first: number, last: number): number {
+  return native.measure(dir, first, last).bytes
+}
+
 type Encoded<O, E> = O & { encoding: E }
 type LogOf<V> = Log<V, DecodedRecord<V>>
 type ReaderOf<V> = ReadOnlyLog<DecodedRecord<V>>

@@ -175,6 +175,8 @@ export interface ReplicationStats {
   stalled: boolean
   /** Another writer has taken over. */
   fenced: boolean
+  /** The error that has stopped the replication; undefined while it continues. */
+  failure: DurlogError | undefined
   retries: number
   /** The newest failure, even if it did not stop the replication. */
   lastError: Error | undefined

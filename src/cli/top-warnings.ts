@@ -1,5 +1,6 @@
 /** The warnings of `durlog top`. */
 import type { StatsFs } from 'node:fs'
+import type { LastFailure } from '../ship/failure-file.js'
 import { formatCounted, formatDuration } from '../terminal/output.js'
 import type { CursorSummary } from '../types.js'
 import { judgeSpace } from './doctor/limits.js'
@@ -13,6 +14,8 @@ export interface WatchedCursor extends CursorSummary {
   lagMs: number | undefined
   /** The number of consecutive samples in which the lag was larger than in the one before. */
   growingSamples: number
+  /** The failure of the shipper, archiver or replication that uses the cursor; undefined if it does not fail. */
+  failure?: LastFailure | undefined
 }
 
 export type Severity = 'warning' | 'failure'
@@ -38,7 +41,12 @@ function aboutCursor({
   owned,
   passedPerSecond,
   growingSamples,
+  failure,
 }: WatchedCursor): Warning[] {
+  const waits = lagRecords === 0 ? 'no record waits' : waitingText(lagRecords, lagMs)
+  if (failure?.stopped) return [fail(`"${name}" has stopped copying the log (${waits}): ${failure.message}`)]
+  if (failure !== undefined)
+    return [warn(`"${name}" has failed to copy the log ${failure.attempts} times (${waits}): ${failure.message}`)]
   if (state !== 'ready')
     return [
       fail(
@@ -46,11 +54,14 @@ function aboutCursor({
       ),
     ]
   if (lagRecords === 0) return []
-  const age = lagMs === undefined ? '' : `, the oldest for ${formatDuration(lagMs)}`
-  const waiting = `${formatCounted(lagRecords, 'record')} ${lagRecords === 1 ? 'waits' : 'wait'}${age}`
-  if (!owned && passedPerSecond === 0) return [warn(`no process reads the cursor "${name}": ${waiting}`)]
-  if (growingSamples >= GROWING_SAMPLES) return [warn(`the cursor "${name}" falls behind: ${waiting}`)]
+  if (!owned && passedPerSecond === 0) return [warn(`no process reads the cursor "${name}": ${waits}`)]
+  if (growingSamples >= GROWING_SAMPLES) return [warn(`the cursor "${name}" falls behind: ${waits}`)]
   return []
+}
+
+function waitingText(lagRecords: number, lagMs: number | undefined): string {
+  const age = lagMs === undefined ? '' : `, the oldest for ${formatDuration(lagMs)}`
+  return `${formatCounted(lagRecords, 'record')} ${lagRecords === 1 ? 'waits' : 'wait'}${age}`
 }
 
 function aboutDisk(space: StatsFs): Warning[] {

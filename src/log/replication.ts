@@ -187,6 +187,7 @@ export class Replication implements ReplicationListener {
       waitingBytes: this.#bytes + this.#held.bytes,
       stalled: this.#isStalled,
       fenced: isCode(this.#failure, 'ERR_DURLOG_FENCED'),
+      failure: this.#failure,
     }
   }
 

@@ -31,6 +31,20 @@ test('top warns of a cursor that no process reads, that falls behind or cannot r
   expect(warningsOf([{ ...cursor, state: 'cut' }], ROOMY)).toMatchObject([{ severity: 'failure' }])
 })
 
+test('top reports that a copy of the log fails or has stopped, and what waits', () => {
+  const failure = { message: 'another copy has taken over.', sinceMs: 1, lastMs: 2, attempts: 3, stopped: true }
+  const behind = { ...cursor, name: 'ship', owned: false, lagRecords: 2, lagMs: 1000 }
+  expect(warningsOf([{ ...behind, failure }], ROOMY)).toEqual([
+    {
+      severity: 'failure',
+      text: '"ship" has stopped copying the log (2 records wait, the oldest for 1.0 s): another copy has taken over.',
+    },
+  ])
+  expect(warningsOf([{ ...behind, failure: { ...failure, stopped: false } }], ROOMY)).toMatchObject([
+    { severity: 'warning', text: expect.stringContaining('has failed to copy the log 3 times') },
+  ])
+})
+
 test('top warns of a disk that is nearly full', () => {
   const [warning] = warningsOf([], { ...ROOMY, bavail: 1000 })
   expect(warning).toMatchObject({

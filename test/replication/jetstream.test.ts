@@ -62,6 +62,12 @@ test('a copy that takes over continues the stream, and the former writer is fenc
     outcome: 'unknown',
   })
   expect(await failure(former.append('later'))).toMatchObject({ code: 'ERR_DURLOG_FENCED', outcome: 'not-written' })
+  expect(former.stats().replication).toMatchObject({
+    state: 'stopped',
+    fenced: true,
+    failure: { code: 'ERR_DURLOG_FENCED' },
+    lag: { records: 1, bytes: 32 },
+  })
   const writer = await openAt(dir, to)
   expect(writer.generation).toBe(1)
   for (const text of ['3', '4']) await writer.append(text, REPLICATED)

@@ -1,7 +1,8 @@
+import { once } from 'node:events'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { archiveTo } from '../../src/archive/index.js'
-import { DurlogError, type Log, type OpenOptions } from '../../src/index.js'
+import { DurlogError, type Log, type OpenOptions, type ReplicationStats } from '../../src/index.js'
 import type { ReplicationDestination, ReplicationListener } from '../../src/options/replication-link.js'
 import { plainRecordsIn, restored, store } from '../fixtures/archive.js'
 import type { FakeS3 } from '../fixtures/fake-s3.mjs'
@@ -236,6 +237,23 @@ test('while the store is away, appends at replicated wait and are acknowledged w
   expect(await isPending(waiting)).toBe(true)
   s3.fault = () => undefined
   expect(await waiting).toBe(1)
+})
+
+test('after replication has failed, its lag and the failure stay visible, also if its cursor was never opened', async () => {
+  const s3 = await store()
+  const dir = join(scratchDir(), 'log')
+  const first = await openUntilDone(dir)
+  await first.append('a')
+  await first.close()
+  const reader = await openUntilDone(dir, { readOnly: true })
+  const held = await reader.cursor('archive')
+  const log = await openUntilDone(dir, { replicate: archiveTo(s3.access) })
+  await once(log, 'replicationFailed')
+  await log.append('b')
+  const { state, lag, failure: reason } = log.stats().replication as ReplicationStats
+  expect([state, lag.records, reason?.code]).toEqual(['stopped', 2, 'ERR_DURLOG_LOCKED'])
+  expect([lag.bytes, lag.ms]).toEqual([64, expect.any(Number)])
+  await held.close()
 })
 
 test('options of a destination are checked before a log is made', () => {

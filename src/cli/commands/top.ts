@@ -1,6 +1,7 @@
 import { statfs } from 'node:fs/promises'
 import { type Command, InvalidArgumentError } from 'commander'
 import { inspect, open, type ReadOnlyLog } from '../../index.js'
+import { lastFailure } from '../../ship/failure-file.js'
 import { addJson, parseWhole } from '../../terminal/arguments.js'
 import {
   formatBytes,
@@ -121,12 +122,14 @@ class LogView {
     await this.log.refresh()
     for (const cursor of await this.log.cursors()) {
       const before = last?.sample.cursors.find(({ name }) => name === cursor.name)
+      const failure = await lastFailure(dir, cursor.name)
       const isGrowing = before !== undefined && cursor.lagRecords > before.lagRecords
       cursors.push({
         ...cursor,
         passedPerSecond: rate(cursor.position, before?.position),
         lagMs: cursor.lagRecords === 0 ? 0 : ageFrom(this.log, Math.max(cursor.position, firstSeq)),
         growingSamples: isGrowing ? before.growingSamples + 1 : 0,
+        ...(failure !== undefined && failure.endedMs === undefined && { failure }),
       })
     }
     const space = await statfs(dir)
