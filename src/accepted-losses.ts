@@ -5,8 +5,8 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { DurlogError } from './errors.js'
-import { ofFileSystem } from './file-system-error.js'
 import type { NativeVerifyReport } from './native/inspection.js'
+import { ofFileSystem } from './support/file-system-error.js'
 
 export const ACCEPTED_LOSSES = 'accepted-losses'
 

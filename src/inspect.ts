@@ -4,11 +4,11 @@ import { join } from 'node:path'
 import { withAccepted } from './accepted-losses.js'
 import { atCaller } from './caller-stack.js'
 import { invalidArgument } from './errors.js'
-import { ofFileSystem } from './file-system-error.js'
 import type { NativeFrame, NativeRepairReport, NativeSegmentReport, NativeVerifyReport } from './native/inspection.js'
 import { native } from './native/native.js'
 import { resolveDir, resolveRepairOptions } from './options/call-options.js'
 import { shown } from './options/checks.js'
+import { ofFileSystem } from './support/file-system-error.js'
 import { segmentSeq } from './support/segment-name.js'
 
 export interface VerifyReport extends Omit<NativeVerifyReport, 'syncedEnd'> {

@@ -49,7 +49,7 @@ function includesPointingUp(room: string, source: string): string[] {
 }
 
 /** Rooms of the library, the lowest first: `base` is its errors and types, `face` the exports of index.ts. */
-const LIBRARY = ['base', 'support', 'native', 'options', 'reader', 'cursor', 'log', 'face']
+const LIBRARY = ['base', 'native', 'support', 'options', 'reader', 'cursor', 'log', 'face']
 /** Rooms of TypeScript, and the rooms that each may import. */
 const MAY_IMPORT: Record<string, readonly string[]> = {
   ...Object.fromEntries(LIBRARY.map((room, at) => [room, LIBRARY.slice(0, at)])),
@@ -57,7 +57,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   ship: ['base', 'support', 'options', 'face', 'streams'],
   jetstream: ['base', 'support', 'options', 'face', 'ship', 'streams'],
   archive: ['base', 'support', 'options', 'reader', 'face', 'ship', 'streams'],
-  streams: ['base', 'support', 'native', 'options', 'reader', 'face'],
+  streams: ['base', 'native', 'support', 'options', 'reader', 'face'],
   http: ['base', 'support', 'options', 'face', 'streams'],
   terminal: [],
   cli: [...LIBRARY, 'ship', 'jetstream', 'archive', 'streams', 'http', 'terminal'],
@@ -72,7 +72,7 @@ function roomOf(path: string): string {
   const [folder, room, file] = path.split(/[\\/]/) as [string, string, string | undefined]
   if (folder === 'bench') return 'bench'
   if (file !== undefined) return room
-  return /^(caller-stack|errors|file-system-error|timers|types)\./.test(room) ? 'base' : 'face'
+  return /^(caller-stack|errors|timers|types)\./.test(room) ? 'base' : 'face'
 }
 
 /** The file that `specifier` in the file `path` names, from the package's root; undefined for another package. */

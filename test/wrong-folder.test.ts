@@ -114,7 +114,9 @@ test.skipIf(process.getuid?.() !== 0).each(MODES)(
       code: 'ERR_DURLOG_IO',
       errnoName: 'EACCES',
       path: expect.stringContaining(join(dir, 'owner')),
-      message: expect.stringMatching(/permission denied: the user of this process needs the right to read and write/),
+      message: expect.stringMatching(
+        /permission denied: the user of this process needs the right to read the folder and its files, and to write/,
+      ),
     })
   },
 )

@@ -16,6 +16,7 @@ Code CodeOf(int sys_errno) {
     case EMFILE:
     case ENFILE: return Code::kTooManyFiles;
     case ENOMEM: return Code::kOutOfMemory;
+    case ENOTDIR: return Code::kNotALog;
     default: return Code::kIo;
   }
 }
@@ -25,9 +26,12 @@ std::string Explain(int sys_errno) {
   switch (sys_errno) {
     case EACCES:
     case EPERM:
-      return "permission denied: the user of this process needs the right to read the log's folder "
-             "and files, and to write if it is to write";
+      return "permission denied: the user of this process needs the right to read the folder and "
+             "its files, and to write if it is to write";
     case EROFS: return reason + ": choose a folder on another file system";
+    case ENOTDIR:
+      return "a file is in the place of this folder or of one above it: remove or rename the file, "
+             "or choose another folder";
     case ENOSPC: return reason + ": free some space";
     case EMFILE:
     case ENFILE: return reason + ": close files, or raise the limit (ulimit -n)";
@@ -58,9 +62,15 @@ Status Status::Error(Code code, std::string message) {
   return status;
 }
 
-Status Status::System(const char* operation, int sys_errno, const std::string& path) {
-  Status status = Error(CodeOf(sys_errno), std::string(operation) + ": " + Explain(sys_errno));
+Status Status::OfErrno(int sys_errno) {
+  Status status = Error(CodeOf(sys_errno), Explain(sys_errno));
   status.detail_->sys_errno = sys_errno;
+  return status;
+}
+
+Status Status::System(const char* operation, int sys_errno, const std::string& path) {
+  Status status = OfErrno(sys_errno);
+  status.detail_->message.insert(0, std::string(operation) + ": ");
   status.detail_->operation = operation;
   status.detail_->path = path;
   return status;

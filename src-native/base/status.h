@@ -56,8 +56,10 @@ class [[nodiscard]] Status {
   // `message` gives the reason and the remedy in one sentence, without the path.
   static Status Error(Code code, const char* message);
   static Status Error(Code code, std::string message);
-  // `operation` is the system call's name. ENOSPC, EDQUOT and EFBIG become kNoSpace,
-  // EMFILE and ENFILE kTooManyFiles, ENOMEM kOutOfMemory.
+  // The only table of errnos: ENOSPC, EDQUOT and EFBIG become kNoSpace, EMFILE and ENFILE
+  // kTooManyFiles, ENOMEM kOutOfMemory, ENOTDIR kNotALog. The message gives reason and remedy.
+  static Status OfErrno(int sys_errno);
+  // As OfErrno(), for the system call `operation`.
   static Status System(const char* operation, int sys_errno, const std::string& path);
 
   // For a lock that is held: `owner_pid` is 0 if the owner is unknown. `shared`: by writers that

@@ -181,6 +181,10 @@ Napi::Value HasNoReaderOf(const Napi::CallbackInfo& info) {
   return Napi::Boolean::New(info.Env(), HasNoReader(info[0].As<Napi::Number>().Int32Value()));
 }
 
+Napi::Value ErrorOfErrno(const Napi::CallbackInfo& info) {
+  return ToError(info.Env(), Status::OfErrno(info[0].As<Napi::Number>().Int32Value()));
+}
+
 Napi::Value Checksum(const Napi::CallbackInfo& info) {
   const Napi::Env env = info.Env();
   AlignedBuffer scratch;
@@ -216,6 +220,7 @@ constexpr std::pair<const char*, Napi::Value (*)(const Napi::CallbackInfo&)> kEx
     {"dropCache", DropCacheOf},
     {"names", NamesIn},
     {"hasNoReader", HasNoReaderOf},
+    {"errorOfErrno", ErrorOfErrno},
     {"crc32c", Checksum}};
 
 Napi::Object Init(Napi::Env env, Napi::Object exports) {

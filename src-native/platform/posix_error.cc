@@ -13,8 +13,6 @@ Status NameError(const char* operation, int sys_errno, const std::string& path) 
     case ELOOP: return std::move(status).WithCode(Code::kNotALog).WithMessage(kLinkMessage);
     case EISDIR:
       return std::move(status).WithCode(Code::kNotALog).WithMessage(kFolderForFileMessage);
-    case ENOTDIR:
-      return std::move(status).WithCode(Code::kNotALog).WithMessage(kFileForFolderMessage);
     default: return status;
   }
 }

@@ -5,7 +5,6 @@
 #include <cerrno>
 
 #include "platform/windows_path.h"
-#include "platform/wrong_type.h"
 
 namespace durlog {
 namespace {
@@ -74,8 +73,7 @@ Status WindowsNameError(const char* operation, unsigned long error, const std::s
   Status status = WindowsError(operation, error, path);
   switch (status.sys_errno()) {
     case ENOENT: return std::move(status).WithCode(Code::kNotFound);
-    case ENOTDIR:
-      return std::move(status).WithCode(Code::kNotALog).WithMessage(kFileForFolderMessage);
+    case ENOTDIR: return Status::System(operation, ENOTDIR, path);
     default: return status;
   }
 }

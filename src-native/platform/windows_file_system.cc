@@ -1,5 +1,6 @@
 #include "platform/windows_file_system.h"
 
+#include <cerrno>
 #include <utility>
 
 #include "platform/windows_directory.h"
@@ -7,7 +8,6 @@
 #include "platform/windows_handle.h"
 #include "platform/windows_path.h"
 #include "platform/windows_random.h"
-#include "platform/wrong_type.h"
 
 namespace durlog {
 namespace {
@@ -25,9 +25,7 @@ std::wstring ParentOf(const std::wstring& path) {
   return path.substr(0, root ? slash + 1 : slash);
 }
 
-Status AsFileForFolder(Status status) {
-  return std::move(status).WithCode(Code::kNotALog).WithMessage(kFileForFolderMessage);
-}
+Status FileForFolder(const std::string& path) { return Status::OfErrno(ENOTDIR).WithPath(path); }
 
 // Makes `path` and its missing parents, from the top down. A new folder inherits the access list of
 // its parent, which in a user's own folders gives access to that user only.
@@ -44,7 +42,7 @@ Status MakeFolder(const std::wstring& path) {
       const DWORD again = GetLastError();
       // The parent exists now. If it is still not found, it is not a folder.
       Status status = WindowsError("CreateDirectoryW", again, NarrowFromWide(path));
-      if (again == ERROR_PATH_NOT_FOUND) return AsFileForFolder(std::move(status));
+      if (again == ERROR_PATH_NOT_FOUND) return FileForFolder(status.path());
       if (again != ERROR_ALREADY_EXISTS) return status;
     }
   }
@@ -72,7 +70,7 @@ Status CheckFolder(HANDLE handle, const std::string& path) {
     return WindowsError("FileBasicInfo", GetLastError(), path);
   }
   if ((info.FileAttributes & FILE_ATTRIBUTE_DIRECTORY) != 0) return Status::Ok();
-  return Status::Error(Code::kNotALog, kFileForFolderMessage).WithPath(path);
+  return FileForFolder(path);
 }
 
 }  // namespace
@@ -91,7 +89,7 @@ Result<std::unique_ptr<Directory>> WindowsFileSystem::OpenDirectory(const std::s
   if (!handle.valid()) {
     Status status = WindowsNameError("CreateFileW", error, path);
     if (status.code() != Code::kNotFound) return status;
-    if (LeadsThroughAFile(wide)) return AsFileForFolder(std::move(status));
+    if (LeadsThroughAFile(wide)) return FileForFolder(path);
     return create ? std::move(status) : std::move(status).WithMessage(kNoFolder);
   }
   DURLOG_RETURN_IF_ERROR(CheckFolder(handle.get(), path));

@@ -1,12 +1,9 @@
-// Messages for a name in a log's folder, or in the path of one, that is of another type than
-// expected. Each error has the path.
+// Messages for a name in a log's folder that is of another type than expected. Each error has the
+// path.
 #pragma once
 
 namespace durlog {
 
-inline constexpr char kFileForFolderMessage[] =
-    "a file is in the place of this folder or of one above it: remove or rename the file, or "
-    "choose another folder";
 inline constexpr char kFolderForFileMessage[] =
     "a folder is in the place of a file of the log: remove or rename it, or choose another folder";
 inline constexpr char kLinkMessage[] =

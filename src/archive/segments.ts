@@ -2,7 +2,7 @@
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { findExtent } from '../extent.js'
-import { ofFileSystem } from '../file-system-error.js'
+import { ofFileSystem } from '../support/file-system-error.js'
 import { segmentFile, segmentSeqs } from '../support/segment-name.js'
 import { HEADER_BYTES, type PieceFacts } from './piece.js'
 import { PieceThread } from './piece-thread.js'

@@ -1,7 +1,7 @@
 /** The disk space of an open log: its segments, and the spare files that will become segments. */
 import { readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
-import { ofFileSystem } from '../file-system-error.js'
+import { ofFileSystem } from '../support/file-system-error.js'
 import { segmentSeq } from '../support/segment-name.js'
 
 const SPARE = /^spare-[0-9a-f]{16}$/

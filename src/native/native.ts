@@ -84,6 +84,8 @@ export interface Native extends NativeJson {
   names(dir: string, prefix: string): Promise<string[]>
   /** Whether a write to the pipe or socket `fd` would fail, because its reader has closed it. False on Windows. */
   hasNoReader(fd: number): boolean
+  /** The core's error for an errno of the system: its code, and a message with the reason and the remedy. */
+  errorOfErrno(errno: number): DurlogError
   crc32c(crc: number, data: Uint8Array): number
 }
 

@@ -1,29 +1,39 @@
 /** A lack of a resource is reported with its code, and after it every call works again. */
 import { execFileSync } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
+import { constants } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
-import { DurlogError } from '../../src/errors.js'
-import { ofFileSystem } from '../../src/file-system-error.js'
+import { native } from '../../src/native/native.js'
 import { openStreams } from '../../src/streams/index.js'
+import { ofFileSystem } from '../../src/support/file-system-error.js'
 import { codeOf, scratchDir } from '../fixtures/scratch.js'
 
 const onLinux = process.platform === 'linux' ? test : test.skip
 
+/** Windows has no quota error. */
+const QUOTA = process.platform === 'win32' ? [] : [['EDQUOT', 'ERR_DURLOG_NO_SPACE', /./] as const]
+
 test.each([
-  ['ENOSPC', 28, 'ERR_DURLOG_NO_SPACE'],
-  ['EDQUOT', 122, 'ERR_DURLOG_NO_SPACE'],
-  ['EFBIG', 27, 'ERR_DURLOG_NO_SPACE'],
-  ['EMFILE', 24, 'ERR_DURLOG_TOO_MANY_FILES'],
-  ['ENFILE', 23, 'ERR_DURLOG_TOO_MANY_FILES'],
-  ['ENOMEM', 12, 'ERR_DURLOG_OUT_OF_MEMORY'],
-  ['EIO', 5, 'ERR_DURLOG_IO'],
-])('the error %s of a file gets the same code from Node and from the core', (errnoName, errno, code) => {
-  const ofNode = Object.assign(new Error('no'), { code: errnoName, errno: -errno, syscall: 'write', path: '/f' })
-  const ofCore = new DurlogError('ERR_DURLOG_IO', 'no', { errno, errnoName, syscall: 'write', path: '/f' })
-  for (const error of [ofNode, ofCore])
-    expect(ofFileSystem(error)).toMatchObject({ code, errnoName, errno, syscall: 'write', path: '/f' })
+  ['ENOSPC', 'ERR_DURLOG_NO_SPACE', /free some space/],
+  ...QUOTA,
+  ['EFBIG', 'ERR_DURLOG_NO_SPACE', /./],
+  ['EMFILE', 'ERR_DURLOG_TOO_MANY_FILES', /raise the limit/],
+  ['ENFILE', 'ERR_DURLOG_TOO_MANY_FILES', /raise the limit/],
+  ['ENOMEM', 'ERR_DURLOG_OUT_OF_MEMORY', /./],
+  ['ENOTDIR', 'ERR_DURLOG_NOT_A_LOG', /a file is in the place of this folder/],
+  ['EACCES', 'ERR_DURLOG_IO', /the user of this process needs the right/],
+  ['EROFS', 'ERR_DURLOG_IO', /choose a folder on another file system/],
+  ['EIO', 'ERR_DURLOG_IO', /./],
+] as const)('an error %s of Node gets the code and the text of the core', (errnoName, code, text) => {
+  const errno = constants.errno[errnoName]
+  const name = errnoName === 'EDQUOT' ? `Unknown system error -${errno}` : errnoName
+  const ofNode = Object.assign(new Error('no'), { code: name, errno: -errno, syscall: 'write', path: '/f' })
+  const ofCore = native.errorOfErrno(errno)
+  expect(ofCore).toMatchObject({ code, errno, errnoName, message: expect.stringMatching(text) })
+  const message = `write: ${ofCore.message} [/f]`
+  expect(ofFileSystem(ofNode)).toMatchObject({ code, message, errnoName, errno, syscall: 'write', path: '/f' })
 })
 
 onLinux.each([true, false])(

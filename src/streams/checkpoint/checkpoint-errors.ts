@@ -1,6 +1,6 @@
 /** The errors of checkpoints. */
 import { becauseOf, DurlogError, withOutcome } from '../../errors.js'
-import { ofFileSystem } from '../../file-system-error.js'
+import { ofFileSystem } from '../../support/file-system-error.js'
 import { STREAMS_CURSOR } from '../../support/streams-log.js'
 
 /**

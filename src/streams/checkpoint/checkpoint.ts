@@ -2,7 +2,7 @@
  * Makes checkpoints, which move records from the main log to the streams' files. See docs/STREAMS.md, "Checkpoints".
  */
 import { DurlogError, isCode } from '../../errors.js'
-import { ofFileSystem } from '../../file-system-error.js'
+import { ofFileSystem } from '../../support/file-system-error.js'
 import { TimeSlice } from '../../support/time-slice.js'
 import { clock, setImmediate } from '../../timers.js'
 import { FileRepair, type StepHook } from '../files/file-repair.js'

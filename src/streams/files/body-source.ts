@@ -1,7 +1,7 @@
 /** Reads records of streams as bodies of answers, from the files and from memory. */
 import { isCode } from '../../errors.js'
-import { ofFileSystem } from '../../file-system-error.js'
 import type { NativeStreamFiles } from '../../native/stream-files.js'
+import { ofFileSystem } from '../../support/file-system-error.js'
 import { TimeSlice } from '../../support/time-slice.js'
 import type { Body, BodyRead } from '../port/body.js'
 import { codecOf, ENCODING_NUMBERS } from '../port/encoding.js'

@@ -1,6 +1,6 @@
 /** Reads the records of a stream from its files, from memory, or from the stream that it was forked from. */
 import { DurlogError, isCode, outOfRange } from '../../errors.js'
-import { ofFileSystem } from '../../file-system-error.js'
+import { ofFileSystem } from '../../support/file-system-error.js'
 import type { StreamCodec } from '../port/encoding.js'
 import type { StreamEncoding, StreamRecord } from '../port/types.js'
 import { holderOf } from '../state/fork-chain.js'

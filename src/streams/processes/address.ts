@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import process from 'node:process'
 import { DurlogError } from '../../errors.js'
-import { fileForFolder } from '../../file-system-error.js'
+import { fileForFolder } from '../../support/file-system-error.js'
 import { makeFolder, SAFE_FLAGS, takeOwner } from '../../support/new-files.js'
 
 /** Every system allows at least this many bytes for the path of a socket. */

@@ -1,7 +1,7 @@
 /** One connection of a client to the owner. */
 import { connect, type Socket } from 'node:net'
 import { type DurlogError, isCode } from '../../errors.js'
-import { ofFileSystem } from '../../file-system-error.js'
+import { ofFileSystem } from '../../support/file-system-error.js'
 import { addressOf, folderIdOf } from './address.js'
 import {
   type FrameMaker,

@@ -1,7 +1,7 @@
 /** The owner of a folder of streams: opens the folder and serves its clients, which are processes of the same user. */
 import { createServer, type Server } from 'node:net'
-import { ofFileSystem } from '../../file-system-error.js'
 import type { AppendDurability } from '../../index.js'
+import { ofFileSystem } from '../../support/file-system-error.js'
 import { clearInterval, clock, setInterval } from '../../timers.js'
 import type { LocalPort } from '../core/local-port.js'
 import { openLocal } from '../core/open-store.js'
