@@ -5,7 +5,6 @@ import { fileURLToPath } from 'node:url'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import type { CommitOptions, DurableCursor, Log } from '../src/index.js'
 import type { WriterLog } from '../src/open.js'
-import { Backoff } from '../src/ship/backoff.js'
 import { resolveShipperOptions } from '../src/ship/options.js'
 import { LogShipper } from '../src/ship/shipper.js'
 import { Trimmer } from '../src/ship/trimmer.js'
@@ -177,24 +176,5 @@ describe('keepAfterAck', () => {
     await keptBy(log, { maxBytes: 0 })
     expect(log.firstSeq).toBeGreaterThan(200)
     expect(log.firstSeq).toBeLessThanOrEqual(300)
-  })
-})
-
-describe('pauses between attempts', () => {
-  test('begin short, double, and are never much longer than two seconds', () => {
-    const backoff = new Backoff()
-    const error = new Error('no answer')
-    const made = Array.from({ length: 40 }, () => backoff.failed(error, Number.POSITIVE_INFINITY))
-    expect(made[0]).toBeLessThan(70)
-    expect(made.every((pause) => pause <= 2500)).toBe(true)
-    expect(made.slice(10).every((pause) => pause >= 1500)).toBe(true)
-    for (const [i, pause] of made.slice(0, 5).entries()) {
-      expect(pause).toBeGreaterThanOrEqual(Math.floor(50 * 2 ** i * 0.75))
-      expect(pause).toBeLessThanOrEqual(Math.ceil(50 * 2 ** i * 1.25))
-    }
-    backoff.succeeded()
-    expect(backoff.failures).toBe(0)
-    // The time of the earlier failures does not count any more.
-    expect(backoff.failed(error, 0)).toBeLessThan(70)
   })
 })

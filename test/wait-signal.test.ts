@@ -1,7 +1,10 @@
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { type Log, open, trim, type WaitOptions } from '../src/index.js'
+import { resolveShipperOptions } from '../src/ship/options.js'
+import { LogShipper } from '../src/ship/shipper.js'
 import { openStreams, type Streams } from '../src/streams/index.js'
+import { MemoryTarget } from './fixtures/memory-target.mjs'
 import { openUntilDone, scratchDir } from './fixtures/scratch.js'
 
 const REASON = new Error('no longer needed')
@@ -107,4 +110,23 @@ test('the signal ends the wait for a level, and the record is stored', async () 
   expect(await abortedCall((options) => log.reached(seq, 'sync', options))).toBe(REASON)
   expect(await abortedCall((options) => log.sync('full', options))).toBe(REASON)
   expect(await log.sync()).toBe(seq)
+})
+
+test('the signal ends the wait for a destination, which other callers continue', async () => {
+  const log = await openUntilDone(join(scratchDir(), 'log'))
+  await log.append('x')
+  let connect = (): void => {}
+  const connected = new Promise<void>((resolve) => {
+    connect = resolve
+  })
+  const target = new MemoryTarget()
+  const last = target.last.bind(target)
+  target.last = (isFirst) => connected.then(() => last(isFirst))
+  const shipper = new LogShipper(log, target, resolveShipperOptions(log, {}))
+  onTestFinished(() => shipper.close())
+  const other = shipper.idle()
+  expect(await abortedCall((options) => shipper.idle(options))).toBe(REASON)
+  await expect(shipper.idle({ signal: AbortSignal.abort(REASON) })).rejects.toBe(REASON)
+  connect()
+  await other
 })

@@ -1,6 +1,6 @@
 /** Copies a log to a bucket while the log is written. */
 import { EventEmitter } from 'node:events'
-import type { ReadableLog } from '../index.js'
+import type { ReadableLog, WaitOptions } from '../index.js'
 import type { ReplicationLink, ReplicationListener } from '../options/replication-link.js'
 import { Replicator } from '../ship/replicator.js'
 import { queueMicrotask } from '../timers.js'
@@ -43,8 +43,8 @@ export class LogArchiver extends EventEmitter<ArchiveEvents> implements Archiver
     this.#replicator.flush()
   }
 
-  idle(): Promise<void> {
-    return this.#replicator.idle()
+  idle(options?: WaitOptions): Promise<void> {
+    return this.#replicator.idle(options)
   }
 
   close(): Promise<void> {

@@ -1,8 +1,7 @@
 /** Checks that a store has the properties that the archive depends on, above all conditional writes. */
 import { createHash, randomUUID } from 'node:crypto'
 import { DurlogError } from '../errors.js'
-import { Backoff } from '../ship/backoff.js'
-import { wait } from '../timers.js'
+import { attempts } from '../ship/backoff.js'
 import type { Bucket, Condition } from './bucket.js'
 import { sha256Of } from './piece.js'
 import { ConditionFailed, StoreFailure } from './store-errors.js'
@@ -63,18 +62,16 @@ export class Probe {
   }
 
   async #repeated(step: () => Promise<ProbeFinding[]>, signal: AbortSignal | undefined): Promise<ProbeFinding[]> {
-    const backoff = new Backoff()
-    for (;;) {
+    const attempt = async (): Promise<ProbeFinding[]> => {
       this.#folder = `${this.#bucket.prefix}probe/${randomUUID()}/`
       try {
         return await step()
-      } catch (error) {
-        if (!(error instanceof StoreFailure) || backoff.failures === ATTEMPTS - 1) throw error
-        await wait(backoff.failed(error, Number.POSITIVE_INFINITY), { signal })
       } finally {
         await this.#clean()
       }
     }
+    const isTransient = (error: unknown): boolean => error instanceof StoreFailure
+    return await attempts(ATTEMPTS, attempt, { isTransient, retryForMs: Number.POSITIVE_INFINITY, signal })
   }
 
   async #clean(): Promise<void> {

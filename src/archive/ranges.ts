@@ -1,7 +1,7 @@
 /** Reads pieces in order, with several range requests in flight. */
-import { Backoff } from '../ship/backoff.js'
+import { attempts } from '../ship/backoff.js'
 import { AlignedMemory } from '../support/aligned-memory.js'
-import { clock, wait } from '../timers.js'
+import { clock } from '../timers.js'
 import type { Bucket, StoredObject } from './bucket.js'
 import { decompressed, type StoredRange } from './decompressed.js'
 import type { PieceEntry } from './manifest.js'
@@ -49,16 +49,13 @@ async function readRange(
   signal: AbortSignal,
   retryForMs: number,
 ): Promise<StoredObject | undefined> {
-  const backoff = new Backoff()
   const until = clock.now() + REPEAT_MS
-  for (let attempt = 1; ; attempt++) {
-    try {
-      return await bucket.get(entry.key, { offset, length, into, signal })
-    } catch (error) {
-      if (!(error instanceof StoreFailure) || attempt === ATTEMPTS || clock.now() > until) throw error
-      await wait(backoff.failed(error, retryForMs), { signal })
-    }
-  }
+  const isTransient = (error: unknown): boolean => error instanceof StoreFailure && clock.now() <= until
+  return await attempts(ATTEMPTS, () => bucket.get(entry.key, { offset, length, into, signal }), {
+    isTransient,
+    retryForMs,
+    signal,
+  })
 }
 
 /** Yields the ranges of `entries` in order. The body of a range is valid until the next one is requested. */

@@ -154,9 +154,8 @@ class ArchiveRestore {
       const isDoubted = error instanceof DurlogError && DOUBTED.includes(error.code) && ++this.#doubts < DOUBTS
       if (!isDoubted && !(error instanceof StoreFailure)) throw error
       // Not limited by retryForMs: damage is not an unreachable store.
-      const pauseMs = this.#backoff.failed(error, isDoubted ? Number.POSITIVE_INFINITY : this.#retryForMs)
-      onRetry({ error, attempt: this.#backoff.failures, pauseMs })
-      await wait(pauseMs, { signal }).catch(() => {})
+      const retryForMs = isDoubted ? Number.POSITIVE_INFINITY : this.#retryForMs
+      await this.#backoff.pause(error, { retryForMs, signal, onRetry })
       return false
     }
   }

@@ -1,7 +1,7 @@
 /** The options, results and events of `durlog/archive`. */
 import type { EventEmitter } from 'node:events'
 import type { DurlogError } from '../errors.js'
-import type { ByteSize, Duration, ReadableLog, TimePoint } from '../index.js'
+import type { ByteSize, Duration, ReadableLog, TimePoint, WaitOptions } from '../index.js'
 import type { ReplicateOptions } from '../ship/options.js'
 import type { KeepAfterAck, ShipLag, ShipRetry, ShipStats } from '../ship/types.js'
 
@@ -86,8 +86,11 @@ export type ArchiveEvents = {
 
 export interface Archiver extends EventEmitter<ArchiveEvents>, AsyncDisposable {
   stats(): ArchiveStats
-  /** Archives at once. Resolves once every record that the log held at the time of the call is synced and archived. */
-  idle(): Promise<void>
+  /**
+   * Archives at once. Resolves once every record that the log held at the time of the call is synced and archived.
+   * `signal` ends only the wait.
+   */
+  idle(options?: WaitOptions): Promise<void>
   /** Archives the records that wait, for up to 2 s. Then closes the cursor, but not the log. */
   close(): Promise<void>
 }

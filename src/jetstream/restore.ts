@@ -14,7 +14,7 @@ import { writeGeneration } from '../ship/write-generation.js'
 import { makeCatalog, makeLogFolder, streamsLog } from '../streams/files/main-log.js'
 import type { StreamEncoding } from '../streams/port/types.js'
 import { enterFolder, markFolder, unmarkFolder } from '../support/restore-folder.js'
-import { clock, wait } from '../timers.js'
+import { clock } from '../timers.js'
 import { AckTimeout } from './ack-timeout.js'
 import { Assembler, type RestoredRecord } from './assembler.js'
 import { gapInStream } from './gap.js'
@@ -127,9 +127,8 @@ class Restore {
       await this.#link.leaveAfter(error)
       const { retryForMs, replicaRetryForMs, follow, onRetry, signal } = this.#options
       const isReplica = follow && this.#log !== undefined
-      const pauseMs = this.#backoff.failed(error as Error, isReplica ? replicaRetryForMs : retryForMs)
-      onRetry({ error: error as Error, attempt: this.#backoff.failures, pauseMs })
-      await wait(pauseMs, { signal }).catch(() => {})
+      const pause = { retryForMs: isReplica ? replicaRetryForMs : retryForMs, signal, onRetry }
+      await this.#backoff.pause(error as Error, pause)
     }
   }
 

@@ -3,7 +3,8 @@
  * varies randomly by a quarter. It is longer if the destination demands that.
  */
 import { DurlogError } from '../errors.js'
-import { clock } from '../timers.js'
+import { clock, wait } from '../timers.js'
+import type { ShipRetry } from './types.js'
 
 const FIRST_PAUSE_MS = 50
 const LONGEST_PAUSE_MS = 2000
@@ -20,6 +21,14 @@ const PROGRAM_ERRORS = ['TypeError', 'RangeError', 'ReferenceError', 'SyntaxErro
 export function isLasting(error: unknown): boolean {
   const { name, cause } = Object(error) as Error
   return PROGRAM_ERRORS.includes(name) && cause === undefined
+}
+
+export interface PauseOptions {
+  /** Infinity without a limit. */
+  retryForMs: number
+  signal: AbortSignal | undefined
+  onRetry?: ((retry: ShipRetry) => void) | undefined
+  atOnce?: boolean
 }
 
 export class Backoff {
@@ -60,5 +69,37 @@ export class Backoff {
     const demanded = Math.min(LONGEST_DEMAND_MS, error.retryAfterMs ?? 0)
     const longest = Math.max(0, retryForMs - failingMs)
     return Math.round(Math.min(longest, Math.max(demanded, pause * (0.75 + Math.random() / 2))))
+  }
+
+  /**
+   * Counts one more failure, calls `onRetry`, and waits before the next attempt, at most until `signal` is aborted.
+   * With `atOnce`, does not wait, and does not call `onRetry`. Throws as `failed`.
+   */
+  async pause(error: Error, { retryForMs, signal, onRetry, atOnce }: PauseOptions): Promise<void> {
+    const pauseMs = this.failed(error, retryForMs)
+    if (atOnce === true) return
+    onRetry?.({ error, attempt: this.#failures, pauseMs })
+    await wait(pauseMs, { signal }).catch(() => {})
+  }
+}
+
+/**
+ * Returns what `work` returns. Calls it again after a pause if it throws an error for which `isTransient`, up to `max`
+ * times in all. Throws the reason of `signal` once it is aborted.
+ */
+export async function attempts<T>(
+  max: number,
+  work: () => Promise<T>,
+  { isTransient, ...pause }: PauseOptions & { isTransient(error: unknown): boolean },
+): Promise<T> {
+  const backoff = new Backoff()
+  for (;;) {
+    try {
+      return await work()
+    } catch (error) {
+      if (!isTransient(error) || backoff.failures === max - 1) throw error
+      await backoff.pause(error as Error, pause)
+      pause.signal?.throwIfAborted()
+    }
   }
 }

@@ -1,5 +1,6 @@
 /** Callers of `idle`, which wait until the destination holds every record of the log up to a seq. */
 import type { ReadableLog } from '../index.js'
+import { abortable } from '../options/abort-signal.js'
 import { isVoid } from './voids.js'
 
 interface IdleWaiter {
@@ -21,8 +22,13 @@ export class IdleWaiters {
   }
 
   /** Resolves after a call of `settle` with `seq`, or with a lower seq if the log has no record between the two. */
-  wait(seq: number): Promise<void> {
-    return new Promise((resolve, reject) => this.#waiters.add({ seq, resolve, reject }))
+  wait(seq: number, signal: AbortSignal | undefined): Promise<void> {
+    let waiter: IdleWaiter | undefined
+    const done = new Promise<void>((resolve, reject) => {
+      waiter = { seq, resolve, reject }
+      this.#waiters.add(waiter)
+    })
+    return abortable(signal, () => done).finally(() => this.#waiters.delete(waiter as IdleWaiter))
   }
 
   /**

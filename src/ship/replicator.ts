@@ -4,11 +4,11 @@
  */
 import { EventEmitter } from 'node:events'
 import { DurlogError, type DurlogErrorCode } from '../errors.js'
-import type { DurableCursor, Log, ReadableLog, ReadOnlyLog } from '../index.js'
+import type { DurableCursor, Log, ReadableLog, ReadOnlyLog, WaitOptions } from '../index.js'
 import type { WriterLog } from '../open.js'
-import { onAbort } from '../options/abort-signal.js'
+import { abortable, onAbort, resolveWait } from '../options/abort-signal.js'
 import type { ReplicationLink, ReplicationListener } from '../options/replication-link.js'
-import { queueMicrotask, wait } from '../timers.js'
+import { queueMicrotask } from '../timers.js'
 import { Backoff } from './backoff.js'
 import { ShipConflict } from './conflict.js'
 import type { Destination, ReplicationSession } from './destination.js'
@@ -101,11 +101,12 @@ export class Replicator extends EventEmitter<ShipEvents> implements Shipper, Rep
     this.#destination.send()
   }
 
-  async idle(): Promise<void> {
-    const seq = await this.#lastSynced()
+  async idle(options?: WaitOptions): Promise<void> {
+    const signal = resolveWait('idle', options)
+    const seq = await abortable(signal, () => this.#lastSynced())
     if (this.#failure !== undefined) throw this.#failure
     if (this.#state === 'stopped') throw closedError()
-    const idle = this.#idle.wait(seq)
+    const idle = this.#idle.wait(seq, signal)
     this.#destination.flush()
     this.#settleIdle()
     await idle
@@ -240,14 +241,19 @@ export class Replicator extends EventEmitter<ShipEvents> implements Shipper, Rep
     this.#note(error)
     if (error instanceof DurlogError && !TRANSIENT.includes(error.code)) throw error
     this.#destination.failed(error)
-    const pauseMs = this.#backoff.failed(error, this.#options.retryForMs)
-    if (error instanceof ShipConflict && this.#backoff.failures <= CONFLICTS_WITHOUT_PAUSE) return
-    this.#failureFile.failed(error)
-    this.#retries++
-    this.#state = 'waiting'
-    this.#listener?.onRetry(error)
-    this.#announce('retry', { error, attempt: this.#backoff.failures, pauseMs })
-    await wait(pauseMs, { signal: this.#ending.signal }).catch(() => {})
+    const { failures } = this.#backoff
+    await this.#backoff.pause(error, {
+      retryForMs: this.#options.retryForMs,
+      signal: this.#ending.signal,
+      atOnce: error instanceof ShipConflict && failures < CONFLICTS_WITHOUT_PAUSE,
+      onRetry: (retry) => {
+        this.#failureFile.failed(error)
+        this.#retries++
+        this.#state = 'waiting'
+        this.#listener?.onRetry(error)
+        this.#announce('retry', retry)
+      },
+    })
   }
 
   #note(error: Error): void {

@@ -2,7 +2,7 @@
 import type { EventEmitter } from 'node:events'
 import type { DurlogError } from '../errors.js'
 import type { StreamEncoding } from '../streams/port/types.js'
-import type { ByteSize, Duration } from '../types.js'
+import type { ByteSize, Duration, WaitOptions } from '../types.js'
 
 /** A record to ship. */
 export interface ShipRecord {
@@ -177,9 +177,9 @@ export interface Shipper extends EventEmitter<ShipEvents>, AsyncDisposable {
   stats(): ShipStats
   /**
    * Resolves once every record that the log held at the time of the call is synced and acknowledged. Rejects with the
-   * error that stops the shipper, or with ERR_DURLOG_CLOSED.
+   * error that stops the shipper, or with ERR_DURLOG_CLOSED. `signal` ends only the wait.
    */
-  idle(): Promise<void>
+  idle(options?: WaitOptions): Promise<void>
   /**
    * Waits for acknowledgements for up to 2 s. Then closes the cursor and the shipper's own connection, but not the log.
    */
