@@ -168,8 +168,9 @@ export interface ReplicationStats {
    * milliseconds.
    */
   lag: { records: number; bytes: number; ms: number }
-  /** The appends at `replicated` whose promise has not settled, and the bytes of their records. */
+  /** The appends at `replicated` whose promise has not settled. */
   waitingAppends: number
+  /** The bytes of their records, and of the objects around these. */
   waitingBytes: number
   /** Appends have waited for ten seconds, and the destination has acknowledged nothing. */
   stalled: boolean

@@ -257,11 +257,13 @@ describe.each([true, false])('a folder of streams (exclusive: %s) stores the val
 })
 
 const HELD_MAX_BYTES = 256 * 2 ** 20
+/** The bytes that an append which waits takes besides its record's data. */
+const HELD_OVERHEAD_BYTES = 608
 
 test('appends that wait hold at most 256 MiB: a further one is refused, and the log then continues', async () => {
   const log = await scratchLog({ segmentBytes: 2 ** 26 })
   // The same text for each call takes the memory of one.
-  const text = 'x'.repeat(2 ** 24)
+  const text = 'x'.repeat(2 ** 24 - HELD_OVERHEAD_BYTES)
   const rotated = log.rotate()
   const controller = new AbortController()
   const held = Array.from({ length: HELD_MAX_BYTES / 2 ** 24 }, () => log.append(text, { signal: controller.signal }))
@@ -272,4 +274,16 @@ test('appends that wait hold at most 256 MiB: a further one is refused, and the 
   const last = log.append('last')
   await rotated
   expect(await last).toBe(0)
+})
+
+test('short records that wait count with the memory of their objects', async () => {
+  const log = await scratchLog({ segmentBytes: 2 ** 26 })
+  const rotated = log.rotate()
+  const batch: string[] = Array(2 ** 20).fill('y')
+  const controller = new AbortController()
+  const held = [batch, batch].map((records) => log.appendBatch(records, { signal: controller.signal }))
+  expect(await codeOf(log.appendBatch(batch))).toBe('ERR_DURLOG_BACKPRESSURE')
+  controller.abort(new Error('not needed'))
+  expect((await Promise.allSettled(held)).map(({ status }) => status)).toEqual(['rejected', 'rejected'])
+  await rotated
 })

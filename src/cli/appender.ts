@@ -7,6 +7,8 @@ import type { Durability } from '../types.js'
 import { type Input, isBlank, type Splitter } from './input.js'
 
 const MAX_PENDING_BYTES = 8 * 1024 * 1024
+/** The bytes that a waiting record takes besides its data: a Buffer and the objects around it. */
+const RECORD_BYTES = 256
 
 /** A record to append. Without a `timestamp` it gets the clock's time. */
 export interface NewRecord {
@@ -65,7 +67,7 @@ export class Appender {
     for (const record of records) {
       if (record.skipTo !== undefined) await this.#skipTo(record.skipTo, record.timestamp ?? 0)
       this.#gathered.push(record)
-      this.#gatheredBytes += record.data.length
+      this.#gatheredBytes += RECORD_BYTES + record.data.length
     }
     this.#start()
     while (this.#gatheredBytes >= MAX_PENDING_BYTES && this.#flight !== undefined) await this.#flight

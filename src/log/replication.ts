@@ -1,14 +1,13 @@
 /** The records that a destination outside this machine has acknowledged, and the appends that wait for that. */
 import { closedError, DurlogError, type DurlogErrorDetails, isCode, withOutcome } from '../errors.js'
 import { onAbort } from '../options/abort-signal.js'
-import { checkPayload, HELD_MAX_BYTES } from '../options/call-options.js'
+import { checkPayload, HELD_CALL_BYTES } from '../options/call-options.js'
 import type { ResolvedOptions } from '../options/open-options.js'
 import type { ReplicationLink, ReplicationListener } from '../options/replication-link.js'
 import { LinkedQueue } from '../support/linked-queue.js'
 import { clearTimeout, setTimeout } from '../timers.js'
 import type { Log, Payload, ReplicationStall, ReplicationStats } from '../types.js'
 import { CallQueue } from './append/call-queue.js'
-import { noRoom } from './append/core-calls.js'
 import { HeldMemory } from './append/held-memory.js'
 import { type Resolve, Waiters } from './append/waiters.js'
 
@@ -51,7 +50,7 @@ export class Replication implements ReplicationListener {
   #bytes = 0
   /** The appends that are made when there is room. */
   readonly #queue = new CallQueue(() => this.#queue.admit())
-  readonly #held = new HeldMemory()
+  readonly #held = new HeldMemory('the appends that wait for the destination')
   #failure: DurlogError | undefined
   #isClosing = false
   /** Nothing more is replicated, because the log is closed. */
@@ -92,10 +91,6 @@ export class Replication implements ReplicationListener {
       this.#hasRoom(bytes) ? this.#make(() => make(own), lastOf, bytes, signal) : undefined
     const started = this.#queue.size === 0 ? start(records) : undefined
     if (started !== undefined) return started
-    if (this.#held.bytes + bytes > HELD_MAX_BYTES)
-      throw noRoom(
-        `the appends that wait for the destination hold ${this.#held.bytes} bytes, of at most ${HELD_MAX_BYTES}`,
-      )
     const { records: own, release } = this.#held.hold(records, bytes)
     return this.#queue.hold(() => start(own), 'append', { signal, onLeft: release })
   }
@@ -149,7 +144,7 @@ export class Replication implements ReplicationListener {
     }
     if (!frame((outcome, seq) => (typeof outcome === 'number' ? this.#await(seq, settle) : settle(outcome, seq))))
       return false
-    this.#bytes += bytes
+    this.#bytes += HELD_CALL_BYTES + bytes
     this.#appends++
     return true
   }
@@ -246,7 +241,7 @@ export class Replication implements ReplicationListener {
   }
 
   #hasRoom(bytes: number): boolean {
-    return this.#bytes === 0 || this.#bytes + bytes <= this.#maxWaitingBytes
+    return this.#bytes === 0 || this.#bytes + HELD_CALL_BYTES + bytes <= this.#maxWaitingBytes
   }
 
   async #make<T>(
@@ -255,7 +250,7 @@ export class Replication implements ReplicationListener {
     bytes: number,
     signal: AbortSignal | undefined,
   ): Promise<T> {
-    this.#bytes += bytes
+    this.#bytes += HELD_CALL_BYTES + bytes
     this.#appends++
     try {
       const result = await make()
@@ -267,7 +262,7 @@ export class Replication implements ReplicationListener {
   }
 
   #release(bytes: number): void {
-    this.#bytes -= bytes
+    this.#bytes -= HELD_CALL_BYTES + bytes
     this.#appends--
     this.#queue.admit()
     if (this.#appends === 0) this.#onIdle()

@@ -270,6 +270,8 @@ export function checkPayload(data: unknown, maxRecordBytes: number): number {
 
 /** The appends of a log or of a folder of streams that wait for room hold at most this many bytes. */
 export const HELD_MAX_BYTES: number = 256 * 2 ** 20
+/** The bytes that an append that waits takes besides its records: its promise and the objects that settle it. */
+export const HELD_CALL_BYTES = 512
 
 /** Returns the bytes that a record has now, for a record that is framed later. */
 export function ownBytes<T>(data: T): T | Buffer {

@@ -108,7 +108,7 @@ test('appends that wait for the destination hold at most maxPendingBytes, and th
   const record = 'x'.repeat(30_000)
   const waiting = [1, 2, 3].map(() => log.append(record, REPLICATED))
   expect(await log.append('y')).toBe(2)
-  expect(log.stats().replication).toMatchObject({ waitingAppends: 3, waitingBytes: 90_000 })
+  expect(log.stats().replication).toMatchObject({ waitingAppends: 3, waitingBytes: 91_632 })
   hand.listener().onReplicated(2)
   expect(await Promise.all(waiting.slice(0, 2))).toEqual([0, 1])
   await log.reached(3)

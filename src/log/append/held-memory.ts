@@ -1,10 +1,14 @@
 /** The memory of records that wait. Their caller may change its own memory as soon as the call has returned. */
 import { types } from 'node:util'
+import { HELD_CALL_BYTES, HELD_MAX_BYTES } from '../../options/call-options.js'
 import type { Payload } from '../../types.js'
+import { noRoom } from './core-calls.js'
 
 const SLAB_BYTES = 2 ** 20
 /** Records with more bytes are copied to separate memory. */
 const SHARED_MAX_BYTES = SLAB_BYTES / 4
+/** The bytes that a copy takes besides its data: a Buffer. */
+const RECORD_BYTES = 96
 /** Free slabs that are kept: the first use of new memory takes longer than copying into it. */
 const MAX_FREE_SLABS = 32
 
@@ -23,21 +27,34 @@ export interface HeldRecords<T> {
 }
 
 export class HeldMemory {
-  /** The number of bytes in use. */
+  /** The number of bytes in use, with those of the objects around the records. */
   bytes = 0
+  readonly #what: string
   #slab: HeldSlab | undefined
   readonly #free: HeldSlab[] = []
 
-  /** Copies records of `bytes` bytes. Strings cannot change and are not copied, but they count. */
-  hold<T extends Payload>(records: readonly T[], bytes: number): HeldRecords<T | Buffer> {
+  /** `what` names the calls in messages. */
+  constructor(what: string) {
+    this.#what = what
+  }
+
+  /**
+   * Copies the records of one call, which have `dataBytes` bytes. Strings cannot change and are not copied, but they
+   * count. Throws ERR_DURLOG_BACKPRESSURE if other calls hold so much that this one has no room. A single call always
+   * has room.
+   */
+  hold<T extends Payload>(records: readonly T[], dataBytes: number): HeldRecords<T | Buffer> {
+    const bytes = HELD_CALL_BYTES + records.length * RECORD_BYTES + dataBytes
+    if (this.bytes > 0 && this.bytes + bytes > HELD_MAX_BYTES)
+      throw noRoom(`${this.#what} hold ${this.bytes} bytes, of at most ${HELD_MAX_BYTES}`)
     this.bytes += bytes
     if (!records.some(types.isUint8Array)) return { records, release: () => this.#forget(bytes) }
-    if (bytes > SHARED_MAX_BYTES)
+    if (dataBytes > SHARED_MAX_BYTES)
       return {
         records: records.map((data) => (typeof data === 'string' ? data : Buffer.from(data))),
         release: () => this.#forget(bytes),
       }
-    const slab = this.#withRoom(bytes)
+    const slab = this.#withRoom(dataBytes)
     slab.calls++
     const own = records.map((data) => (typeof data === 'string' ? data : copied(data, slab)))
     const release = (): void => {

@@ -12,7 +12,7 @@ import {
   type NativeSharedLog,
   type NativeStall,
 } from '../../native/log.js'
-import { type AppendCall, checkPayload, HELD_MAX_BYTES } from '../../options/call-options.js'
+import { type AppendCall, checkPayload } from '../../options/call-options.js'
 import type { ResolvedOptions } from '../../options/open-options.js'
 import { nextTick, setImmediate } from '../../timers.js'
 import type { BatchRange, LogStats, Payload } from '../../types.js'
@@ -41,8 +41,7 @@ export class WritePipeline {
   #latchedBy: DurlogError | undefined
   readonly #core: CoreCalls
   readonly #maxRecordBytes: number
-  readonly #maxHeldBytes: number
-  readonly #held = new HeldMemory()
+  readonly #held = new HeldMemory('the appends that wait')
   #listener: PipelineListener = { onMoved() {}, onRotated() {}, onLatched() {}, onStalled() {} }
   readonly #acknowledgements: Acknowledgements
   readonly #gate: CallGate
@@ -53,8 +52,6 @@ export class WritePipeline {
     this.#dir = dir
     this.#core = new CoreCalls(dir, native, (event) => this.#onEvent(event))
     this.#maxRecordBytes = options.native.maxRecordBytes
-    // Any batch fits into maxPendingBytes.
-    this.#maxHeldBytes = Math.max(HELD_MAX_BYTES, options.native.maxPendingBytes)
     this.#acknowledgements = new Acknowledgements(native.counters, () => this.#settleInTurn())
     this.#gate = new CallGate(dir, {
       isSettled: () => this.#acknowledgements.size === 0,
@@ -99,8 +96,6 @@ export class WritePipeline {
     let bytes = 0
     for (const data of records) bytes += checkPayload(data, this.#maxRecordBytes)
     if (this.#gate.isClosed || this.#gate.refusedBy !== undefined) throw this.#refusal()
-    if (this.#held.bytes + bytes > this.#maxHeldBytes)
-      throw noRoom(`the appends that wait hold ${this.#held.bytes} bytes, of at most ${this.#maxHeldBytes}`)
     const { records: own, release } = this.#held.hold(records, bytes)
     return this.#gate.hold(() => frame(own), 'append', { signal, onLeft: release })
   }

@@ -8,7 +8,7 @@ import { DurlogError, withOutcome } from '../../errors.js'
 import type { AppendDurability } from '../../index.js'
 import { LEVELS } from '../../native/levels.js'
 import type { FramingLog } from '../../open.js'
-import { HELD_MAX_BYTES } from '../../options/call-options.js'
+import { HELD_CALL_BYTES, HELD_MAX_BYTES } from '../../options/call-options.js'
 import { setImmediate } from '../../timers.js'
 import type { Settle } from '../port/port.js'
 import type { StreamAppendResult, StreamEncoding } from '../port/types.js'
@@ -57,7 +57,7 @@ export class Sequencer {
   readonly #log: FramingLog
   readonly #framing: EntryFraming
   #waiting: Call[] = []
-  /** The bytes of the values that waiting calls hold. */
+  /** The bytes that waiting calls hold. */
   #heldBytes = 0
   /** The framed calls, in the order of their positions. Those from `#firstFramed` on have not settled. */
   #framed: (Call | undefined)[] = []
@@ -144,7 +144,7 @@ export class Sequencer {
     while (started < this.#waiting.length && this.#isFree()) {
       const call = this.#waiting[started] as Call
       // It is released when it is framed.
-      const { bytes } = call
+      const bytes = HELD_CALL_BYTES + call.bytes
       if (!this.#start(call)) break
       this.#heldBytes -= bytes
       started++
@@ -176,7 +176,7 @@ export class Sequencer {
   }
 
   #hold(call: Call): void {
-    const { bytes } = call
+    const bytes = HELD_CALL_BYTES + call.bytes
     if (this.#heldBytes + bytes > HELD_MAX_BYTES) {
       call.resolve(
         this.#notWritten(
