@@ -1,12 +1,13 @@
-/** Opens a log: checks the options, waits for the lock, and returns a writer or a reader. */
+/**
+ * Opens a log: checks the options, waits for the lock, and returns a writer or a reader. Loads their modules when they
+ * are first needed: a reader needs none of a writer's, and a command that only inspects a log needs none of both.
+ */
 
 import { atCaller } from './caller-stack.js'
-import { WritePipeline } from './log/append/write-pipeline.js'
-import { FramingLog } from './log/framing-log.js'
-import { OrderedLog, RestoringLog } from './log/ordered-log.js'
-import { ReaderLog } from './log/reader-log.js'
-import { WriterLog, type WriterParts } from './log/writer-log.js'
-import { waitForLock } from './native/lock-wait.js'
+import type { FramingLog } from './log/framing-log.js'
+import type { TrimBounds } from './log/maintenance/trim-request.js'
+import type { OrderedLog, RestoringLog } from './log/ordered-log.js'
+import type { WriterLog } from './log/writer-log.js'
 import { native } from './native/native.js'
 import { resolveDir } from './options/call-options.js'
 import {
@@ -17,12 +18,11 @@ import {
   type WriterOrReaderOptions,
 } from './options/open-options.js'
 import { refuseBackup } from './support/backup-mark.js'
-import { refuseReplica } from './support/replica.js'
+import { loaded } from './support/file-system-error.js'
 import { refuseStreams } from './support/streams-log.js'
 import type { DecodedRecord, Encoding, Log, OpenOptions, ReadOnlyLog, ReadOnlyOptions } from './types.js'
 
-export type { FramingLog, OrderedLog, RestoringLog }
-export { WriterLog }
+export type { FramingLog, OrderedLog, RestoringLog, WriterLog }
 
 /** The bytes of the frames of the records `first` to `last` of the log in `dir`. Throws like `getSync`. */
 export function frameBytes(dir: string, first: number, last: number): number {
@@ -85,6 +85,7 @@ export async function openRestored(
   const { segmentBytes = DEFAULTS.segmentBytes } = options
   const maxPendingBytes = Math.max(DEFAULTS.maxPendingBytes, segmentBytes)
   const resolved = resolveOptions({ ...options, maxPendingBytes, maxRecordBytes: longestRecordBytes(segmentBytes) })
+  const { openWriter, RestoringLog } = await writers()
   return openWriter(dir, { ...resolved, native: { ...resolved.native, ...restored } }, RestoringLog, () => {})
 }
 
@@ -92,52 +93,43 @@ export async function openRestored(
  * As `open` for writing, but only `replicate` begins to replicate the log. The first segment of a new log has
  * `firstSegmentBytes`; each later one is twice as long, up to `segmentBytes`.
  */
-export function openFraming(dir: string, options: OpenOptions, firstSegmentBytes: number): Promise<FramingLog> {
+export async function openFraming(dir: string, options: OpenOptions, firstSegmentBytes: number): Promise<FramingLog> {
+  const path = resolveDir(dir)
   const resolved = resolveOptions(options)
-  return openWriter(resolveDir(dir), { ...resolved, native: { ...resolved.native, firstSegmentBytes } }, FramingLog)
+  const { openWriter, FramingLog } = await writers()
+  return openWriter(path, { ...resolved, native: { ...resolved.native, firstSegmentBytes } }, FramingLog)
 }
 
 /** As `open` for writing. */
 export async function openOrdered(dir: string, options: OpenOptions): Promise<OrderedLog> {
   const path = resolveDir(dir)
+  const resolved = resolveOptions(options)
   refuseBackup(path)
-  return openWriter(path, resolveOptions(options), OrderedLog)
+  const { openWriter, OrderedLog } = await writers()
+  return openWriter(path, resolved, OrderedLog)
 }
 
-async function openReader(dir: string, options: ResolvedOptions): Promise<ReaderLog> {
+/** Like `log.trimBefore`. `find` is called directly before the trim. */
+export async function trimFound(log: WriterLog, find: () => Promise<TrimBounds>): Promise<number> {
+  const { WriterLog } = await writers()
+  return WriterLog.trimFound(log, find)
+}
+
+async function openReader(dir: string, options: ResolvedOptions): Promise<ReadOnlyLog> {
+  const { ReaderLog } = await loaded(import('./log/reader-log.js'))
   return new ReaderLog(dir, await native.bounds(dir), options)
 }
 
-async function openPlain(dir: string, options: ResolvedOptions): Promise<WriterLog> {
+async function openPlain(dir: string, options: ResolvedOptions): Promise<Log> {
   refuseStreams(dir)
   refuseBackup(dir)
+  const { openWriter, WriterLog } = await writers()
   const log = await openWriter(dir, options, WriterLog)
   WriterLog.replicate(log)
   return log
 }
 
-/**
- * `Face` is the class of the returned log, which determines the methods that the caller can use. `refuse` throws if the
- * log must not be written.
- */
-async function openWriter<L extends WriterLog>(
-  dir: string,
-  options: ResolvedOptions,
-  Face: new (parts: WriterParts) => L,
-  refuse: (dir: string) => void = refuseReplica,
-): Promise<L> {
-  // Before the log is recovered, and again with its lock.
-  refuse(dir)
-  let pipeline: WritePipeline | undefined
-  const onProgress = (): void => pipeline?.onProgress()
-  const { waitMs, signal } = options
-  const core = await waitForLock(waitMs, () => native.open(dir, options.native, onProgress), signal)
-  try {
-    refuse(dir)
-    pipeline = new WritePipeline(dir, core, options)
-    return new Face({ dir, native: core, pipeline, options })
-  } catch (error) {
-    await core.close()
-    throw error
-  }
+/** The modules of writers. */
+function writers(): Promise<typeof import('./log/open-writer.js')> {
+  return loaded(import('./log/open-writer.js'))
 }

@@ -10,7 +10,7 @@ import {
 } from './log/maintenance/trim-request.js'
 import type { NativeFolderPlan } from './native/log.js'
 import { native } from './native/native.js'
-import { open, openFraming, WriterLog } from './open.js'
+import { open, openFraming, trimFound } from './open.js'
 import { resolveDir } from './options/call-options.js'
 import { type ResolvedTrim, resolveTrimOptions } from './options/trim-options.js'
 import { refuseStreams } from './support/streams-log.js'
@@ -78,7 +78,7 @@ async function trimHere(dir: string, request: TrimRequest, segmentBytes: number)
   try {
     const bounds = await currentBounds(dir, request)
     if (request.seal && bounds.before >= log.nextSeq) await log.rotate()
-    return await WriterLog.trimFound(log, async () => bounds)
+    return await trimFound(log, async () => bounds)
   } finally {
     await log.close()
   }

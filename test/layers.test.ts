@@ -183,6 +183,38 @@ test('a circle of imports is found', () => {
   expect(circles(new Map([...circle, ['c', []]]))).toEqual(['a', 'b'])
 })
 
+/** The files of src that are loaded with `file`: not the types, and not what it loads when it is first used. */
+function loadedWith(file: string, found = new Set<string>()): Set<string> {
+  if (found.has(file)) return found
+  found.add(file)
+  const source = readFileSync(join(root, file), 'utf8')
+  for (const [, names, specifier] of source.matchAll(
+    /^(?:import|export) (?!type )(?:([^;'"]*?) from )?'(\.[^']+)'/gm,
+  )) {
+    const areTypes = names !== undefined && /^\{(\s*type [^,}]+,?)+\s*\}$/.test(names)
+    if (!areTypes) loadedWith((targetOf(file, specifier as string) as string).replace(/\.js$/, '.ts'), found)
+  }
+  return found
+}
+
+const WRITES_A_FOLDER = /^src\/(log|reader\/log-reads|cursor|streams\/(core|checkpoint|files\/file-repair))/
+test.each([
+  ['durlog', 'src/index.ts', /^src\/(log\/(?!maintenance\/trim-request)|reader|cursor)/],
+  ['a log that is open for reading', 'src/log/reader-log.ts', /^src\/log\/(append|maintenance|writer-log)/],
+  ['durlog/streams', 'src/streams/index.ts', /^src\/(log|open|cursor|streams\/(core|checkpoint|files|state))/],
+  ['a client of a folder of streams', 'src/streams/processes/link-port.ts', WRITES_A_FOLDER],
+  [
+    "the owner's thread",
+    'src/streams/processes/owner-worker.ts',
+    /^src\/(cli|http|streams\/api|.*\/link-port|.*worker-th)/,
+  ],
+  ["the archiver's thread", 'src/archive/piece-worker.ts', /^src\/(open|log|reader|cursor|ship|streams\/(?!port))/],
+])('%s loads only the modules that it always needs', (_, file, forbidden) => {
+  const files = [...loadedWith(file)]
+  expect(files.length).toBeGreaterThan(1)
+  expect(files.filter((each) => forbidden.test(each))).toEqual([])
+})
+
 /** `Flags`: those of a command. The other two are of two subpaths, for the same action. */
 const SHARED_NAMES = ['Flags', 'TakeOverOptions', 'TakeOverReport']
 

@@ -1,6 +1,6 @@
 /** Trims records of the log that the destination has acknowledged: the option `keepAfterAck`. */
 import { inspect } from '../index.js'
-import { WriterLog } from '../open.js'
+import { trimFound, type WriterLog } from '../open.js'
 import { clock } from '../timers.js'
 import type { ResolvedKeep } from './options.js'
 
@@ -52,7 +52,7 @@ export class Trimmer {
     if (before <= this.#log.firstSeq) return
     // The cursor is read directly before the trim, because `truncateAfter` may give the seqs of acknowledged records to
     // others.
-    await WriterLog.trimFound(this.#log, async () => {
+    await trimFound(this.#log, async () => {
       const acknowledged = Math.min(before, await this.#firstUnacknowledged())
       return { before: acknowledged, regardless: acknowledged }
     })

@@ -34,3 +34,15 @@ export function ofFileSystem(error: unknown): unknown {
     cause: error,
   })
 }
+
+/**
+ * Waits for a module of this package that is loaded when it is first used. A process without a free descriptor cannot
+ * load it.
+ */
+export async function loaded<Module>(module: Promise<Module>): Promise<Module> {
+  try {
+    return await module
+  } catch (error) {
+    throw ofFileSystem(error)
+  }
+}

@@ -3,7 +3,7 @@ import { truncateSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 import zlib from 'node:zlib'
-import { expect, test, vi } from 'vitest'
+import { expect, test } from 'vitest'
 import { listArchive, type ReadArchiveOptions, readArchive } from '../../src/archive/index.js'
 import { HEADER_BYTES } from '../../src/archive/piece.js'
 import { hashNow, readBody } from '../../src/archive/piece-io.js'
@@ -200,7 +200,7 @@ test.skipIf(!HAS_PACKAGE)('an application may use the package too', async () => 
   const { Module } = require(join(dirname(path), 'module.js'))
   const before = Module['HEAP8']
   await require(path).init()
-  await vi.waitUntil(() => Module['HEAP8'] !== before)
+  await expect.poll(() => Module['HEAP8']).not.toBe(before)
   expect(piece.equals(await zstd.decompress(frame, piece.length))).toBe(true)
   expect(frame.equals(await frameOf(piece))).toBe(true)
 })

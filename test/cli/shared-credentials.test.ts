@@ -61,10 +61,8 @@ console.log(JSON.stringify({ Version: 1, AccessKeyId: 'a', SecretAccessKey: 's',
   // Rejects if the result has expired when it is parsed.
   await ask().catch(() => {})
   writeFileSync(lifetime, '3600000')
-  await vi.waitFor(async () => {
-    const all = await Promise.all([ask(), ask()])
-    expect(all).toEqual(Array(2).fill({ accessKeyId: 'a', secretAccessKey: 's', sessionToken: 't' }))
-  })
+  const credentials = { accessKeyId: 'a', secretAccessKey: 's', sessionToken: 't' }
+  await expect.poll(() => Promise.all([ask(), ask()])).toEqual([credentials, credentials])
   await ask()
   expect(readFileSync(runs, 'utf8')).toBe('xx')
 })

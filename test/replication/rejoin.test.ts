@@ -5,7 +5,7 @@ import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { archiveTo, rejoin, restoreArchive, takeOver } from '../../src/archive/index.js'
 import { type Log, open } from '../../src/index.js'
 import { RestoringLog } from '../../src/log/ordered-log.js'
-import { WriterLog } from '../../src/open.js'
+import { WriterLog } from '../../src/log/writer-log.js'
 import { openStreams } from '../../src/streams/index.js'
 import { archiver, plainRecordsIn, stopCode, store } from '../fixtures/archive.js'
 import { FakeS3 } from '../fixtures/fake-s3.mjs'
@@ -67,10 +67,11 @@ async function follow(dir: string, s3: FakeS3, end: number): Promise<void> {
   const ending = new AbortController()
   const following = restoreArchive(dir, { ...s3.access, follow: true, pollMs: 1, signal: ending.signal })
   const reader = await openUntilDone(dir, { readOnly: true })
-  await vi.waitUntil(async () => {
+  const nextSeq = async (): Promise<number> => {
     await reader.refresh()
-    return reader.nextSeq >= end
-  })
+    return reader.nextSeq
+  }
+  await expect.poll(nextSeq).toBeGreaterThanOrEqual(end)
   ending.abort()
   await following
 }

@@ -1,11 +1,14 @@
-/** Opens a folder of streams: only for this process, or shared with other processes through the folder's owner. */
+/**
+ * Opens a folder of streams: only for this process, or shared with other processes through the folder's owner. Each way
+ * loads its own modules when it is used: a client does not load those that write a folder.
+ */
 import { resolve } from 'node:path'
 import { resolveDir } from '../../options/call-options.js'
-import { type Internals, openLocal } from '../core/open-store.js'
-import { resolveStreamsOptions } from '../port/options.js'
+import { loaded } from '../../support/file-system-error.js'
+import type { Internals } from '../core/open-store.js'
+import { type ResolvedStreamsOptions, resolveStreamsOptions } from '../port/options.js'
 import type { Streams, StreamsOptions } from '../port/types.js'
 import { markExclusive } from '../processes/address.js'
-import { LinkPort } from '../processes/link-port.js'
 import { Folder } from './folder.js'
 
 /**
@@ -32,7 +35,7 @@ export async function openStreams(dir: string | URL, options?: StreamsOptions): 
   const resolved = resolveStreamsOptions(options)
   const path = resolve(resolveDir(dir))
   if (resolved.exclusive) return openExclusive(path, options, { onLocked: () => markExclusive(path) })
-  return new Folder(await LinkPort.open(path, resolved))
+  return openShared(path, resolved, false)
 }
 
 /** As `openStreams` with `exclusive: true`. */
@@ -41,7 +44,10 @@ export async function openExclusive(
   options: StreamsOptions | undefined,
   internals: Internals,
 ): Promise<Folder<unknown>> {
-  return new Folder(await openLocal(dir, options, internals))
+  const resolved = resolveStreamsOptions(options)
+  const path = resolve(resolveDir(dir))
+  const { openLocal } = await loaded(import('../core/open-store.js'))
+  return new Folder(await openLocal(path, resolved, internals))
 }
 
 /**
@@ -49,5 +55,10 @@ export async function openExclusive(
  * durability, it uses that of the owner.
  */
 export async function joinStreams(dir: string, options: StreamsOptions): Promise<Folder<unknown>> {
-  return new Folder(await LinkPort.open(resolve(dir), resolveStreamsOptions(options), options.durability === undefined))
+  return openShared(resolve(dir), resolveStreamsOptions(options), options.durability === undefined)
+}
+
+async function openShared(dir: string, options: ResolvedStreamsOptions, anyLevel: boolean): Promise<Folder<unknown>> {
+  const { LinkPort } = await loaded(import('../processes/link-port.js'))
+  return new Folder(await LinkPort.open(dir, options, anyLevel))
 }

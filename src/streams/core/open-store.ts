@@ -1,10 +1,8 @@
 /** Opens a folder of streams: opens its two logs and loads the state that they contain. */
 import { readdir } from 'node:fs/promises'
-import { resolve } from 'node:path'
 import { DurlogError, invalidArgument, isCode } from '../../errors.js'
 import { native } from '../../native/native.js'
 import { type FramingLog as Log, openFraming } from '../../open.js'
-import { resolveDir } from '../../options/call-options.js'
 import { longestRecordBytes } from '../../options/open-options.js'
 import { refuseBackup } from '../../support/backup-mark.js'
 import { ofFileSystem } from '../../support/file-system-error.js'
@@ -14,8 +12,8 @@ import type { StepHook } from '../files/file-repair.js'
 import { FolderFiles } from '../files/folder-files.js'
 import type { OpenFolder } from '../files/open-folder.js'
 import { RECORD_MAX_BYTES } from '../port/encoding.js'
-import { type ResolvedStreamsOptions, resolveStreamsOptions } from '../port/options.js'
-import type { StreamEncoding, StreamsOptions } from '../port/types.js'
+import type { ResolvedStreamsOptions } from '../port/options.js'
+import type { StreamEncoding } from '../port/types.js'
 import { Arena } from '../state/arena.js'
 import { CATALOG_SEGMENT_BYTES, Catalog } from '../state/catalog.js'
 import type { CatalogHead } from '../state/catalog-records.js'
@@ -51,35 +49,34 @@ export interface Internals {
   onFailed?: () => Promise<void>
 }
 
-/** Opens the folder in this process. */
+/** Opens the folder in this process. `dir` is an absolute path. */
 export async function openLocal(
-  dir: string | URL,
-  options: StreamsOptions | undefined,
+  dir: string,
+  options: ResolvedStreamsOptions,
   internals: Internals,
 ): Promise<LocalPort> {
   const { logSegmentBytes = LOG_SEGMENT_BYTES, onLocked = () => {} } = internals
-  const resolved = resolveStreamsOptions(options)
-  const files = new FolderFiles(resolve(resolveDir(dir)))
+  const files = new FolderFiles(dir)
   await refuseLog(files.dir)
   refuseBackup(files.dir)
   const log = await openFraming(
     files.log,
     {
-      durability: resolved.durability === 'replicated' ? 'sync' : resolved.durability,
-      replicate: resolved.replicate,
+      durability: options.durability === 'replicated' ? 'sync' : options.durability,
+      replicate: options.replicate,
       segmentBytes: logSegmentBytes,
       maxRecordBytes: Math.min(RECORD_MAX_BYTES + ENTRY_OVERHEAD_BYTES, longestRecordBytes(logSegmentBytes)),
-      waitMs: resolved.waitMs,
-      signal: resolved.signal,
-      create: resolved.create,
+      waitMs: options.waitMs,
+      signal: options.signal,
+      create: options.create,
     },
     Math.min(FIRST_SEGMENT_BYTES, logSegmentBytes),
   ).catch((error) => {
-    throw isCode(error, 'ERR_DURLOG_NOT_FOUND') && !resolved.create ? noStreams(files.dir) : error
+    throw isCode(error, 'ERR_DURLOG_NOT_FOUND') && !options.create ? noStreams(files.dir) : error
   })
   try {
     await onLocked()
-    return await openOwned(files, log, resolved, internals)
+    return await openOwned(files, log, options, internals)
   } catch (error) {
     await internals.onFailed?.()
     await log.close()

@@ -5,12 +5,13 @@
 import { join } from 'node:path'
 import { DurlogError, isCode } from '../../errors.js'
 import type { AppendDurability } from '../../index.js'
+import { loaded } from '../../support/file-system-error.js'
 import { WorkerThread } from '../../support/worker-thread.js'
 import { clock } from '../../timers.js'
 import type { StreamsOptions } from '../port/types.js'
 import { isExclusive } from './address.js'
 import { receivedError } from './messages.js'
-import { type Owner, startOwner } from './owner.js'
+import type { Owner } from './owner.js'
 import type { FromOwner, ToOwner } from './owner-worker.js'
 
 // Undefined in a bundle, which does not contain the file.
@@ -85,7 +86,9 @@ export class OwnerHost {
     if (this.#owns) await this.close(client)
     this.prepare()
     if (this.#thread === undefined) {
-      this.#starting = startOwner(this.#dir, this.#options, client)
+      this.#starting = loaded(import('./owner.js')).then(({ startOwner }) =>
+        startOwner(this.#dir, this.#options, client),
+      )
       this.#owner = await this.#starting
     } else await this.#ask({ kind: 'start', dir: this.#dir, options: this.#options, client })
     this.#owns = true

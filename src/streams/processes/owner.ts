@@ -5,6 +5,7 @@ import { ofFileSystem } from '../../support/file-system-error.js'
 import { clearInterval, clock, setInterval } from '../../timers.js'
 import type { LocalPort } from '../core/local-port.js'
 import { openLocal } from '../core/open-store.js'
+import { resolveStreamsOptions } from '../port/options.js'
 import type { StreamsOptions } from '../port/types.js'
 import type { DedupTable } from '../state/dedup-table.js'
 import { type Address, folderIdOf, listenIn } from './address.js'
@@ -111,9 +112,10 @@ export async function startOwner(dir: string, options: StreamsOptions, own: stri
   let listening: Promise<Owner> | undefined
   // Before the lock is released: the next owner listens on the same path.
   const onFailed = async (): Promise<void> => (await listening?.catch(() => undefined))?.stop()
-  const port = openLocal(dir, options, { forClients: true, onLocked, onFailed })
+  const resolved = resolveStreamsOptions(options)
+  const port = openLocal(dir, resolved, { forClients: true, onLocked, onFailed })
   await Promise.race([locked, port])
-  const owner = new Owner(port, options.durability ?? 'sync', own)
+  const owner = new Owner(port, resolved.durability, own)
   try {
     listening = owner.listen(dir).then(() => owner)
     return await listening
