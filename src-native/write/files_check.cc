@@ -71,11 +71,14 @@ Status FilesCheck::Changed(const char* how, const std::string& name) {
       .WithPath(name.empty() ? directory_.path() : directory_.PathOf(name));
 }
 
-// A second look, because the log may have changed its own files during the first one.
+// A second look, because the log may have changed its own files during the first one, and because
+// the page cache may hold old bytes of a file that is written with O_DIRECT.
 void FilesCheck::Run() {
   if (cancelled()) return;
   status_ = Check();
-  if (!status_.ok()) status_ = Check();
+  if (status_.ok()) return;
+  drops_cache_ = true;
+  status_ = Check();
 }
 
 Status FilesCheck::Check() {
@@ -121,6 +124,7 @@ Status FilesCheck::CheckSegment(const HeldSegment& held) {
 Status FilesCheck::CheckFrames(OpenedSegment& segment, const HeldSegment& held) {
   if (held.end <= kSegmentHeaderBytes) return Status::Ok();
   File& file = *segment.file;
+  if (drops_cache_ && !file.DropCache().ok()) return Status::Ok();
   const std::string name = SegmentName(held.first_seq);
   if (held.frame_at > 0 && IsZeroAt(file, held.frame_at)) return Changed(kTruncated, name);
   SeenSegments::Open& seen = seen_->open[held.first_seq];
@@ -185,6 +189,7 @@ Status FilesCheck::CheckQuiet(uint64_t first_seq, uint64_t end_seq) {
   const Result<uint64_t> bytes = (*file)->Size();
   const Result<uint64_t> modified = (*file)->ModifiedNanos();
   if (!bytes.ok() || !modified.ok()) return Status::Ok();
+  if (drops_cache_ && !(*file)->DropCache().ok()) return Status::Ok();
   const std::optional<FileId> id = held_.folder ? IdOf((*file)->Id()) : std::nullopt;
   const SeenSegments::Quiet now{id, *bytes, *modified};
   const auto [entry, is_new] = seen_->quiet.try_emplace(first_seq, now);

@@ -109,6 +109,7 @@ class FilesCheck final : public Job {
   Directory& directory_;
   const HeldFiles held_;
   const std::shared_ptr<SeenSegments> seen_;
+  bool drops_cache_ = false;
   std::vector<uint64_t> listed_;
   std::optional<uint64_t> changed_segment_;
   Status status_;

@@ -77,7 +77,10 @@ class ObservedFile final : public File {
     DURLOG_RETURN_IF_ERROR(observer_({direct_ ? "write-direct" : "write", name_, offset, length}));
     return inner_->WriteAt(offset, from, length);
   }
-  Status DropCache() override { return inner_->DropCache(); }
+  Status DropCache() override {
+    DURLOG_RETURN_IF_ERROR(observer_({"drop-cache", name_}));
+    return inner_->DropCache();
+  }
   std::optional<CacheUse> CacheUseOf(uint64_t offset, uint64_t length) override {
     return inner_->CacheUseOf(offset, length);
   }

@@ -4,6 +4,7 @@
 
 #ifndef _WIN32  // where an open file can be neither moved nor replaced
 
+#include <atomic>
 #include <chrono>
 #include <filesystem>
 #include <functional>
@@ -66,7 +67,11 @@ const std::vector<Change>& Changes() {
 
 class FilesCheckTest : public LogTestFolder, public testing::WithParamInterface<Strategy> {
  protected:
-  FilesCheckTest() : files_([](const ObservedCall&) { return Status::Ok(); }) {}
+  FilesCheckTest()
+      : files_([this](const ObservedCall& call) {
+          if (call.call == "drop-cache") ++drops_;
+          return Status::Ok();
+        }) {}
 
   void SetUp() override {
     LogTestFolder::SetUp();
@@ -97,6 +102,7 @@ class FilesCheckTest : public LogTestFolder, public testing::WithParamInterface<
 
   fs::path log_;
   InlineExecutor at_once_;
+  std::atomic<int> drops_{0};
   ObservedFileSystem files_;
 };
 
@@ -123,6 +129,22 @@ TEST_P(FilesCheckTest, AChangedNewestSegmentLatchesTheLog) {
     ExpectLatchedBy(*log, change.names_folder ? log_ : change.names_lock ? log_ / kLockName : file);
   }
   RemoveAll();
+}
+
+// The page cache may hold old bytes of a file that is written with O_DIRECT.
+TEST_P(FilesCheckTest, OnlyBytesThatWereReadAgainFromTheDeviceLatchTheLog) {
+  std::unique_ptr<Log> log = Open(SmallOptions(GetParam()), files_);
+  log->Attach(&at_once_, &listener_);
+  AppendMany(*log, 20, Level::kSync);
+  Settle(*log);
+  EXPECT_FALSE(ChecksLatch(*log));
+  EXPECT_EQ(drops_, 0);
+  const fs::path file = log_ / SegmentName(0);
+  const uint64_t bytes = fs::file_size(file);
+  fs::resize_file(file, kSegmentHeaderBytes + 100);
+  fs::resize_file(file, bytes);
+  EXPECT_TRUE(ChecksLatch(*log));
+  EXPECT_EQ(drops_, 1);
 }
 
 TEST_P(FilesCheckTest, ASealedSegmentIsCheckedToo) {
