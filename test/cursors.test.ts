@@ -520,9 +520,13 @@ test.each(['sync', 'full'] as const)(
   },
 )
 
-test.each(['memory', 'sync'] as const)(
-  'a cursor notices that an older copy of the log was put back (%s)',
-  async (durability) => {
+test.each([
+  ['memory', 'before its close'],
+  ['memory', 'after its close'],
+  ['sync', 'after its close'],
+] as const)(
+  'a cursor notices that an older copy of the log was put back (commit at %s, its file as it was %s)',
+  async (durability, when) => {
     const log = await scratchLog()
     const { dir } = log
     await log.appendBatch(Array.from({ length: 10 }, (_, i) => `old ${i}`))
@@ -534,9 +538,12 @@ test.each(['memory', 'sync'] as const)(
     const lost = await openUntilDone(dir)
     await lost.appendBatch(Array.from({ length: 10 }, (_, i) => `lost ${i}`))
     const late = await lost.cursor('late')
+    await late.seek(13)
     await late.commit(15, { durability })
+    const killed = when === 'before its close'
+    if (killed) copyFileSync(join(dir, 'late.cursor'), `${dir}-late`)
     await lost.close()
-    copyFileSync(join(dir, 'late.cursor'), `${dir}-late`)
+    if (!killed) copyFileSync(join(dir, 'late.cursor'), `${dir}-late`)
     rmSync(dir, { recursive: true })
     cpSync(`${dir}-copy`, dir, { recursive: true })
     const restored = await openUntilDone(dir)
@@ -548,7 +555,7 @@ test.each(['memory', 'sync'] as const)(
       { name: 'late', state: 'replaced' },
     ])
     const again = await restored.cursor('late')
-    expect(await errorOf(again.read().next())).toMatchObject({ code: 'ERR_DURLOG_CURSOR_CUT', lostFirst: 15 })
+    expect(await errorOf(again.read().next())).toMatchObject({ code: 'ERR_DURLOG_CURSOR_CUT' })
     expect(await codeOf(again.commit(16))).toBe('ERR_DURLOG_CURSOR_CUT')
     await again.seek(10)
     expect((await again.read().next()).value?.data.toString()).toBe('new 0')
@@ -578,4 +585,19 @@ test('without a writer, no call of a cursor waits for a sync that nothing makes'
   const next = await openUntilDone(dir)
   await waiting
   expect([cursor.position, next.nextSeq]).toEqual([4, 4])
+})
+
+test('a cursor in memory soon has the checksum of a record that it has committed', async () => {
+  const log = await scratchLog()
+  await log.appendBatch(['a', 'b', 'c'])
+  const cursor = await log.cursor('c')
+  const proven = () => {
+    const file = readFileSync(join(log.dir, 'c.cursor'))
+    return Math.max(...[1024, 2048, 4096, 8192].map((slot) => Number(file.readBigUInt64LE(slot + 88))))
+  }
+  await cursor.commit(0)
+  await expect.poll(proven).toBe(1)
+  await cursor.commit(1)
+  await cursor.commit(2)
+  await expect.poll(proven).toBe(3)
 })

@@ -17,12 +17,14 @@ constexpr size_t kPositionAt = 64;
 constexpr size_t kDurableAt = 72;
 constexpr size_t kCrcAt = 80;
 constexpr size_t kChecksumAt = 84;
-static_assert(kChecksumAt + 4 == kCursorSlotBytes, "the record's checksum ends a slot");
+constexpr size_t kProvenAt = 88;
+static_assert(kProvenAt + 8 == kCursorSlotBytes, "the position of the proof ends a slot");
 
-// Version 1 has no checksum of a record, and zeros in its place.
+// Version 1 has no proof, and version 2 only one of the position itself. Both end with zeros.
 uint32_t CrcOf(const uint8_t* slot, uint64_t version) {
   const uint32_t crc = Crc32c(0, slot, kCrcAt);
-  return version == 1 ? crc : Crc32c(crc, slot + kChecksumAt, 4);
+  if (version == 1) return crc;
+  return Crc32c(crc, slot + kChecksumAt, version == 2 ? 4 : kCursorSlotBytes - kChecksumAt);
 }
 
 }  // namespace
@@ -36,7 +38,8 @@ void EncodeCursorSlot(const CursorSlot& slot, uint8_t to[kCursorSlotBytes]) {
   Store64(to + kGenerationAt, slot.generation);
   Store64(to + kPositionAt, slot.position);
   Store64(to + kDurableAt, slot.durable);
-  Store32(to + kChecksumAt, slot.checksum);
+  Store32(to + kChecksumAt, slot.proof.checksum);
+  Store64(to + kProvenAt, slot.proof.position);
   Store32(to + kCrcAt, CrcOf(to, kCursorVersion));
 }
 
@@ -52,8 +55,12 @@ CursorSlotState DecodeCursorSlot(const uint8_t from[kCursorSlotBytes], CursorSlo
   slot->generation = Load64(from + kGenerationAt);
   slot->position = Load64(from + kPositionAt);
   slot->durable = Load64(from + kDurableAt);
-  slot->checksum = version == 1 ? 0 : Load32(from + kChecksumAt);
-  const bool in_range = slot->durable <= slot->position && slot->position <= kMaxSeq;
+  slot->proof = CursorProof{};
+  if (version > 1) slot->proof.checksum = Load32(from + kChecksumAt);
+  if (version > 2) slot->proof.position = Load64(from + kProvenAt);
+  if (version == 2 && slot->proof.checksum != 0) slot->proof.position = slot->position;
+  const bool in_range = slot->durable <= slot->position && slot->position <= kMaxSeq &&
+                        slot->proof.position <= slot->position;
   return in_range ? CursorSlotState::kWhole : CursorSlotState::kNone;
 }
 

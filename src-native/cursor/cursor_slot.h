@@ -13,15 +13,22 @@ namespace durlog {
 
 // A shorter file has never held an acknowledged position.
 inline constexpr size_t kCursorFileBytes = 12288;
-inline constexpr size_t kCursorSlotBytes = 88;
+inline constexpr size_t kCursorSlotBytes = 96;
 inline constexpr uint64_t kCursorMagic = 0x0a0d535255435544;  // "DUCURS\r\n"
-inline constexpr uint32_t kCursorVersion = 2;
+inline constexpr uint32_t kCursorVersion = 3;
 
 // The first two slots are written alternately in memory. The last two, each in a separate block of
 // the device, are written alternately at `sync`, so that the last synced slot survives a power cut
 // whatever happens to the others. The line of the file's lock precedes the first slot.
 inline constexpr std::array<uint64_t, 4> kCursorSlotOffsets = {1024, 2048, 4096, 8192};
 inline constexpr size_t kFirstSyncedSlot = 2;
+
+// The checksum of a record that the cursor has passed. A log in which another record has its seq
+// was replaced by an older copy.
+struct CursorProof {
+  uint64_t position = 0;  // right after that record; 0 if there is no proof
+  uint32_t checksum = 0;
+};
 
 struct CursorSlot {
   LogUuid uuid{};
@@ -31,9 +38,7 @@ struct CursorSlot {
   uint64_t position = 0;    // the seq of the next record to read
   // The position after a power cut. No power cut can lose a record below it.
   uint64_t durable = 0;
-  // Of the record before `position`; 0 if unknown. A log in which another record has its seq was
-  // replaced by an older copy.
-  uint32_t checksum = 0;
+  CursorProof proof;  // at or before `position`
 };
 
 void EncodeCursorSlot(const CursorSlot& slot, uint8_t to[kCursorSlotBytes]);

@@ -69,7 +69,7 @@ Result<std::vector<CursorSummary>> ListCursors(FileSystem& file_system, const st
       summary.position = PositionIn(file_system.CurrentBoot(), *view.newest, log.first_seq);
       if (cuts.ok()) summary.cut = cuts.value().LowestSince(view.newest->generation);
       if (summary.cut && *summary.cut >= *summary.position) summary.cut.reset();
-      if (summary.position == view.newest->position) summary.checksum = view.newest->checksum;
+      if (view.newest->proof.position <= *summary.position) summary.proof = view.newest->proof;
       summary.confirmed = view.confirmed;
     }
     if (!view.newest) summary.confirmed = true;  // damaged: a file that is created has a slot

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "cursor/cursor_slot.h"
 #include "platform/file_system.h"
 
 namespace durlog {
@@ -23,7 +24,7 @@ struct CursorSummary {
   std::string name;
   std::optional<uint64_t> position;  // nullopt if the file is damaged
   std::optional<uint64_t> cut;       // the log was cut to end at this seq, below the position
-  uint32_t checksum = 0;             // of the record before the position; 0 if unknown
+  CursorProof proof;                 // at or before the position
   bool confirmed = false;            // its creation has ended; false for a cursor of another log
   bool owned = false;
   int64_t owner_pid = 0;  // 0 if unknown

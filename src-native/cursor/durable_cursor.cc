@@ -73,7 +73,7 @@ Status DurableCursor::Load(uint64_t log_first_seq) {
   newest_ = *view.newest;
   newest_.boot = file_system_.CurrentBoot();
   newest_.position = PositionIn(newest_.boot, *view.newest, log_first_seq);
-  if (newest_.position != view.newest->position) newest_.checksum = 0;
+  if (newest_.proof.position > newest_.position) newest_.proof = CursorProof{};
   confirmed_ = view.confirmed;
   memory_slot_ = view.newest_at == 0 ? 1 : 0;
   synced_slot_ = view.newest_at == kFirstSyncedSlot ? kFirstSyncedSlot + 1 : kFirstSyncedSlot;
@@ -125,21 +125,20 @@ Status DurableCursor::Commit(uint64_t position, uint64_t synced_end) {
   if (latched_) return LatchedError();
   if (position <= newest_.position) return Status::Ok();
   newest_.position = position;
-  newest_.checksum = 0;
   newest_.durable = std::max(newest_.durable, std::min(position, synced_end));
   return StoreInMemory();
 }
 
-uint32_t DurableCursor::checksum() const {
+CursorProof DurableCursor::proof() const {
   const std::lock_guard<std::mutex> guard(mutex_);
-  return newest_.checksum;
+  return newest_.proof;
 }
 
-Status DurableCursor::Prove(uint64_t position, uint32_t checksum) {
+Status DurableCursor::Prove(const CursorProof& proof) {
   const std::lock_guard<std::mutex> guard(mutex_);
   if (latched_) return LatchedError();
-  if (position != newest_.position) return Status::Ok();
-  newest_.checksum = checksum;
+  if (proof.position > newest_.position) return Status::Ok();
+  newest_.proof = proof;
   return StoreInMemory();
 }
 
@@ -183,7 +182,7 @@ Result<uint64_t> DurableCursor::Sync(uint64_t synced_end, bool full) {
 }
 
 Status DurableCursor::Place(uint64_t position, uint64_t synced_end, uint64_t generation,
-                            uint32_t checksum) {
+                            std::optional<uint32_t> checksum) {
   {
     const std::lock_guard<std::mutex> guard(mutex_);
     if (latched_) return LatchedError();
@@ -192,7 +191,7 @@ Status DurableCursor::Place(uint64_t position, uint64_t synced_end, uint64_t gen
     newest_.generation = generation;
     newest_.position = position;
     newest_.durable = std::min(position, synced_end);
-    newest_.checksum = checksum;
+    newest_.proof = checksum ? CursorProof{position, *checksum} : CursorProof{};
     if (!placed_) {
       DURLOG_RETURN_IF_ERROR(MakeFile());
       placed_ = true;

@@ -54,13 +54,13 @@ class DurableCursor {
   // retried: later calls return kLatched.
   Result<uint64_t> Sync(uint64_t synced_end, bool full);
   // Sets the position, forward or back, and syncs it. The cuts up to `generation` are accounted
-  // for. `checksum` is that of the record before the position; 0 if unknown.
-  Status Place(uint64_t position, uint64_t synced_end, uint64_t generation, uint32_t checksum = 0);
-  // The checksum of the record before the position; 0 if unknown.
-  uint32_t checksum() const;
-  // Stores the checksum of the record before `position`, in memory and with the next Sync(), unless
-  // the cursor has another position.
-  Status Prove(uint64_t position, uint32_t checksum);
+  // for. `checksum` is that of the record before the position, if it is known.
+  Status Place(uint64_t position, uint64_t synced_end, uint64_t generation,
+               std::optional<uint32_t> checksum = std::nullopt);
+  // Of the newest record that was proven. Commits keep it.
+  CursorProof proof() const;
+  // Stores the proof, in memory and with the next Sync(), unless it is after the position.
+  Status Prove(const CursorProof& proof);
   // The cursor exists from now on: others may rely on it. Stores the position once more, in memory,
   // if no owner has confirmed the cursor before.
   Status Confirm();

@@ -15,6 +15,14 @@
 namespace durlog {
 namespace {
 
+Napi::Value FromProof(Napi::Env env, const CursorProof& proof) {
+  if (proof.position == 0) return env.Undefined();
+  Napi::Object object = Napi::Object::New(env);
+  object.Set("position", FromSeq(env, proof.position));
+  object.Set("checksum", proof.checksum);
+  return object;
+}
+
 // A running call owns a share of the cursor, so that it may end after the object is collected.
 class DurableCursorWrap final : public Wrapped<DurableCursorWrap, std::shared_ptr<DurableCursor>> {
  public:
@@ -28,7 +36,7 @@ class DurableCursorWrap final : public Wrapped<DurableCursorWrap, std::shared_pt
                         InstanceMethod<&DurableCursorWrap::Commit>("commit"),
                         InstanceMethod<&DurableCursorWrap::Sync>("sync"),
                         InstanceMethod<&DurableCursorWrap::Place>("place"),
-                        InstanceMethod<&DurableCursorWrap::Checksum>("checksum"),
+                        InstanceMethod<&DurableCursorWrap::Proof>("proof"),
                         InstanceMethod<&DurableCursorWrap::Prove>("prove"),
                         InstanceMethod<&DurableCursorWrap::Confirm>("confirm"),
                         InstanceMethod<&DurableCursorWrap::Discard>("discard"),
@@ -97,7 +105,8 @@ class DurableCursorWrap final : public Wrapped<DurableCursorWrap, std::shared_pt
     const uint64_t position = ToWhole(info[0]);
     const uint64_t synced_end = ToWhole(info[1]);
     const uint64_t generation = ToWhole(info[2]);
-    const uint32_t checksum = info[3].As<Napi::Number>();
+    std::optional<uint32_t> checksum;
+    if (info[3].IsNumber()) checksum = info[3].As<Napi::Number>();
     return RunAsync(
         env,
         [cursor = held_, position, synced_end, generation, checksum] {
@@ -106,16 +115,16 @@ class DurableCursorWrap final : public Wrapped<DurableCursorWrap, std::shared_pt
         [](Napi::Env done_env) { return done_env.Undefined(); });
   }
 
-  Napi::Value Checksum(const Napi::CallbackInfo& info) {
+  Napi::Value Proof(const Napi::CallbackInfo& info) {
     const Napi::Env env = info.Env();
     if (!IsOpen(env)) return Napi::Value();
-    return Napi::Number::New(env, held_->checksum());
+    return FromProof(env, held_->proof());
   }
 
   void Prove(const Napi::CallbackInfo& info) {
     const Napi::Env env = info.Env();
     if (!IsOpen(env)) return;
-    const Status proved = held_->Prove(ToWhole(info[0]), info[1].As<Napi::Number>());
+    const Status proved = held_->Prove({ToWhole(info[0]), info[1].As<Napi::Number>()});
     if (!proved.ok()) Throw(env, proved);
   }
 
@@ -138,7 +147,7 @@ Napi::Object FromSummary(Napi::Env env, const CursorSummary& summary) {
   object.Set("name", summary.name);
   if (summary.position) object.Set("position", FromSeq(env, *summary.position));
   if (summary.cut) object.Set("cut", FromSeq(env, *summary.cut));
-  object.Set("checksum", summary.checksum);
+  object.Set("proof", FromProof(env, summary.proof));
   object.Set("confirmed", summary.confirmed);
   object.Set("owned", summary.owned);
   object.Set("ownerPid", static_cast<double>(summary.owner_pid));

@@ -71,12 +71,13 @@ export class LogCursors {
     this.#check()
     const list = await atCaller(native.listCursors(this.#host.source.dir))
     const range = await atCaller(this.#host.source.range(false))
-    const stateOf = async ({ position = -1, cut, checksum }: NativeCursorSummary): Promise<CursorSummary['state']> => {
+    const stateOf = async ({ position = -1, cut, proof }: NativeCursorSummary): Promise<CursorSummary['state']> => {
       if (position === -1) return 'damaged'
       if (cut !== undefined) return 'cut'
       if (position < range.first) return 'overrun'
-      const found = checksum === 0 ? checksum : await this.#host.checksum(position - 1)
-      return found === undefined || found === checksum ? 'ready' : 'replaced'
+      if (proof === undefined) return 'ready'
+      const found = await this.#host.checksum(proof.position - 1)
+      return found === undefined || found === proof.checksum ? 'ready' : 'replaced'
     }
     return await Promise.all(
       list.map(async (summary) => {

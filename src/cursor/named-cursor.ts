@@ -44,6 +44,8 @@ const DONE = Promise.resolve()
 const TRIM_WAIT_MS = 10_000
 /** The interval at which a wait for synced records checks whether a process still writes the log. */
 const WRITER_CHECK_MS = 1000
+/** The least time between two proofs of positions that are only in memory. A proof reads a record. */
+const PROOF_MS = 100
 
 export class NamedCursor implements DurableCursor {
   readonly name: string
@@ -54,8 +56,10 @@ export class NamedCursor implements DurableCursor {
   #position = -1
   /** The seq after the last record that a reader has delivered. */
   #delivered = 0
-  /** The position whose record's checksum is in the file. */
-  #proven = -1
+  /** The position before which the record's checksum is in the file. */
+  #proven = 0
+  /** Set until `PROOF_MS` after the last proof. */
+  #proofTimer: NodeJS.Timeout | undefined
   /** The newest cut with which `#position` and `#delivered` have been compared. */
   #seen: Truncation
   /** The error with which reads and commits fail until a `seek`. */
@@ -97,22 +101,37 @@ export class NamedCursor implements DurableCursor {
   }
 
   /**
-   * Compares the record before the position with its checksum in the cursor's file. If they differ, the records of the
+   * Compares the last record that was proven with its checksum in the cursor's file. If they differ, the records of the
    * log were replaced by an older copy, which the list of cuts does not show. A record that was trimmed cannot be
    * compared.
    */
   async #checkProof(): Promise<void> {
-    const checksum = this.#native.checksum()
-    if (checksum === 0) return
-    const found = await this.#host.checksum(this.#position - 1)
-    if (found !== undefined && found !== checksum) this.#failure = replacedError(this.name, this.#position - 1)
-    else this.#proven = this.#position
+    const proof = this.#native.proof()
+    if (proof === undefined) return
+    const found = await this.#host.checksum(proof.position - 1)
+    if (found !== undefined && found !== proof.checksum) this.#failure = replacedError(this.name, proof.position - 1)
+    else this.#proven = proof.position
+  }
+
+  /**
+   * Proves a position that was committed in memory: at once if the last proof is older than `PROOF_MS`, otherwise when
+   * it is. So a commit costs no read, and a process that is killed leaves a proof of nearly its position.
+   */
+  #proveSoon(): void {
+    // A failure is not reported: the position itself is stored.
+    void this.#inTurn(() => this.#prove()).catch(() => {})
+    const proving = this.#position
+    this.#proofTimer = setTimeout(() => {
+      this.#proofTimer = undefined
+      if (this.#position !== proving && this.#closing === undefined) this.#proveSoon()
+    }, PROOF_MS)
+    this.#proofTimer.unref()
   }
 
   /** Stores the checksum of the record before the position. */
   async #prove(): Promise<void> {
     const position = this.#position
-    if (position <= 0 || position === this.#proven || this.#failure !== undefined) return
+    if (position <= this.#proven || this.#failure !== undefined) return
     const checksum = await this.#host.checksum(position - 1)
     if (checksum === undefined) return
     this.#native.prove(position, checksum)
@@ -206,6 +225,7 @@ export class NamedCursor implements DurableCursor {
   #commitMemory(seq: number): void {
     this.#native.commit(seq + 1, this.#source.followLimit(true))
     this.#position = seq + 1
+    if (this.#proofTimer === undefined) this.#proveSoon()
   }
 
   /** Commits a record after the log's end that this process last saw: finds the current end first. */
@@ -303,8 +323,8 @@ export class NamedCursor implements DurableCursor {
       if (seen !== this.#source.lastTruncation) continue
       const checksum = position > first ? await this.#host.checksum(position - 1) : undefined
       if (seen !== this.#source.lastTruncation) continue
-      await this.#native.place(position, this.#source.followLimit(true), generation, checksum ?? 0)
-      this.#proven = position
+      await this.#native.place(position, this.#source.followLimit(true), generation, checksum)
+      this.#proven = checksum === undefined ? 0 : position
       this.#position = this.#delivered = position
       this.#seen = seen
       this.#failure = undefined

@@ -1,5 +1,11 @@
 /** The addon's interface for named cursors, and for the cuts of a log. */
 
+/** The checksum of the record before `position`, which the cursor has passed. */
+export interface CursorProof {
+  position: number
+  checksum: number
+}
+
 /** A named cursor that this process owns. Only one call of `sync` or `place` may run at a time. */
 export interface NativeDurableCursor {
   /** The seq of the next record to read; -1 before the first `place` of a new one. Throws if the file is damaged. */
@@ -17,11 +23,11 @@ export interface NativeDurableCursor {
   commit(position: number, syncedEnd: number): void
   /** Syncs the position. Resolves with the lowest position that the file can have after a power cut. */
   sync(syncedEnd: number, full: boolean): Promise<number>
-  /** Moves the position forwards or backwards, durably. `checksum` is that of the record before it; 0 if unknown. */
-  place(position: number, syncedEnd: number, generation: number, checksum: number): Promise<void>
-  /** The checksum of the record before the position; 0 if unknown. */
-  checksum(): number
-  /** Stores that checksum, at level `memory` and with the next `sync`, unless the cursor has another position. */
+  /** Moves the position forwards or backwards, durably. `checksum` is that of the record before it, if it is known. */
+  place(position: number, syncedEnd: number, generation: number, checksum: number | undefined): Promise<void>
+  /** The proof that was stored last. */
+  proof(): CursorProof | undefined
+  /** Stores a proof, at level `memory` and with the next `sync`, unless it is after the cursor's position. */
   prove(position: number, checksum: number): void
   /**
    * The cursor exists from now on: `ensureCursor` of other owners may rely on it. Stores the position if no owner has
@@ -44,8 +50,8 @@ export interface NativeCursorSummary {
   position?: number
   /** The log's next seq after the deepest cut below the position; absent if there is no such cut. */
   cut?: number
-  /** The checksum of the record before the position; 0 if unknown. */
-  checksum: number
+  /** At or before the position. */
+  proof: CursorProof | undefined
   /** Whether its creation has ended. False for a cursor of another log or of a newer version. */
   confirmed: boolean
   owned: boolean

@@ -14,6 +14,11 @@
 #include "memory_file_system.h"
 
 namespace durlog {
+
+inline bool operator==(const CursorProof& a, const CursorProof& b) {
+  return a.position == b.position && a.checksum == b.checksum;
+}
+
 namespace {
 
 // The boot that the file system says it is.
@@ -196,14 +201,14 @@ TEST_F(DurableCursorTest, ACursorOfAnotherLogIsRefused) {
 
 // Slot by slot, with a checksum that fits.
 TEST_F(DurableCursorTest, ASlotOfANewerFormatRefusesTheFileAndOneOfVersion0IsNotWhole) {
-  for (const uint64_t version : {uint64_t{0}, uint64_t{3}, uint64_t{1} << 32}) {
+  for (const uint64_t version : {uint64_t{0}, uint64_t{4}, uint64_t{1} << 32}) {
     Make(5);
     ASSERT_TRUE(Open()->Commit(7, 100).ok());  // in memory
     uint8_t* const slot = Bytes().data() + kCursorSlotOffsets[0];
     CursorSlot whole;
     ASSERT_EQ(DecodeCursorSlot(slot, &whole), CursorSlotState::kWhole);
     Store64(slot + 8, version);
-    Store32(slot + 80, Crc32c(Crc32c(0, slot, 80), slot + 84, 4));
+    Store32(slot + 80, Crc32c(Crc32c(0, slot, 80), slot + 84, 12));
     const Result<std::unique_ptr<DurableCursor>> opened =
         DurableCursor::Open(file_system_, "memory", "c");
     if (version == 0) {
@@ -216,40 +221,50 @@ TEST_F(DurableCursorTest, ASlotOfANewerFormatRefusesTheFileAndOneOfVersion0IsNot
   }
 }
 
-TEST_F(DurableCursorTest, TheChecksumOfARecordBelongsToOnePosition) {
+TEST_F(DurableCursorTest, ACommitKeepsTheProofOfAnEarlierRecord) {
   std::unique_ptr<DurableCursor> cursor = Make(0);
   ASSERT_TRUE(cursor->Commit(20, 100).ok());
-  ASSERT_TRUE(cursor->Prove(19, 7).ok());  // another position
-  EXPECT_EQ(cursor->checksum(), 0u);
-  ASSERT_TRUE(cursor->Prove(20, 7).ok());
-  EXPECT_EQ(Open()->checksum(), 7u);
+  ASSERT_TRUE(cursor->Prove({21, 7}).ok());  // not passed yet
+  EXPECT_EQ(cursor->proof(), CursorProof());
+  ASSERT_TRUE(cursor->Prove({20, 7}).ok());
+  EXPECT_EQ(Open()->proof(), (CursorProof{20, 7}));
   ASSERT_TRUE(cursor->Sync(100, false).ok());
-  EXPECT_EQ(Open()->checksum(), 7u);
-  ASSERT_TRUE(cursor->Commit(21, 10).ok());
-  EXPECT_EQ(Open()->checksum(), 0u);
-  ASSERT_TRUE(cursor->Prove(21, 9).ok());
+  EXPECT_EQ(Open()->proof(), (CursorProof{20, 7}));
+  ASSERT_TRUE(cursor->Commit(22, 10).ok());
+  EXPECT_EQ(Open()->proof(), (CursorProof{20, 7}));
   file_system_.boot = {2};
+  EXPECT_EQ(Open()->position(), 20u);
+  EXPECT_EQ(Open()->proof(), (CursorProof{20, 7}));
+  ASSERT_TRUE(cursor->Prove({22, 9}).ok());
   cursor = Open();
   EXPECT_EQ(cursor->position(), 20u);
-  EXPECT_EQ(cursor->checksum(), 0u);
+  EXPECT_EQ(cursor->proof(), CursorProof());
   ASSERT_TRUE(cursor->Place(3, 100, 0, 5).ok());
-  EXPECT_EQ(Open()->checksum(), 5u);
+  EXPECT_EQ(Open()->proof(), (CursorProof{3, 5}));
+  ASSERT_TRUE(cursor->Place(2, 100, 0).ok());
+  EXPECT_EQ(Open()->proof(), CursorProof());
 }
 
-TEST_F(DurableCursorTest, ASlotOfVersion1HasNoChecksumAndTheNextStoreUpgradesIt) {
-  ASSERT_TRUE(Make(5)->Prove(5, 7).ok());
-  for (const uint64_t offset : kCursorSlotOffsets) {
-    uint8_t* const slot = Bytes().data() + offset;
-    CursorSlot whole;
-    if (DecodeCursorSlot(slot, &whole) != CursorSlotState::kWhole) continue;
-    Store64(slot + 8, 1);
-    Store64(slot + 80, Crc32c(0, slot, 80));
+TEST_F(DurableCursorTest, SlotsOfEarlierVersionsAreReadAndTheNextStoreUpgradesThem) {
+  for (const uint64_t version : {uint64_t{1}, uint64_t{2}}) {
+    ASSERT_TRUE(Make(5)->Prove({5, 7}).ok());
+    for (const uint64_t offset : kCursorSlotOffsets) {
+      uint8_t* const slot = Bytes().data() + offset;
+      CursorSlot whole;
+      if (DecodeCursorSlot(slot, &whole) != CursorSlotState::kWhole) continue;
+      Store64(slot + 8, version);
+      Store64(slot + 88, 0);
+      if (version == 1) Store32(slot + 84, 0);
+      const uint32_t crc = Crc32c(0, slot, 80);
+      Store32(slot + 80, version == 1 ? crc : Crc32c(crc, slot + 84, 4));
+    }
+    const std::unique_ptr<DurableCursor> cursor = Open();
+    EXPECT_EQ(cursor->position(), 5u);
+    EXPECT_EQ(cursor->proof(), version == 1 ? CursorProof() : (CursorProof{5, 7}));
+    ASSERT_TRUE(cursor->Prove({5, 8}).ok());
+    EXPECT_EQ(Open()->proof(), (CursorProof{5, 8}));
+    file_system_.memory.files.erase("c.cursor");
   }
-  const std::unique_ptr<DurableCursor> cursor = Open();
-  EXPECT_EQ(cursor->position(), 5u);
-  EXPECT_EQ(cursor->checksum(), 0u);
-  ASSERT_TRUE(cursor->Prove(5, 8).ok());
-  EXPECT_EQ(Open()->checksum(), 8u);
 }
 
 TEST_F(DurableCursorTest, ASeekGoesBothWays) {
