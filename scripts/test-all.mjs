@@ -1,5 +1,5 @@
-// npm run test:all: every test of `npm run check`.
-import { exit } from 'node:process'
+// npm run test:all: every test of `npm run check`. With --electron also `npm run test:electron`.
+import { argv, exit } from 'node:process'
 import { runTogether } from './run-together.mjs'
 
 exit(
@@ -11,6 +11,7 @@ exit(
       ['scripts/test-schedules.mjs'],
       ['test/trials/main.mjs', 'faults', '--short'],
       ['scripts/fuzz.mjs', '--seconds', '5'],
+      ...(argv.includes('--electron') ? [['scripts/test-electron.mjs']] : []),
     ],
   ),
 )
