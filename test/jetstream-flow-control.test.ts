@@ -121,7 +121,7 @@ describe('the limit on unacknowledged messages', () => {
   const batches = { ...facts, atomicBatches: true, replicated: false }
   const single = { ...facts, atomicBatches: false, replicated: false }
   const flowOf = (given: typeof batches): FlowControl => {
-    const flow = new FlowControl()
+    const flow = new FlowControl(false)
     flow.facts = given
     return flow
   }

@@ -1,6 +1,7 @@
 /** Converts the messages of a subject back to records: joins parts, checks each record, and rejects gaps. */
 import type { MsgHdrs } from '@nats-io/transport-node'
 import { DurlogError } from '../errors.js'
+import { decodeFrames } from '../frames.js'
 import { recordCrc } from '../ship/record-crc.js'
 import { gapInStream } from './gap.js'
 import { isDeletionMarker, parseMessage, type StoredPart } from './message.js'
@@ -11,9 +12,21 @@ export interface RestoredRecord {
   timestamp: number
 }
 
+const NONE: readonly RestoredRecord[] = []
+
+/** The records of a packed message; undefined if it is damaged. */
+export function unpack(part: StoredPart, data: Uint8Array): readonly RestoredRecord[] | undefined {
+  const { uuid, first, seq, baseMs = 0, crc } = part
+  const records = decodeFrames(uuid, data, { first, last: seq, baseMs })
+  const last = records?.at(-1)
+  return last !== undefined && recordCrc(uuid, seq, last.timestamp, last.data) === crc ? records : undefined
+}
+
 export class Assembler {
   readonly #uuid: string
   #next: number
+  /** Whether a message was added. The first one may be packed, and begin with records before `next`. */
+  #hasBegun = false
   #parts: Uint8Array[] = []
   #bytes = 0
 
@@ -29,37 +42,48 @@ export class Assembler {
   }
 
   /**
-   * Returns the record that this message completes; undefined if more parts follow. `sequence` is its sequence in the
+   * Returns the records that this message completes; none if more parts follow. `sequence` is its sequence in the
    * stream.
    */
-  add(headers: MsgHdrs | undefined, data: Uint8Array, sequence: number): RestoredRecord | undefined {
-    if (isDeletionMarker(headers)) return undefined
+  add(headers: MsgHdrs | undefined, data: Uint8Array, sequence: number): readonly RestoredRecord[] {
+    if (isDeletionMarker(headers)) return NONE
     const part = parseMessage(headers, data.length)
     if (part === undefined) throw foreign(sequence, 'was not published by durlog')
     if (part.claimedBy !== undefined && part.uuid === this.#uuid) {
       // The former writer may have stored only the first parts of a record.
       this.#parts = []
       this.#bytes = 0
-      return undefined
+      return NONE
     }
     this.#check(part, sequence)
+    this.#hasBegun = true
+    if (part.baseMs !== undefined) return this.#unpack(part, data, sequence)
     if (!part.whole || this.#bytes > 0) {
       this.#parts.push(data)
       this.#bytes += data.length
-      if (!part.whole) return undefined
+      if (!part.whole) return NONE
     }
     const record = { seq: part.seq, data: this.#take(data), timestamp: part.timestamp }
     if (recordCrc(this.#uuid, record.seq, record.timestamp, record.data) !== part.crc) throw damaged(part.seq, sequence)
     this.#next++
-    return record
+    return [record]
+  }
+
+  #unpack(part: StoredPart, data: Uint8Array, sequence: number): readonly RestoredRecord[] {
+    const records = unpack(part, data)
+    if (records === undefined) throw damaged(part.seq, sequence)
+    const wanted = records.slice(this.#next - part.first)
+    this.#next = part.seq + 1
+    return wanted
   }
 
   #check(part: StoredPart, sequence: number): void {
     if (part.uuid !== this.#uuid)
       throw foreign(sequence, `belongs to the log ${part.uuid}, but the previous messages belong to ${this.#uuid}`)
     if (part.voidFrom > this.#next) throw gapInStream(this.#next, part.voidFrom - 1)
-    this.#next = Math.max(this.#next, part.seq)
-    if (part.seq < this.#next) throw foreign(sequence, `holds record ${part.seq}; expected record ${this.#next}`)
+    this.#next = Math.max(this.#next, part.first)
+    const earliest = this.#hasBegun ? part.first : part.seq
+    if (earliest < this.#next) throw foreign(sequence, `holds record ${earliest}; expected record ${this.#next}`)
     if (part.offset !== this.#bytes) throw damaged(part.seq, sequence)
   }
 

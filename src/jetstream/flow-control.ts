@@ -11,10 +11,18 @@ const MAX_BATCH_MESSAGES = 1000
 /** The number of messages by which batches grow after each stored batch, up to the limit. */
 const BATCH_GROWTH_MESSAGES = 10
 
+/** The longest packed message. Longer ones are not faster, and delay the acknowledgement of their first records. */
+const MAX_PACK_BYTES = 2 ** 20
+/** The bytes by which packed messages grow after each stored message, up to the limit. */
+const PACK_GROWTH_BYTES = 2 ** 16
+
 export class FlowControl {
+  /** Whether several records are packed into one message. */
+  readonly packs: boolean
   #facts: Pick<StreamFacts, 'atomicBatches' | 'replicated'> = { atomicBatches: false, replicated: false }
   /** The number of single messages that may wait for their acknowledgements at the same time. */
   #window: number = Number.MAX_SAFE_INTEGER
+  #packBytes = MAX_PACK_BYTES
   /** The server's limit for the messages of one batch, as far as it is known. */
   #batchLimit = MAX_BATCH_MESSAGES
   /** The largest number of messages in the next batch. It is below the limit if the server or the network is slow. */
@@ -25,20 +33,31 @@ export class FlowControl {
    */
   #alone = false
 
+  constructor(packs: boolean) {
+    this.packs = packs
+  }
+
   /** Must be set at the beginning of each session. */
   set facts(facts: StreamFacts) {
     this.#facts = facts
   }
 
   get inBatches(): boolean {
-    return this.#facts.atomicBatches && !this.#alone
+    // A batch of packed messages was no faster than the messages alone.
+    return this.#facts.atomicBatches && !this.#alone && !this.packs
   }
 
   get batchMessages(): number {
     return this.#batch
   }
 
+  /** The longest data of the next packed message. It is below the limit if the server or the network is slow. */
+  get packBytes(): number {
+    return this.#packBytes
+  }
+
   get mode(): string {
+    if (this.packs) return `packed messages, ${this.#facts.replicated ? 'one' : 'several'} at a time`
     if (this.#facts.atomicBatches) return `atomic batches of up to ${this.#batchLimit}`
     return this.#facts.replicated
       ? 'single messages, one at a time: set allow_atomic on the stream to ship faster, in atomic batches'
@@ -55,8 +74,14 @@ export class FlowControl {
     return Math.max(0, this.#window - pending)
   }
 
+  /** Whether one more single message may be sent while `pending` messages wait for an acknowledgement. */
+  mayAdd(pending: number): boolean {
+    return this.#facts.replicated ? pending === 0 : pending < this.#window
+  }
+
   stored(messages: number): void {
     this.#alone = false
+    this.#packBytes = Math.min(MAX_PACK_BYTES, this.#packBytes + PACK_GROWTH_BYTES)
     if (this.inBatches) this.#batch = Math.min(this.#batchLimit, this.#batch + BATCH_GROWTH_MESSAGES)
     else if (this.#window < Number.MAX_SAFE_INTEGER) this.#window += messages / this.#window
   }
@@ -65,6 +90,7 @@ export class FlowControl {
   failed(error: Error, pending: number): void {
     if (error instanceof DuplicateMessage) return
     const tooMuch = error instanceof Unanswered
+    if (tooMuch) this.#packBytes = Math.floor(this.#packBytes / 2)
     if (!this.inBatches) {
       // A conflict shows that other publishers use the stream.
       if (tooMuch || error instanceof ShipConflict)

@@ -1,9 +1,10 @@
 /**
- * Converts a record to messages of a stream: to one message, or to several if the record is longer than a message may
- * be.
+ * Converts records to messages of a stream: a record to one message, or to several if it is longer than a message may
+ * be; or a run of records to one packed message. A packed message has the facts of its last record.
  */
 import type { MsgHdrs } from '@nats-io/transport-node'
 import { DurlogError } from '../errors.js'
+import { encodeFrames, framedBytes, MAX_FRAME_MS } from '../frames.js'
 import { parseWhole } from '../options/amounts.js'
 import { MAX_PAYLOAD_BYTES } from '../options/open-options.js'
 import { recordCrc } from '../ship/record-crc.js'
@@ -24,6 +25,10 @@ export const Header = {
    * whole record.
    */
   part: 'Durlog-Part',
+  /** The first seq of a packed message, whose last seq is `seq`. Absent in a message of one record. */
+  first: 'Durlog-First',
+  /** The base time of the frames of a packed message. */
+  base: 'Durlog-Base',
   /** The first seq of a range of lost records, which ends directly before `void`, or before this record. */
   gap: 'Durlog-Gap',
   /** The first seq of a range that never held a record. The range ends directly before this record. */
@@ -72,24 +77,14 @@ export interface MessageShape {
  */
 export function toMessages(record: ShipRecord, origin: ShipOrigin, shape: MessageShape, offset = 0): RecordMessage[] {
   const { seq, data, timestamp, gapFrom, voidFrom } = record
-  const { maxBytes, split, idSuffix } = shape
-  if (data.length > maxBytes && !split) throw tooLarge(seq, data.length, maxBytes)
-  const crc = recordCrc(origin.uuid, seq, timestamp, data).toString(16).padStart(8, '0')
+  const { maxBytes, idSuffix } = shape
+  checkSize(record, shape)
+  const crc = recordCrc(origin.uuid, seq, timestamp, data)
   const whole = data.length <= maxBytes && offset === 0
-  // A message of another generation must not follow this one because of its id: see Header.expectedLastId.
-  const writer = origin.generation === 0 ? '' : `@${origin.generation}`
   const messages: RecordMessage[] = []
   for (let from = offset; from < data.length; from += maxBytes) {
-    const id = `${origin.uuid}:${seq}${writer}${from === 0 ? '' : `:${from}`}${idSuffix}`
-    const headers: [string, string][] = [
-      [Header.messageId, id],
-      [Header.uuid, origin.uuid],
-      [Header.seq, String(seq)],
-      [Header.generation, String(origin.generation)],
-      [Header.timestamp, String(timestamp)],
-      [Header.crc, crc],
-    ]
-    if (origin.streams !== undefined) headers.push([Header.streams, origin.streams])
+    const id = idOf(origin, seq, `${from === 0 ? '' : `:${from}`}${idSuffix}`)
+    const headers = factsOf(id, { uuid: origin.uuid, seq, timestamp, crc }, origin)
     if (!whole) headers.push([Header.part, `${from}/${data.length}`])
     if (gapFrom !== undefined) headers.push([Header.gap, String(gapFrom)])
     if (voidFrom !== undefined) headers.push([Header.void, String(voidFrom)])
@@ -98,8 +93,80 @@ export function toMessages(record: ShipRecord, origin: ShipOrigin, shape: Messag
   return messages
 }
 
-/** A parsed message of a stream. */
+/** The records of one packed message. */
+export class Run {
+  readonly #maxBytes: number
+  readonly records: ShipRecord[] = []
+  #bytes = 0
+
+  /** `maxBytes` is the longest data of a message. */
+  constructor(maxBytes: number) {
+    this.#maxBytes = maxBytes
+  }
+
+  /** Whether `record` can follow the records of the run in one message. */
+  takes({ seq, data, timestamp, gapFrom, voidFrom }: ShipRecord): boolean {
+    const [first, last] = [this.records[0], this.records.at(-1)]
+    if (first === undefined || last === undefined) return true
+    const sinceMs = timestamp - first.timestamp
+    return (
+      seq === last.seq + 1 &&
+      gapFrom === undefined &&
+      voidFrom === undefined &&
+      first.gapFrom === undefined &&
+      first.voidFrom === undefined &&
+      sinceMs >= 0 &&
+      sinceMs <= MAX_FRAME_MS &&
+      this.#bytes + framedBytes(data.length) <= this.#maxBytes
+    )
+  }
+
+  add(record: ShipRecord): void {
+    this.records.push(record)
+    this.#bytes += framedBytes(record.data.length)
+  }
+
+  /** The message of two or more records. */
+  toMessage(origin: ShipOrigin, idSuffix: string): RecordMessage {
+    const [first, last] = [this.records[0] as ShipRecord, this.records.at(-1) as ShipRecord]
+    const { uuid } = origin
+    const { seq, timestamp } = last
+    // As the id of a message of the last record alone: a message that may only follow this id begins after that record.
+    const id = idOf(origin, seq, idSuffix)
+    const headers = factsOf(id, { uuid, seq, timestamp, crc: recordCrc(uuid, seq, timestamp, last.data) }, origin)
+    headers.push([Header.first, String(first.seq)], [Header.base, String(first.timestamp)])
+    return { id, headers: headerLines(headers), data: encodeFrames(uuid, this.records, first.timestamp) }
+  }
+}
+
+/** A message of another generation must not follow the message because of its id: see Header.expectedLastId. */
+function idOf({ uuid, generation }: ShipOrigin, seq: number, end: string): string {
+  return `${uuid}:${seq}${generation === 0 ? '' : `@${generation}`}${end}`
+}
+
+/** The headers of a message whose last record is `record`. */
+function factsOf(
+  id: string,
+  { uuid, seq, timestamp, crc }: Pick<ShippedRecord, 'uuid' | 'seq' | 'timestamp' | 'crc'>,
+  { generation, streams }: Pick<ShipOrigin, 'generation' | 'streams'>,
+): [string, string][] {
+  return [
+    [Header.messageId, id],
+    [Header.uuid, uuid],
+    [Header.seq, String(seq)],
+    [Header.generation, String(generation)],
+    [Header.timestamp, String(timestamp)],
+    [Header.crc, crc.toString(16).padStart(8, '0')],
+    ...(streams === undefined ? [] : ([[Header.streams, streams]] as [string, string][])),
+  ]
+}
+
+/** A parsed message of a stream. Its record is the last one of a packed message. */
 export interface StoredPart extends ShippedRecord {
+  /** The first seq of a packed message, otherwise `seq`. */
+  readonly first: number
+  /** The base time of the frames of a packed message; undefined for a message of one record. */
+  readonly baseMs: number | undefined
   /** The offset of the message's data in the record. */
   readonly offset: number
   /** The length of the message's data. */
@@ -108,7 +175,7 @@ export interface StoredPart extends ShippedRecord {
   readonly length: number
   readonly generation: number
   /**
-   * The first seq of a range without records that ends directly before this record; `seq` if there is no such range.
+   * The first seq of a range without records that ends directly before this record; `first` if there is no such range.
    */
   readonly voidFrom: number
   /** The encoding of the streams whose main log holds the record; undefined for any other log. */
@@ -135,7 +202,10 @@ export function parseMessage(headers: MsgHdrs | undefined, dataLength: number): 
     return undefined
   const crc = Number.parseInt(crcText, 16)
   const generation = parseWhole(headers.get(Header.generation)) ?? 0
-  const voidFrom = Math.min(seq, parseWhole(headers.get(Header.void)) ?? seq)
+  const baseMs = headers.has(Header.first) ? parseWhole(headers.get(Header.base)) : undefined
+  const first = headers.has(Header.first) ? parseWhole(headers.get(Header.first)) : seq
+  if (first === undefined || first > seq || first < seq !== (baseMs !== undefined)) return undefined
+  const voidFrom = Math.min(first, parseWhole(headers.get(Header.void)) ?? first)
   return {
     uuid,
     seq,
@@ -145,6 +215,8 @@ export function parseMessage(headers: MsgHdrs | undefined, dataLength: number): 
     partBytes: dataLength,
     length,
     generation,
+    first,
+    baseMs,
     voidFrom,
     whole: offset + dataLength === length,
     claimedBy: headers.has(Header.claim) ? headers.get(Header.claim) : undefined,
@@ -157,24 +229,18 @@ export function parseMessage(headers: MsgHdrs | undefined, dataLength: number): 
  * it.
  */
 export function claimHeaders(
-  { uuid, seq, timestamp, crc }: Pick<ShippedRecord, 'uuid' | 'seq' | 'timestamp' | 'crc'>,
+  record: Pick<ShippedRecord, 'uuid' | 'seq' | 'timestamp' | 'crc'>,
   { generation, owner, streams }: Pick<StoredPart, 'generation' | 'streams'> & { owner: string },
 ): string {
-  return headerLines([
-    [Header.messageId, `${uuid}:claim:${generation}:${owner}`],
-    [Header.uuid, uuid],
-    [Header.seq, String(seq)],
-    [Header.generation, String(generation)],
-    [Header.timestamp, String(timestamp)],
-    [Header.crc, crc.toString(16).padStart(8, '0')],
-    [Header.claim, owner],
-    ...(streams === undefined ? [] : [[Header.streams, streams] as [string, string]]),
-  ])
+  const headers = factsOf(`${record.uuid}:claim:${generation}:${owner}`, record, { generation, streams })
+  return headerLines([...headers, [Header.claim, owner]])
 }
 
-function tooLarge(seq: number, bytes: number, maxBytes: number): DurlogError {
-  return new DurlogError(
+/** Throws ERR_DURLOG_RECORD_TOO_LARGE if `record` would be split and must not be. */
+export function checkSize({ seq, data }: ShipRecord, { maxBytes, split }: MessageShape): void {
+  if (data.length <= maxBytes || split) return
+  throw new DurlogError(
     'ERR_DURLOG_RECORD_TOO_LARGE',
-    `record ${seq} has ${bytes} bytes, but a message of this stream has at most ${maxBytes}: raise the server's max_payload and the stream's max_msg_size, or allow records to be split (oversized: 'split', without --no-split)`,
+    `record ${seq} has ${data.length} bytes, but a message of this stream has at most ${maxBytes}: raise the server's max_payload and the stream's max_msg_size, or allow records to be split (oversized: 'split', without --no-split)`,
   )
 }

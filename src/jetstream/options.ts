@@ -24,7 +24,17 @@ export const PLACE_NAMES: readonly string[] = [
   ...(['stream', 'subject'] satisfies (keyof JetStreamPlace)[]),
 ]
 
-const SHIP_NAMES: readonly string[] = [...SHIPPER_OPTION_NAMES, ...PLACE_NAMES, 'replicas', 'create', 'oversized']
+const SHIP_NAMES: readonly string[] = [
+  ...SHIPPER_OPTION_NAMES,
+  ...PLACE_NAMES,
+  'replicas',
+  'create',
+  'oversized',
+  'pack',
+]
+
+/** The default of `maxInFlight` with `pack`: `maxInFlightBytes` is the limit. */
+const PACKED_IN_FLIGHT = 65_536
 
 export interface ResolvedPlace {
   stream: string
@@ -40,14 +50,17 @@ export interface ResolvedShipOptions extends ResolvedPlace {
   replicas: number
   create: boolean
   split: boolean
+  packs: boolean
 }
 
 /** As `resolveShipperOptions`. */
 export function resolveShipOptions(log: ReadableLog | undefined, options: unknown): ResolvedShipOptions {
   const given = bag('ship options', options, SHIP_NAMES) as unknown as ShipOptions
+  const packs = flag('pack', given.pack, log === undefined)
   return {
     ...resolvePlace(given),
-    shipper: resolveShipperOptions(log, given),
+    shipper: resolveShipperOptions(log, given, packs ? PACKED_IN_FLIGHT : undefined),
+    packs,
     replicas: whole('replicas', given.replicas, { min: 1, max: 5, unit: 'replicas' }, 1),
     create: flag('create', given.create, true),
     split: choice('oversized', given.oversized, ['split', 'refuse'], 'split') === 'split',

@@ -11,11 +11,14 @@
  *   by one, and a later message could be stored at the wrong place. If another message does come in between, the server
  *   refuses all messages in flight, and fewer are sent in advance afterwards. A stream with several replicas cannot
  *   compare with a message that is still being replicated, so only one message is in flight.
+ *
+ * Packed messages are single messages. Records that arrive while messages are in flight collect in a run, which becomes
+ * a message when it is full, or when nothing is in flight.
  */
 import type { ShipOrigin, ShipRecord } from '../ship/types.js'
 import type { AckTimeout } from './ack-timeout.js'
 import type { FlowControl } from './flow-control.js'
-import { Header, type MessageShape, type RecordMessage, toMessages } from './message.js'
+import { checkSize, Header, type MessageShape, type RecordMessage, Run, toMessages } from './message.js'
 import type { LiveLink } from './nats-link.js'
 import { Publications } from './publications.js'
 import { headerLines, rawHeaders } from './raw-headers.js'
@@ -36,10 +39,18 @@ export interface PublisherStart {
   begun: { seq: number; offset: number } | undefined
 }
 
-/** A message that waits for its batch. */
+/** A message that waits for its batch, or for room. */
 interface Queued extends RecordMessage {
   /** Called after the message is stored. */
   done?: () => void
+}
+
+/** The records that the next packed message collects. */
+interface OpenRun {
+  run: Run
+  origin: ShipOrigin
+  /** Called after the last record of the run is stored. */
+  dones: (() => void)[]
 }
 
 export class Publisher {
@@ -55,6 +66,7 @@ export class Publisher {
   readonly #begun: PublisherStart['begun']
   #batches = 0
   readonly #queue: Queued[] = []
+  #open: OpenRun | undefined
 
   /** `onFailed` is called at most once, with the number of messages that waited for their acknowledgement. */
   constructor(
@@ -71,7 +83,8 @@ export class Publisher {
   }
 
   get room(): number {
-    return this.#place.flow.room(this.#publications.pending, this.#queue.length)
+    const { flow } = this.#place
+    return flow.packs ? Number.POSITIVE_INFINITY : flow.room(this.#publications.pending, this.#queue.length)
   }
 
   get failed(): boolean {
@@ -88,16 +101,68 @@ export class Publisher {
 
   publish(records: readonly ShipRecord[], origin: ShipOrigin): Promise<void> {
     if (this.#failure !== undefined) return Promise.reject(this.#failure)
-    const messages = records.flatMap((record) => this.#messagesOf(record, origin))
+    const { flow, shape } = this.#place
+    for (const record of records) checkSize(record, shape)
     return new Promise((resolve, reject) => {
       this.#rejects.add(reject)
       const done = (): void => {
         this.#rejects.delete(reject)
         resolve()
       }
-      if (this.#place.flow.inBatches) this.#enqueue(messages, done)
+      if (flow.packs) {
+        this.#pack(records, origin, done)
+        return
+      }
+      const messages = records.flatMap((record) => this.#messagesOf(record, origin))
+      if (flow.inBatches) this.#enqueue(messages, done)
       else this.#sendSingly(messages, done)
     })
+  }
+
+  #pack(records: readonly ShipRecord[], origin: ShipOrigin, done: () => void): void {
+    const { flow, shape } = this.#place
+    for (const record of records) {
+      if (this.#open !== undefined && !this.#takes(this.#open.run, record)) this.#closeRun()
+      this.#open ??= { run: new Run(Math.min(shape.maxBytes, flow.packBytes)), origin, dones: [] }
+      this.#open.run.add(record)
+    }
+    this.#open?.dones.push(done)
+    this.#sendRuns()
+  }
+
+  /** The record whose first parts are stored stays alone. */
+  #takes(run: Run, record: ShipRecord): boolean {
+    return run.records[0]?.seq !== this.#begun?.seq && run.takes(record)
+  }
+
+  /** Puts the messages of the collected records into the queue. */
+  #closeRun(): void {
+    if (this.#open === undefined) return
+    const { run, origin, dones } = this.#open
+    this.#open = undefined
+    const [only, ...others] = run.records
+    const messages =
+      only !== undefined && others.length === 0
+        ? this.#messagesOf(only, origin)
+        : [run.toMessage(origin, this.#place.shape.idSuffix)]
+    const done = (): void => {
+      for (const each of dones) each()
+    }
+    for (const [i, message] of messages.entries())
+      this.#queue.push(i < messages.length - 1 ? message : { ...message, done })
+  }
+
+  #sendRuns(): void {
+    while (this.#failure === undefined && this.#place.flow.mayAdd(this.#publications.pending)) {
+      if (this.#queue.length === 0 && this.#publications.pending === 0) this.#closeRun()
+      const next = this.#queue.shift()
+      if (next === undefined) return
+      this.#sendSingle(next, () => {
+        // First the next messages: the server waits for them.
+        this.#sendRuns()
+        next.done?.()
+      })
+    }
   }
 
   #messagesOf(record: ShipRecord, origin: ShipOrigin): RecordMessage[] {
@@ -143,15 +208,18 @@ export class Publisher {
   }
 
   #sendSingly(messages: readonly RecordMessage[], done: () => void): void {
-    for (const [i, { id, headers, data }] of messages.entries()) {
-      const made = headers + this.#condition()
-      this.#sentId = id
-      this.#publications.request(this.#place.subject, data, rawHeaders(made), ({ seq }) => {
-        this.#last = seq
-        this.#place.flow.stored(1)
-        if (i === messages.length - 1) done()
-      })
-    }
+    const last = messages.length - 1
+    for (const [i, message] of messages.entries()) this.#sendSingle(message, i === last ? done : () => {})
+  }
+
+  #sendSingle({ id, headers, data }: RecordMessage, onStored: () => void): void {
+    const made = headers + this.#condition()
+    this.#sentId = id
+    this.#publications.request(this.#place.subject, data, rawHeaders(made), ({ seq }) => {
+      this.#last = seq
+      this.#place.flow.stored(1)
+      onStored()
+    })
   }
 
   /** Returns the headers with which the server stores the next message only if it directly follows the previous one. */

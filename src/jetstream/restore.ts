@@ -31,7 +31,7 @@ import {
   type StreamRestoreMark,
 } from './restore-options.js'
 import { findStream, missingError } from './stream.js'
-import { StreamSeqs } from './stream-seqs.js'
+import { crcIn, StreamSeqs } from './stream-seqs.js'
 import type { RestoreOptions, RestoreReport, TakeOverOptions, TakeOverReport } from './types.js'
 
 const MIB = 2 ** 20
@@ -188,7 +188,7 @@ class Restore {
     if (record === undefined) return
     const { seq, data, timestamp } = record
     const found = await seqs.find(seq, await seqs.last())
-    if (found?.part.uuid === log.uuid && found.part.crc === recordCrc(log.uuid, seq, timestamp, data)) return
+    if (found?.part.uuid === log.uuid && crcIn(found, seq) === recordCrc(log.uuid, seq, timestamp, data)) return
     throw new DurlogError(
       'ERR_DURLOG_DESTINATION_OTHER',
       `the folder's last record, ${seq}, differs from the stream's record ${seq}: restore into another folder`,
@@ -214,8 +214,9 @@ class Restore {
     if (begin === undefined) this.#backoff.succeeded()
     try {
       for await (const message of messages) {
-        const record = assembler.add(message.headers, message.data, message.seq)
-        if (record !== undefined && !(await this.#store(log, record))) break
+        for (const record of assembler.add(message.headers, message.data, message.seq))
+          if (!(await this.#store(log, record))) break
+        if (this.#done) break
         if (follow && messages.getPending() === 0) await log.sync()
       }
       if (!this.#done) throw new Error('the stream ended')

@@ -1,5 +1,7 @@
 /** Finds the messages of a log's records in a stream. */
 import { DurlogError } from '../errors.js'
+import { recordCrc } from '../ship/record-crc.js'
+import { unpack } from './assembler.js'
 import { isDeletionMarker, parseMessage, type StoredPart } from './message.js'
 import type { LiveLink } from './nats-link.js'
 import { askUntilAnswered } from './race.js'
@@ -10,6 +12,14 @@ export interface Located {
   /** The sequence of the message in the stream. */
   sequence: number
   part: StoredPart
+  data: Uint8Array
+}
+
+/** The checksum (see `recordCrc`) of record `seq` in a message; undefined if the message does not hold it. */
+export function crcIn({ part, data }: Located, seq: number): number | undefined {
+  if (part.seq === seq) return part.crc
+  const record = part.baseMs === undefined ? undefined : unpack(part, data)?.[seq - part.first]
+  return record && recordCrc(part.uuid, seq, record.timestamp, record.data)
 }
 
 export class StreamSeqs {
@@ -62,7 +72,7 @@ export class StreamSeqs {
 
 function located(message: NonNullable<Awaited<ReturnType<typeof lastMessage>>>): Located {
   const part = parseMessage(message.header, message.data.length)
-  if (part !== undefined) return { sequence: message.seq, part }
+  if (part !== undefined) return { sequence: message.seq, part, data: message.data }
   throw new DurlogError(
     'ERR_DURLOG_DESTINATION_OTHER',
     `the message with the sequence ${message.seq} of ${message.subject} was not published by durlog`,

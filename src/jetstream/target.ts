@@ -21,7 +21,7 @@ const QUESTIONS_UNTIL_MISSING = 4
 export class JetStreamTarget implements ShipTarget {
   readonly #options: ResolvedShipOptions
   readonly #link: NatsLink
-  readonly #flow = new FlowControl()
+  readonly #flow: FlowControl
   readonly #ackTimeout: AckTimeout
   #facts: StreamFacts | undefined
   #publisher: Publisher | undefined
@@ -36,6 +36,7 @@ export class JetStreamTarget implements ShipTarget {
   constructor(options: ResolvedShipOptions) {
     this.#options = options
     this.#link = new NatsLink(options)
+    this.#flow = new FlowControl(options.packs)
     this.#ackTimeout = new AckTimeout(options.timeoutMs)
   }
 

@@ -56,6 +56,11 @@ export interface ShipOptions extends ShipperOptions, NatsAccess, JetStreamPlace 
    * the shipper with ERR_DURLOG_RECORD_TOO_LARGE.
    */
   oversized?: 'split' | 'refuse' | undefined
+  /**
+   * Store several records in one message, which is much faster. The stream's other consumers must unpack them. Default:
+   * true in `jetstream`, false in `ship`.
+   */
+  pack?: boolean | undefined
 }
 
 export interface ReplicateJetStreamOptions extends Omit<ShipOptions, 'signal'>, ReplicateOptions {}

@@ -92,13 +92,17 @@ export function resolveRestoreRetry(value: unknown): RestoreRetry {
 }
 
 /** `log` is undefined if it is not open yet, and will be open for writing. Throws ERR_DURLOG_INVALID_ARGUMENT. */
-export function resolveShipperOptions(log: ReadableLog | undefined, given: ShipperOptions): ResolvedShipperOptions {
+export function resolveShipperOptions(
+  log: ReadableLog | undefined,
+  given: ShipperOptions,
+  maxInFlight = 2000,
+): ResolvedShipperOptions {
   const { cursor, retryForMs } = given
   if (cursor !== undefined && typeof cursor !== 'string')
     throw invalidArgument(`cursor must be a cursor's name; got ${shown(cursor)}`)
   return {
     cursor: cursor ?? 'ship',
-    maxInFlight: whole('maxInFlight', given.maxInFlight, { min: 1, max: 65_536, unit: 'records' }, 2000),
+    maxInFlight: whole('maxInFlight', given.maxInFlight, { min: 1, max: 65_536, unit: 'records' }, maxInFlight),
     maxInFlightBytes: whole(
       'maxInFlightBytes',
       given.maxInFlightBytes,

@@ -16,6 +16,7 @@ interface Flags extends NatsFlags {
   create: boolean
   skipGaps?: boolean
   split: boolean
+  pack?: boolean
   maxInFlight: number
   retryFor?: number
   json?: boolean
@@ -40,6 +41,7 @@ export function register(command: Command): void {
     .option('--no-create', 'do not create a missing stream')
     .option('--skip-gaps', 'continue after records that neither the log nor the stream holds')
     .option('--no-split', 'stop at a record that is longer than a message may be')
+    .option('--pack', 'store several records in one message, which is much faster; consumers must unpack them')
     .option('--max-in-flight <count>', 'the largest number of unacknowledged records', parseWhole, 2000)
   addJson(addNats(addRetryFor(command))).action(run)
 }
@@ -59,6 +61,7 @@ async function run(dir: string, url: string | undefined, flags: Flags): Promise<
     create: flags.create,
     skipGaps: flags.skipGaps,
     oversized: flags.split ? 'split' : 'refuse',
+    pack: flags.pack ?? false,
     maxInFlight: flags.maxInFlight,
     retryForMs: flags.retryFor,
   })
