@@ -2,7 +2,7 @@
 import { isUtf8 } from 'node:buffer'
 import { DurlogError, isCode } from '../errors.js'
 import { SPLIT_AT_ONCE_BYTES } from '../options/json-text.js'
-import { EncodedValue, RECORD_MAX_BYTES } from '../streams/port/encoding.js'
+import { EncodedValue, RECORD_MAX_BYTES, sentValue } from '../streams/port/encoding.js'
 import { contentTypeOf, mediaType } from '../streams/port/meta.js'
 import type { KnownGroup, SentValues, StreamView } from '../streams/port/port.js'
 import type { Producer, StreamAppendResult, StreamEncoding } from '../streams/port/types.js'
@@ -182,7 +182,7 @@ function hasTypeOf({ meta }: StreamView, contentType: string): boolean {
 /** Returns the records of a body. Throws an HttpError with status 400 or 413. */
 function valuesOf(encoding: StreamEncoding, body: Buffer): SentValues {
   if (encoding === 'json') return messagesOf(body)
-  if (encoding === 'buffer') return [new EncodedValue(encoding, body)]
+  if (encoding === 'buffer') return sentValue(new EncodedValue(encoding, body))
   // Other bytes would be replaced by U+FFFD.
   if (!isUtf8(body)) throw notText()
   return [new EncodedValue(encoding, JSON.stringify(body.toString()))]
@@ -205,7 +205,7 @@ export async function valuesOfLong(encoding: StreamEncoding, body: Buffer): Prom
     at = end
   }
   json.add(Buffer.from(QUOTES.slice(1)))
-  return [new EncodedValue(encoding, json.bytes)]
+  return sentValue(new EncodedValue(encoding, json.bytes))
 }
 
 /** Whether `byte` is a later byte of a character in UTF-8. */

@@ -1,8 +1,9 @@
 /** Bodies of JSON: each message is stored as it was sent, and a body that is not valid is refused. */
 import { expect, onTestFinished, test } from 'vitest'
+import { streamsHandler } from '../../src/http/index.js'
 import { serveStreams } from '../fixtures/http.js'
 import { codeOf } from '../fixtures/scratch.js'
-import { scratchStreams } from '../fixtures/streams.js'
+import { scratchStreams, values } from '../fixtures/streams.js'
 
 const JSON_TYPE = { 'content-type': 'application/json' }
 /** A body of this length is split on another thread. */
@@ -65,5 +66,33 @@ test.each([true, false])(
       expect(await codeOf(call)).toBe('ERR_DURLOG_INVALID_ARGUMENT')
     expect(await stream.info()).toMatchObject({ nextSeq: 1 })
     expect(await streams.stream('new').info()).toBeUndefined()
+  },
+)
+
+test.each([true, false])(
+  'long values are stored as they were sent, in memory and in files (exclusive: %s)',
+  async (exclusive) => {
+    const { streams } = await scratchStreams({ exclusive })
+    const handler = streamsHandler(streams)
+    onTestFinished(() => handler.close())
+    const send = async (name: string, method: string, type: string, body: string, headers = {}) => {
+      const init = { method, headers: { 'content-type': type, ...headers }, body }
+      return (await handler.fetch(new Request(`http://localhost/${name}`, init))).status
+    }
+    const long = 'ab\u00fc'.repeat(LONG_BYTES / 4)
+    const types = { json: 'application/json', utf8: 'text/plain', buffer: 'application/octet-stream' }
+    for (const [name, type] of Object.entries(types)) {
+      const body = name === 'json' ? JSON.stringify(long) : long
+      expect(await send(name, 'PUT', type, body)).toBe(201)
+      expect(await send(name, 'POST', type, body)).toBe(204)
+      expect(await send(name, 'POST', type, body, { 'stream-closed': 'true' })).toBe(204)
+    }
+    for (let files = 0; files < 2; files++) {
+      for (const name of Object.keys(types)) {
+        const found = (await values(streams.stream(name).read())).map(String)
+        expect(found.length === 3 && found.every((value) => value === long)).toBe(true)
+      }
+      await streams.checkpoint()
+    }
   },
 )

@@ -11,6 +11,7 @@ import { defaultMeta, type StreamMeta } from '../../src/streams/port/meta.js'
 import { resolveAppendOptions } from '../../src/streams/port/options.js'
 import type { StreamEncoding } from '../../src/streams/port/types.js'
 import { decodeEntry, EntryKind } from '../../src/streams/state/entry.js'
+import { Positions } from '../../src/streams/state/positions.js'
 import { StreamTable } from '../../src/streams/state/table.js'
 
 /** A log in memory whose commits the test controls. */
@@ -111,9 +112,8 @@ function creationItem(stream: string, meta: StreamMeta): Item {
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
 
 function textsOf({ table }: Sequencer, stream: string): string[] {
-  return (table.find(stream)?.unflushed ?? []).map((position) =>
-    JSON.parse(table.memTable.at(position).data.toString()),
-  )
+  const unflushed = table.find(stream)?.unflushed ?? new Positions()
+  return Array.from(unflushed.first(unflushed.length), (at) => JSON.parse(table.memTable.at(at).data.toString()))
 }
 
 test('records that a failed write removes from the log are not in their streams, and later appends get their seqs', async () => {

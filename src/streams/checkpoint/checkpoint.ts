@@ -70,7 +70,8 @@ class Outcome {
   /** The position of the oldest record that the log must keep for a blocked stream. */
   get keptFrom(): number {
     const kept = this.changes.filter(({ state, snapshot }) => snapshot !== undefined && this.blocked.has(state))
-    return kept.reduce((from, { state }) => Math.min(from, state.unflushed[0] ?? from), Number.POSITIVE_INFINITY)
+    const waiting = kept.map(({ state }) => state.unflushed).filter(({ length }) => length > 0)
+    return waiting.reduce((from, unflushed) => Math.min(from, unflushed.at(0)), Number.POSITIVE_INFINITY)
   }
 
   /** The positions before `end` of the records of blocked streams, ascending. */
@@ -78,9 +79,9 @@ class Outcome {
     const slice = new TimeSlice()
     const kept: number[] = []
     for (const { unflushed } of this.blocked.keys())
-      for (let at = 0; at < unflushed.length && (unflushed[at] as number) < end; at++) {
+      for (let at = 0; at < unflushed.length && unflushed.at(at) < end; at++) {
         if (slice.isOver()) await slice.nextTurn()
-        kept.push(unflushed[at] as number)
+        kept.push(unflushed.at(at))
       }
     return Float64Array.from(kept).sort()
   }
@@ -276,7 +277,7 @@ export class Checkpointer {
   /** Repairs the file of `request`, stores its records, and returns the state of the file. */
   async #repair(request: FileRequest, memTable: MemTable, sync: boolean): Promise<FileDisk> {
     const { state } = request.flush
-    const records = request.positions.map((position) => memTable.at(position))
+    const records = Array.from(request.positions, (position) => memTable.at(position))
     const disk = await new FileRepair(this.#context, state, request.disk).run(records)
     const positions = request.positions.slice(disk.next - request.disk.next)
     const repaired = new StoreJob<FileRequest>(memTable)

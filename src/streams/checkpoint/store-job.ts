@@ -7,6 +7,7 @@ import {
   StreamFlag,
 } from '../../native/stream-files.js'
 import type { MemTable } from '../state/mem-table.js'
+import type { PositionList } from '../state/positions.js'
 import { INDEX_ENTRY_BYTES } from '../state/record-index.js'
 import type { FileDisk } from '../state/state.js'
 
@@ -25,7 +26,7 @@ export interface StoreRequest {
   /** The file as of the last checkpoint. */
   disk: FileDisk
   /** The positions of the records to add. */
-  positions: readonly number[]
+  positions: PositionList
 }
 
 export interface StoreOptions {

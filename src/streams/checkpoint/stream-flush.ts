@@ -7,6 +7,7 @@ import { codecOf } from '../port/encoding.js'
 import type { StreamLimits } from '../port/types.js'
 import type { CatalogChange } from '../state/catalog-records.js'
 import type { MemTable } from '../state/mem-table.js'
+import type { PositionList } from '../state/positions.js'
 import { INDEX_BLOCK_RECORDS, INDEX_ENTRY_BYTES } from '../state/record-index.js'
 import { allFiles, dropFiles, leftFiles, planFiles } from '../state/retention.js'
 import { type FileDisk, NO_DISK, type StreamDisk, type StreamSnapshot, type StreamState } from '../state/state.js'
@@ -43,7 +44,7 @@ export class StreamFlush {
       state.snapshot = snapshot
       this.#snapshot = snapshot
       for (const name of leftFiles(state)) this.#remove(name)
-      const positions = state.unflushed.slice(0, snapshot.next - state.disk.next)
+      const positions = state.unflushed.first(snapshot.next - state.disk.next)
       const { retention } = state.meta
       if (retention !== undefined) snapshot.first = this.#retain(snapshot, retention, positions, memTable, nowMs)
       else this.#add(state.disk, positions)
@@ -92,7 +93,7 @@ export class StreamFlush {
   #retain(
     { forks }: StreamSnapshot,
     limits: StreamLimits,
-    positions: readonly number[],
+    positions: PositionList,
     memTable: MemTable,
     nowMs: number,
   ): number {
@@ -113,7 +114,7 @@ export class StreamFlush {
   }
 
   /** Adds a file of the stream and, if there are any, a request to add the records at `positions` to it. */
-  #add(disk: FileDisk, positions: readonly number[]): void {
+  #add(disk: FileDisk, positions: PositionList): void {
     const at = this.#files.push(disk) - 1
     if (positions.length > 0) this.#request(this.state.fileName(disk.first, true), false, disk, positions, at)
   }
@@ -122,13 +123,13 @@ export class StreamFlush {
     this.#request(fileName, true, NO_DISK, [], -1)
   }
 
-  #request(fileName: string, removes: boolean, disk: FileDisk, positions: readonly number[], at: number): void {
+  #request(fileName: string, removes: boolean, disk: FileDisk, positions: PositionList, at: number): void {
     const { lines } = codecOf(this.state.meta.encoding)
     this.requests.push({ flush: this, fileName, lines, removes, disk, positions, at })
   }
 }
 
-function createsIndex({ index, first, next }: FileDisk, positions: readonly number[]): boolean {
+function createsIndex({ index, first, next }: FileDisk, positions: PositionList): boolean {
   const inMemory = index.length / INDEX_ENTRY_BYTES
   return next - first === inMemory && inMemory + positions.length >= INDEX_BLOCK_RECORDS
 }

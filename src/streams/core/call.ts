@@ -178,7 +178,7 @@ export class SingleCall implements Call {
     const firstPlace = place(firstAt, isAppend ? (values.places[1] as number) : firstAt)
     const state = table.apply(item, firstPlace, timeMs, position, this.#state)
     const places = isAppend ? values.places.subarray(2) : values.places
-    table.applyValues(state, { bytes, places, base: base ?? 0 }, timeMs, position + 1)
+    if (places.length > 0) table.applyValues(state, { bytes, places, base: base ?? 0 }, timeMs, position + 1)
     this.last = position + places.length / 2
     if (end) table.apply(later, place(values.bytes.length), timeMs, ++this.last, state)
     this.#state = state

@@ -40,9 +40,10 @@ export async function makeStream(
   first.draft = { ...creation, meta }
   const items = [first]
   if (cut !== undefined) items.push(following(first, new EncodedValue('buffer', cut)))
-  if (values instanceof PackedValues) first.rest = { values, end: creation.end }
+  if (values instanceof PackedValues && cut === undefined) first.rest = { values, end: creation.end }
   else {
-    for (const value of values) items.push(following(first, value))
+    for (let at = 0; at < values.length; at++)
+      items.push(following(first, values instanceof PackedValues ? values.at(at) : values[at]))
     if (creation.end) items.push(following(first))
   }
   return new Promise((resolve) => folder.sequencer.append(items, request, resolve))

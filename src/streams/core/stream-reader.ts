@@ -110,7 +110,7 @@ function syncedEnd(log: Log): (state: StreamState) => number {
     let [low, high] = [0, unflushed.length]
     while (low < high) {
       const middle = (low + high) >>> 1
-      if ((unflushed[middle] as number) <= syncedSeq) low = middle + 1
+      if (unflushed.at(middle) <= syncedSeq) low = middle + 1
       else high = middle
     }
     return Math.min(disk.next + low, visible)

@@ -110,7 +110,7 @@ function readMemTable(
   { from, to }: SeqRange,
   body: Body,
 ): BodyRead {
-  const positionOf = (seq: number): number => unflushed[seq - disk.next] as number
+  const positionOf = (seq: number): number => unflushed.at(seq - disk.next)
   const timeMs = memTable.timeAt(positionOf(from))
   const slice = new TimeSlice()
   let next = from

@@ -62,7 +62,7 @@ export class RecordSource<V> {
     const records: StreamRecord<V>[] = []
     let bytes = 0
     for (let seq = from; seq < Math.min(end, from + MEM_TABLE_RECORDS) && bytes < CHUNK_BYTES; seq++) {
-      const { data, timeMs, position } = this.#table().memTable.at(unflushed[seq - disk.next] as number)
+      const { data, timeMs, position } = this.#table().memTable.at(unflushed.at(seq - disk.next))
       bytes += data.length
       records.push({ seq, value: codec.decode(data) as V, timestamp: timeMs, position })
     }

@@ -30,17 +30,17 @@ export class EncodedValue<Data extends Buffer | string = Buffer> {
 }
 
 /**
- * Several encoded values in one memory, because an object for each would take more time than its bytes. Each is JSON on
- * one line. With the encoding `utf8`, all are strings, so that a stream of text takes them too.
+ * Encoded values in one memory, because an object for each would take more time than its bytes. With the encoding
+ * `utf8`, all are strings, so that a stream of text takes them too.
  */
 export class PackedValues {
-  readonly encoding: 'json' | 'utf8'
+  readonly encoding: StreamEncoding
   readonly bytes: Buffer
   /** For each value, the offsets at which it begins and ends. */
   readonly places: Uint32Array
 
   /** The caller must not change `bytes` after this. */
-  constructor(encoding: 'json' | 'utf8', bytes: Buffer, places: Uint32Array) {
+  constructor(encoding: StreamEncoding, bytes: Buffer, places: Uint32Array) {
     this.encoding = encoding
     this.bytes = bytes
     this.places = places
@@ -57,8 +57,18 @@ export class PackedValues {
 
   /** The values as they are stored: packed, or a single one. */
   get sent(): readonly EncodedValue[] | PackedValues {
-    return this.length > 1 ? this : Array.from({ length: this.length }, (_, at) => this.at(at))
+    if (this.length > 1) return this
+    return this.length === 0 ? [] : sentValue(this.at(0))
   }
+}
+
+/** Longer values are stored without a copy of them, which would take milliseconds. */
+const COPIED_MAX_BYTES = 1 << 15
+
+/** A single value as it is stored. The caller must not change it after this. */
+export function sentValue(value: EncodedValue): readonly EncodedValue[] | PackedValues {
+  const { encoding, data } = value
+  return data.length > COPIED_MAX_BYTES ? new PackedValues(encoding, data, Uint32Array.of(0, data.length)) : [value]
 }
 
 /** The maximum number of the values of one append. */

@@ -128,7 +128,7 @@ function packedAt(bytes: Buffer, at: number, end: number): PackedValues {
   const encoding = encodingAt(bytes, at)
   const placesAt = at + PACKED_HEADER_BYTES
   const dataAt = placesAt + 2 * PLACE_BYTES * bytes.readUInt32LE(at + 1)
-  if (encoding === 'buffer' || dataAt > end) throw new RangeError('packed values that are malformed')
+  if (dataAt > end) throw new RangeError('packed values that are malformed')
   const places = new Uint32Array((dataAt - placesAt) / PLACE_BYTES)
   new Uint8Array(places.buffer).set(bytes.subarray(placesAt, dataAt))
   return new PackedValues(encoding, bytes.subarray(dataAt, end), places)

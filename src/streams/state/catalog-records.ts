@@ -83,7 +83,7 @@ export function streamText(state: StreamState, snapshot: StreamSnapshot, disk: S
     disk: storedFile(disk),
     older: older.length === 0 ? undefined : older.map(storedFile),
     dropped,
-    kept: snapshot.next > disk.next ? [snapshot.next, state.unflushed[0] as number] : undefined,
+    kept: snapshot.next > disk.next ? [snapshot.next, state.unflushed.at(0)] : undefined,
     producers: snapshot.producers.size === 0 ? undefined : storedProducers(snapshot),
   }
   return JSON.stringify(stored)

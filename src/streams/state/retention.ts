@@ -9,6 +9,7 @@
 import type { StreamLimits } from '../port/types.js'
 import { EMPTY } from './entry.js'
 import type { MemTable } from './mem-table.js'
+import type { PositionList } from './positions.js'
 import type { FileDisk, StreamState } from './state.js'
 
 /** A file is full at this fraction of a limit. So up to this fraction more than the limit is kept. */
@@ -34,11 +35,7 @@ export interface PlannedFile {
 }
 
 /** Plans the files of the stream, the oldest first, after the records at `positions` were added. */
-export function planFiles(
-  { meta, disk }: StreamState,
-  positions: readonly number[],
-  memTable: MemTable,
-): PlannedFile[] {
+export function planFiles({ meta, disk }: StreamState, positions: PositionList, memTable: MemTable): PlannedFile[] {
   const { older = [], first, next, bytes, crc, index, times } = disk
   let newest = planned({ first, next, bytes, crc, index, times })
   const files = [...older.map(planned), newest]
@@ -130,7 +127,10 @@ export function allFiles(state: StreamState, memTable: MemTable): Set<string> {
   const firsts =
     state.meta.retention === undefined
       ? [0]
-      : [...planFiles(state, state.unflushed, memTable).map(({ disk }) => disk.first), state.disk.next]
+      : [
+          ...planFiles(state, state.unflushed.first(state.unflushed.length), memTable).map(({ disk }) => disk.first),
+          state.disk.next,
+        ]
   return new Set([...firsts.map((first) => state.fileName(first)), ...leftFiles(state)])
 }
 

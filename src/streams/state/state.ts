@@ -7,6 +7,7 @@ import { lifeOf, type StreamMeta } from '../port/meta.js'
 import type { StreamView } from '../port/port.js'
 import { EMPTY } from './entry.js'
 import { ForkChain, noteLoss } from './fork-chain.js'
+import { Positions } from './positions.js'
 
 /** The content of one file of a stream as of its last checkpoint. It is never changed, only replaced. */
 export interface FileDisk extends NativeFileDisk {
@@ -72,7 +73,7 @@ export class StreamState implements StreamView {
   /** The names of files that deleted streams of the same name may have left. */
   replaces: ReadonlySet<string>
   /** The positions of the records that are not in a file yet, from seq `disk.next` on. */
-  unflushed: number[] = []
+  unflushed: Positions = new Positions()
   /**
    * Why the last checkpoint could not write the stream's files; undefined if it could. The records after `disk.next`
    * stay in the main log.

@@ -140,12 +140,8 @@ export class StreamTable {
     this.memTable.addAll(position, bytes, places, base, timeMs)
     if (state.blocked !== undefined)
       this.blockedBytes += costOf((places.at(-1) as number) - (places[0] as number), places.length / 2)
-    const { unflushed } = state
-    const begin = unflushed.length
     const count = places.length / 2
-    // Takes a quarter of the time of as many calls of `push`.
-    unflushed.length += count
-    for (let at = 0; at < count; at++) unflushed[begin + at] = position + at
+    state.unflushed.pushRun(position, count)
     state.next += count
     state.updatedMs = timeMs
   }
@@ -223,7 +219,7 @@ export class StreamTable {
 
   /** The checkpoint has stored the stream; its files are now as `disk` describes. */
   stored(state: StreamState, disk: StreamDisk): void {
-    state.unflushed = state.unflushed.slice(disk.next - state.disk.next)
+    state.unflushed = state.unflushed.after(disk.next - state.disk.next)
     state.disk = disk
     state.snapshot = undefined
     state.replaces = NO_FILES
@@ -248,7 +244,7 @@ export class StreamTable {
       // Records that are appended meanwhile are counted by `apply`.
       for (let at = 0, end = unflushed.length; at < end; at++) {
         if (slice.isOver()) await slice.nextTurn()
-        this.blockedBytes += costOf(this.memTable.lengthAt(unflushed[at] as number))
+        this.blockedBytes += costOf(this.memTable.lengthAt(unflushed.at(at)))
       }
     }
   }
