@@ -178,9 +178,22 @@ export interface ReplicationStats {
   fenced: boolean
   /** The error that has stopped the replication; undefined while it continues. */
   failure: DurlogError | undefined
+  /** With the option `leaseMs` of the destination. */
+  lease?: LeaseView | undefined
   retries: number
   /** The newest failure, even if it did not stop the replication. */
   lastError: Error | undefined
+}
+
+/** A lease of a replicated log, as this process sees it. */
+export interface LeaseView {
+  isHeld: boolean
+  /** The time in milliseconds since this process has renewed the lease, or for which it has seen no other do so. */
+  ageMs: number
+  /** The duration of the lease in milliseconds; 0 if no process has ever held it. */
+  ms: number
+  /** The reason if the destination gave no answer when it was asked last. */
+  error: Error | undefined
 }
 
 export interface ReplicationStall {

@@ -215,8 +215,8 @@ test.each([
   expect(files.filter((each) => forbidden.test(each))).toEqual([])
 })
 
-/** `Flags`: those of a command. The other two are of two subpaths, for the same action. */
-const SHARED_NAMES = ['Flags', 'TakeOverOptions', 'TakeOverReport']
+/** `Flags`: those of a command. The others are of two subpaths, for the same action. */
+const SHARED_NAMES = ['Flags', 'StandByOptions', 'TakeOverOptions', 'TakeOverReport']
 
 test('a class, interface or type of src has a name that no other file gives to another one', () => {
   const places = new Map<string, Set<string>>()

@@ -121,6 +121,10 @@ export class ArchiveDestination implements Destination {
     this.send()
   }
 
+  check(): void {
+    this.flush()
+  }
+
   async end(waitMs: number): Promise<void> {
     this.#ended = true
     this.flush()

@@ -78,19 +78,22 @@ export class Bucket {
     return `s3://${this.#options.name}/${key}`
   }
 
-  /** Stores an object whose SHA-256 is `sha256`. Throws ConditionFailed if the condition does not hold. */
+  /**
+   * Stores an object whose SHA-256 is `sha256`, and returns its ETag. Throws ConditionFailed if the condition does not
+   * hold.
+   */
   async put(
     key: string,
     body: Uint8Array | PieceThread,
     { sha256, metadata = {}, condition }: { sha256: string; metadata?: Metadata; condition?: Condition | undefined },
-  ): Promise<void> {
+  ): Promise<string> {
     const headers: Record<string, string> = {}
     for (const [name, value] of Object.entries(metadata)) headers[`${META}${name}`] = value
     if (condition !== undefined && 'ifAbsent' in condition) headers['if-none-match'] = '*'
     if (condition !== undefined && 'ifMatch' in condition) headers['if-match'] = condition.ifMatch
-    const { status } = await this.#call({ method: 'PUT', key, headers, body, sha256 })
+    const { status, headers: answer } = await this.#call({ method: 'PUT', key, headers, body, sha256 })
     // A store answers `If-Match` for a key that does not exist with 404.
-    if (status !== 404) return
+    if (status !== 404) return answer.etag ?? ''
     const message = `PUT ${this.urlOf(key)}: 404`
     throw condition !== undefined && 'ifMatch' in condition
       ? new ConditionFailed(message)

@@ -27,7 +27,7 @@ import type {
 export { mainLogOf } from '../streams/files/main-log.js'
 export { readArchive } from './read.js'
 export { rejoin } from './rejoin.js'
-export { restoreArchive, takeOver } from './restore.js'
+export { restoreArchive, standBy, takeOver } from './restore.js'
 export type {
   ArchiveChoice,
   ArchivedHistory,
@@ -50,6 +50,7 @@ export type {
   S3Credentials,
   ShipLag,
   ShipRetry,
+  StandByOptions,
   TakeOverOptions,
   TakeOverReport,
 } from './types.js'
@@ -69,11 +70,11 @@ export function archive(log: ReadableLog, options: ArchiveOptions): Archiver {
  * `replicated` is archived at once. Throws ERR_DURLOG_INVALID_ARGUMENT.
  */
 export function archiveTo(options: ReplicateArchiveOptions): ReplicateTo {
-  const { keepsLocal, rest } = resolveReplicate('archiveTo', options)
+  const { keepsLocal, leaseMs, rest } = resolveReplicate('archiveTo', options)
   const resolved = resolveArchiveOptions(undefined, rest)
   const to: ReplicationDestination = {
     keepsLocal,
-    start: (log, listener) => new LogArchiver(log, resolved, listener),
+    start: (log, listener) => new LogArchiver(log, resolved, listener, leaseMs),
   }
   return to
 }

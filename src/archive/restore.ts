@@ -5,26 +5,34 @@ import type { Log } from '../index.js'
 import { open, openRestored } from '../open.js'
 import { resolveDir } from '../options/call-options.js'
 import { Backoff } from '../ship/backoff.js'
+import { type StandByCalls, standByUntilTaken } from '../ship/stand-by.js'
 import { gapError } from '../ship/start.js'
 import { makeCatalog } from '../streams/files/main-log.js'
 import { ofFileSystem } from '../support/file-system-error.js'
-import { enterFolder, unmarkFolder } from '../support/restore-folder.js'
+import { enterFolder, mayFollow, unmarkFolder } from '../support/restore-folder.js'
 import { wait } from '../timers.js'
 import { Bucket } from './bucket.js'
+import { BucketLease } from './bucket-lease.js'
 import { type ChosenArchive, chooseArchive } from './choose.js'
 import { type CursorPositions, readCursors } from './cursors.js'
 import type { Manifest, PieceEntry } from './manifest.js'
 import { damaged, factsOf, HEADER_BYTES, offsetOfSeq, type PieceFacts, pieceIn, sha256Of } from './piece.js'
 import { readPieces } from './ranges.js'
 import { RestoreLock } from './restore-lock.js'
-import { type ResolvedRestore, resolveRestore, resolveTakeOver } from './restore-options.js'
+import { type ResolvedRestore, resolveRestore, resolveStandBy, resolveTakeOver } from './restore-options.js'
 import { endOfBatches, factsBefore, follows, missingFrom, provenEnd, wantedPieces } from './restore-plan.js'
 import { type ArchiveRestoreMark, newGeneration, RestoreTarget } from './restore-target.js'
 import type { RestoredFiles } from './restored-files.js'
 import { Segments } from './segments.js'
 import { ConditionFailed, StoreFailure } from './store-errors.js'
 import { type ClaimTarget, claimNext } from './take-over.js'
-import type { RestoreArchiveOptions, RestoreArchiveReport, TakeOverOptions, TakeOverReport } from './types.js'
+import type {
+  RestoreArchiveOptions,
+  RestoreArchiveReport,
+  StandByOptions,
+  TakeOverOptions,
+  TakeOverReport,
+} from './types.js'
 
 /**
  * Damage or a gap is reported after this many consecutive attempts that find it: bytes may have been changed on the
@@ -49,10 +57,35 @@ export async function restoreArchive(dir: string | URL, options: RestoreArchiveO
  */
 export async function takeOver(dir: string | URL, options: TakeOverOptions): Promise<TakeOverReport> {
   const { force, rest } = resolveTakeOver(options)
-  const restore = new ArchiveRestore(resolveDir(dir), resolveRestore(rest), (chosen, target) =>
-    claimNext(chosen, target, force),
-  )
+  return take(resolveDir(dir), resolveRestore(rest), force)
+}
+
+async function take(dir: string, options: ResolvedRestore, force: boolean): Promise<TakeOverReport> {
+  const claim: Claim = (chosen, target) => claimNext(chosen, target, force)
+  const restore = new ArchiveRestore(dir, options, { claim })
   return { ...(await restore.run()), generation: restore.generation }
+}
+
+/**
+ * Follows an archived log into the folder `dir` until the lease of its writer has ended (the option `leaseMs` of
+ * `archiveTo`), and then takes over, as `takeOver` does. If another copy is faster, continues to follow. Resolves at
+ * once, with undefined, if `dir` holds a log that is no replica. Rejects with the reason of `signal`, or as
+ * `restoreArchive`.
+ */
+export async function standBy(dir: string | URL, options: StandByOptions): Promise<TakeOverReport | undefined> {
+  const folder = resolveDir(dir)
+  const { following, taking, onLease } = resolveStandBy(options)
+  if (!mayFollow(folder)) return undefined
+  const calls: StandByCalls<TakeOverReport> = {
+    onLease,
+    follow: (signal, onCaughtUp) => {
+      const toWatch = (uuid: string): void => onCaughtUp(() => new BucketLease(following.bucket, uuid))
+      return new ArchiveRestore(folder, { ...following, signal }, { onCaughtUp: toWatch }).run()
+    },
+    // With `force`: the holder of the lease that has ended may have claimed a generation and written nothing.
+    takeOver: (signal) => take(folder, { ...taking, signal }, true),
+  }
+  return standByUntilTaken(calls, following.signal)
 }
 
 /** Claims the next generation after the end of an archive that is restored, and returns it. */
@@ -80,9 +113,16 @@ class ArchiveRestore {
   #isReplica = false
 
   readonly #claim: Claim | undefined
+  readonly #onCaughtUp: ((uuid: string) => void) | undefined
 
-  constructor(dir: string, options: ResolvedRestore, claim?: Claim) {
+  /** `onCaughtUp` is called each time that a restore with `follow` holds all records of the archive. */
+  constructor(
+    dir: string,
+    options: ResolvedRestore,
+    { claim, onCaughtUp }: { claim?: Claim; onCaughtUp?: (uuid: string) => void } = {},
+  ) {
     this.#claim = claim
+    this.#onCaughtUp = onCaughtUp
     this.#folder = dir
     this.#options = options
     this.#bucket = new Bucket(options.bucket, options.signal)
@@ -141,6 +181,7 @@ class ArchiveRestore {
       this.#isReplica = true
       this.#known = chosen
       await files.sync()
+      this.#onCaughtUp?.(chosen.uuid)
       await wait(pollMs, { signal })
       return false
     } catch (error) {

@@ -1,7 +1,7 @@
 /** The options, results and events of `durlog/archive`. */
 import type { EventEmitter } from 'node:events'
 import type { DurlogError } from '../errors.js'
-import type { ByteSize, Duration, ReadableLog, TimePoint, WaitOptions } from '../index.js'
+import type { ByteSize, Duration, LeaseView, ReadableLog, TimePoint, WaitOptions } from '../index.js'
 import type { ReplicateOptions } from '../ship/options.js'
 import type { KeepAfterAck, ShipLag, ShipRetry, ShipStats } from '../ship/types.js'
 
@@ -160,6 +160,13 @@ export interface TakeOverOptions
    * Also replace a copy that has taken over and replicated nothing yet. Default false: reject with ERR_DURLOG_FENCED.
    */
   force?: boolean | undefined
+}
+
+export interface StandByOptions extends Omit<TakeOverOptions, 'force'> {
+  /** The interval, in milliseconds, at which the replica checks for new records. Default 1000. */
+  pollMs?: Duration | undefined
+  /** Called after each look at the lease. */
+  onLease?: ((lease: LeaseView) => void) | undefined
 }
 
 export interface TakeOverReport extends RestoreArchiveReport {

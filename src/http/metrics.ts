@@ -81,7 +81,7 @@ export class Metrics {
       ])
     }
     if (stats?.replication !== undefined) {
-      const { replicatedSeq, lag, waitingAppends, stalled, fenced, failure } = stats.replication
+      const { replicatedSeq, lag, waitingAppends, stalled, fenced, failure, lease } = stats.replication
       const gauge = (name: string, help: string, value: number): void =>
         add(`durlog_replication_${name}`, 'gauge', help, [['', value]])
       gauge('seq', 'The last entry of the main log that the destination has acknowledged.', replicatedSeq)
@@ -92,6 +92,10 @@ export class Metrics {
       gauge('stalled', '1 if appends have waited for ten seconds.', Number(stalled))
       gauge('fenced', '1 if another server has taken over.', Number(fenced))
       gauge('failed', '1 if replication has stopped for good.', Number(failure !== undefined))
+      if (lease !== undefined) {
+        gauge('lease_held', '1 while this server holds the lease.', Number(lease.isHeld))
+        gauge('lease_age_seconds', 'Time since the lease was renewed.', lease.ageMs / 1000)
+      }
     }
     lines.push(
       '# HELP durlog_http_request_seconds Durations of requests, without long-polls and event streams.',

@@ -1,9 +1,11 @@
 /** durlog/jetstream: ships every record of a log to a stream of NATS JetStream, exactly once and in order. */
 import type { ReadableLog, ReplicateTo } from '../index.js'
 import type { ReplicationDestination } from '../options/replication-link.js'
+import { Lease } from '../ship/lease.js'
 import { checkLog, resolveReplicate } from '../ship/options.js'
 import { LogShipper } from '../ship/shipper.js'
 import type { Shipper } from '../ship/types.js'
+import { NatsLease } from './nats-lease.js'
 import { resolveShipOptions } from './options.js'
 import { JetStreamTarget } from './target.js'
 import type { ReplicateJetStreamOptions, ShipOptions } from './types.js'
@@ -17,7 +19,7 @@ export type {
   ShipRetry,
   ShipStats,
 } from '../ship/types.js'
-export { restore, takeOver } from './restore.js'
+export { restore, standBy, takeOver } from './restore.js'
 export type {
   JetStreamPlace,
   NatsAccess,
@@ -26,6 +28,7 @@ export type {
   RestoreOptions,
   RestoreReport,
   ShipOptions,
+  StandByOptions,
   TakeOverOptions,
   TakeOverReport,
 } from './types.js'
@@ -46,11 +49,14 @@ export function ship(log: ReadableLog, options: ShipOptions): Shipper {
  * ERR_DURLOG_INVALID_ARGUMENT.
  */
 export function jetstream(options: ReplicateJetStreamOptions): ReplicateTo {
-  const { keepsLocal, rest } = resolveReplicate('jetstream', options)
+  const { keepsLocal, leaseMs, rest } = resolveReplicate('jetstream', options)
   const resolved = resolveShipOptions(undefined, rest)
   const to: ReplicationDestination = {
     keepsLocal,
-    start: (log, listener) => new LogShipper(log, new JetStreamTarget(resolved), resolved.shipper, listener),
+    start: (log, listener) => {
+      const lease = leaseMs === undefined ? undefined : new Lease(new NatsLease(resolved), leaseMs)
+      return new LogShipper(log, new JetStreamTarget(resolved), resolved.shipper, listener, lease)
+    },
   }
   return to
 }

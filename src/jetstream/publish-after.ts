@@ -5,26 +5,31 @@ import type { LiveLink } from './nats-link.js'
 import { headerLines, rawHeaders } from './raw-headers.js'
 import { type ApiError, fromApiError, fromClientError } from './refusals.js'
 
+const EMPTY = new Uint8Array()
+
 /**
- * Publishes a message without data, which is stored only if the last message of the subject has the sequence `after`.
- * Throws a ShipConflict if it has another one, and like the methods of a ShipTarget.
+ * Publishes a message, which is stored only if the last message of the subject has the sequence `after`, or if the
+ * subject is empty and `after` is 0. Returns the sequence of the message. Throws a ShipConflict if the condition does
+ * not hold, and like the methods of a ShipTarget.
  */
 export async function publishAfter(
   { nc }: LiveLink,
   { stream, subject, timeoutMs }: { stream: string; subject: string; timeoutMs: number },
   headers: string,
   after: number,
-): Promise<void> {
+  data: Uint8Array = EMPTY,
+): Promise<number> {
   const condition = headerLines([
     [Header.expectedStream, stream],
     [Header.expectedLast, String(after)],
   ])
   const doing = `publishing to ${subject}`
   const answer = await nc
-    .request(subject, new Uint8Array(), { headers: rawHeaders(headers + condition), timeout: timeoutMs })
+    .request(subject, data, { headers: rawHeaders(headers + condition), timeout: timeoutMs })
     .catch((error: unknown) => {
       throw fromClientError(error, doing)
     })
-  const { error } = answer.json<{ error?: ApiError }>()
+  const { error, seq } = answer.json<{ error?: ApiError; seq: number }>()
   if (error !== undefined) throw fromApiError(error, doing)
+  return seq
 }

@@ -1,5 +1,6 @@
 /** The names, defaults and checks of `RestoreOptions`. */
 import { DurlogError, invalidArgument } from '../errors.js'
+import type { LeaseView } from '../index.js'
 import { checkSignal } from '../options/abort-signal.js'
 import { checkSeq, toTimeMs } from '../options/call-options.js'
 import { bag, callback, flag, whole } from '../options/checks.js'
@@ -8,7 +9,7 @@ import { type RestoreRetry, resolveRestoreRetry } from '../ship/options.js'
 import type { ShipRetry } from '../ship/types.js'
 import type { StreamEncoding } from '../streams/port/types.js'
 import { PLACE_NAMES, type ResolvedPlace, resolvePlace } from './options.js'
-import type { RestoreOptions } from './types.js'
+import type { RestoreOptions, StandByOptions } from './types.js'
 
 const RESTORE_NAMES: readonly string[] = [
   ...PLACE_NAMES,
@@ -52,6 +53,22 @@ export function resolveTakeOver(options: unknown): { force: boolean; rest: unkno
   const names = RESTORE_NAMES.filter((name) => !['to', 'until', 'follow'].includes(name))
   const { force, ...rest } = bag('takeOver options', options, [...names, 'force'])
   return { force: flag('force', force, false), rest }
+}
+
+/** Throws ERR_DURLOG_INVALID_ARGUMENT. */
+export function resolveStandBy(options: unknown): {
+  onLease: (lease: LeaseView) => void
+  following: ResolvedRestoreOptions
+  taking: ResolvedRestoreOptions
+} {
+  const names = RESTORE_NAMES.filter((name) => !['from', 'to', 'until', 'follow'].includes(name))
+  const { onLease, ...rest } = bag('standBy options', options, [...names, 'onLease'])
+  const following = resolveRestoreOptions({ ...rest, follow: true })
+  return {
+    onLease: callback('onLease', onLease as StandByOptions['onLease']),
+    following,
+    taking: { ...following, follow: false },
+  }
 }
 
 /** Throws ERR_DURLOG_INVALID_ARGUMENT. */

@@ -10,15 +10,17 @@ import { ShipConflict } from '../ship/conflict.js'
 import { readCopy } from '../ship/copy.js'
 import { fencedError } from '../ship/fenced.js'
 import { recordCrc } from '../ship/record-crc.js'
+import { type StandByCalls, standByUntilTaken } from '../ship/stand-by.js'
 import { writeGeneration } from '../ship/write-generation.js'
 import { makeCatalog, makeLogFolder, streamsLog } from '../streams/files/main-log.js'
 import type { StreamEncoding } from '../streams/port/types.js'
-import { enterFolder, markFolder, unmarkFolder } from '../support/restore-folder.js'
+import { enterFolder, markFolder, mayFollow, unmarkFolder } from '../support/restore-folder.js'
 import { clock } from '../timers.js'
 import { AckTimeout } from './ack-timeout.js'
 import { Assembler, type RestoredRecord } from './assembler.js'
 import { gapInStream } from './gap.js'
 import { claimHeaders } from './message.js'
+import { NatsLease } from './nats-lease.js'
 import { type LiveLink, NatsLink } from './nats-link.js'
 import { loadPeers } from './peers.js'
 import { publishAfter } from './publish-after.js'
@@ -27,12 +29,13 @@ import {
   nothingThere,
   type ResolvedRestoreOptions,
   resolveRestoreOptions,
+  resolveStandBy,
   resolveTakeOver,
   type StreamRestoreMark,
 } from './restore-options.js'
 import { findStream, missingError } from './stream.js'
 import { crcIn, StreamSeqs } from './stream-seqs.js'
-import type { RestoreOptions, RestoreReport, TakeOverOptions, TakeOverReport } from './types.js'
+import type { RestoreOptions, RestoreReport, StandByOptions, TakeOverOptions, TakeOverReport } from './types.js'
 
 const MIB = 2 ** 20
 /** The bytes of messages that are requested from the server in advance. */
@@ -60,8 +63,40 @@ export async function restore(dir: string | URL, options: RestoreOptions): Promi
  */
 export async function takeOver(dir: string | URL, options: TakeOverOptions): Promise<TakeOverReport> {
   const { force, rest } = resolveTakeOver(options)
-  const taking = new Restore(resolveDir(dir), resolveRestoreOptions(rest), { force })
+  return take(resolveDir(dir), resolveRestoreOptions(rest), force)
+}
+
+async function take(dir: string, options: ResolvedRestoreOptions, force: boolean): Promise<TakeOverReport> {
+  const taking = new Restore(dir, options, { claims: { force } })
   return { ...(await taking.run()), generation: taking.generation }
+}
+
+/**
+ * Follows a shipped log into the folder `dir` until the lease of its writer has ended (the option `leaseMs` of
+ * `jetstream`), and then takes over, as `takeOver` does. If another copy is faster, continues to follow. Resolves at
+ * once, with undefined, if `dir` holds a log that is no replica. Rejects with the reason of `signal`, or as `restore`.
+ */
+export async function standBy(dir: string | URL, options: StandByOptions): Promise<TakeOverReport | undefined> {
+  const folder = resolveDir(dir)
+  const { following, taking, onLease } = resolveStandBy(options)
+  if (!mayFollow(folder)) return undefined
+  const calls: StandByCalls<TakeOverReport> = {
+    onLease,
+    follow: (signal, onCaughtUp) => {
+      const toWatch = (): void => onCaughtUp(() => new NatsLease(following))
+      return new Restore(folder, { ...following, signal }, { onCaughtUp: toWatch }).run()
+    },
+    // With `force`: the holder of the lease that has ended may have claimed a generation and shipped nothing.
+    takeOver: (signal) => take(folder, { ...taking, signal }, true),
+  }
+  return standByUntilTaken(calls, following.signal)
+}
+
+interface RestoreCalls {
+  /** Claims the next generation at the end of the stream. */
+  claims?: { force: boolean }
+  /** Called each time that a restore with `follow` holds all records of the stream. */
+  onCaughtUp?: () => void
 }
 
 class Restore {
@@ -78,13 +113,12 @@ class Restore {
   #end = Number.POSITIVE_INFINITY
   #records = 0
   #done = false
-  readonly #claims: { force: boolean } | undefined
+  readonly #calls: RestoreCalls
   /** The generation that was claimed. */
   generation = 0
 
-  /** With `claims`, claims the next generation at the end of the stream. */
-  constructor(dir: string, options: ResolvedRestoreOptions, claims?: { force: boolean }) {
-    this.#claims = claims
+  constructor(dir: string, options: ResolvedRestoreOptions, calls: RestoreCalls = {}) {
+    this.#calls = calls
     this.#dir = dir
     this.#options = options
     this.#link = new NatsLink(options)
@@ -116,7 +150,8 @@ class Restore {
       const seqs = await this.#findSubject(live)
       if (this.#log === undefined) await this.#openLog(seqs, before)
       await this.#read(live, seqs)
-      if (this.#done && this.#claims !== undefined) await this.#claim(live, seqs, this.#claims.force)
+      const { claims } = this.#calls
+      if (this.#done && claims !== undefined) await this.#claim(live, seqs, claims.force)
     } catch (error) {
       if (this.#isAborted()) {
         if (!this.#options.follow || this.#log === undefined) throw this.#options.signal?.reason
@@ -211,13 +246,18 @@ class Restore {
     void stopWithoutHeartbeat(messages)
     const forget = this.#link.onLost((error) => messages.stop(error))
     // The server has responded and the stream holds no more records, so this attempt has succeeded.
-    if (begin === undefined) this.#backoff.succeeded()
+    if (begin === undefined) {
+      this.#backoff.succeeded()
+      this.#calls.onCaughtUp?.()
+    }
     try {
       for await (const message of messages) {
         for (const record of assembler.add(message.headers, message.data, message.seq))
           if (!(await this.#store(log, record))) break
         if (this.#done) break
-        if (follow && messages.getPending() === 0) await log.sync()
+        if (!follow || messages.getPending() > 0) continue
+        await log.sync()
+        this.#calls.onCaughtUp?.()
       }
       if (!this.#done) throw new Error('the stream ended')
     } finally {
@@ -310,7 +350,7 @@ class Restore {
     await log.sync('full')
     const { uuid, firstSeq, nextSeq } = log
     await log.close()
-    if (this.#claims !== undefined)
+    if (this.#calls.claims !== undefined)
       await writeGeneration(this.#dir, this.#logDir, { uuid, generation: this.generation })
     if (!this.#options.follow && this.#streams !== undefined) await makeCatalog(this.#dir, uuid, this.#streams)
     // A replica keeps its mark, so that the next `restore` continues it.

@@ -1,6 +1,6 @@
 /** The options and results of `ship` and `restore`. */
 import type { NatsConnection } from '@nats-io/transport-node'
-import type { ByteSize, Duration, TimePoint } from '../index.js'
+import type { ByteSize, Duration, LeaseView, TimePoint } from '../index.js'
 import type { ReplicateOptions } from '../ship/options.js'
 import type { ShipperOptions, ShipRetry } from '../ship/types.js'
 
@@ -92,6 +92,11 @@ export interface RestoreOptions extends NatsAccess, JetStreamPlace {
 export interface TakeOverOptions extends Omit<RestoreOptions, 'to' | 'until' | 'follow'> {
   /** Also replace a copy that has taken over and shipped nothing yet. Default false: reject with ERR_DURLOG_FENCED. */
   force?: boolean | undefined
+}
+
+export interface StandByOptions extends Omit<TakeOverOptions, 'force' | 'from'> {
+  /** Called after each look at the lease. */
+  onLease?: ((lease: LeaseView) => void) | undefined
 }
 
 export interface TakeOverReport extends RestoreReport {

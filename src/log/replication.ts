@@ -177,6 +177,7 @@ export class Replication implements ReplicationListener {
   stats(): ReplicationStats {
     return {
       ...this.#link.stats(),
+      lease: this.#link.lease,
       replicatedSeq: this.#end - 1,
       waitingAppends: this.#appends + this.#queue.size,
       waitingBytes: this.#bytes + this.#held.bytes,

@@ -1,6 +1,6 @@
 /** The interface between a log and the destination of its option `replicate`. */
 import type { DurlogError } from '../errors.js'
-import type { Log, ReplicateTo, ReplicationStats } from '../types.js'
+import type { LeaseView, Log, ReplicateTo, ReplicationStats } from '../types.js'
 
 /** The reports of a destination to the log that it replicates. */
 export interface ReplicationListener {
@@ -16,6 +16,8 @@ export interface ReplicationListener {
 export interface ReplicationLink {
   /** Sends the synced records at once: an append waits for them. */
   flush(): void
+  /** Undefined if none is held or wanted. */
+  readonly lease?: LeaseView | undefined
   stats(): Pick<ReplicationStats, 'state' | 'lag' | 'retries' | 'lastError'>
   /** Sends nothing more after at most 2 s. */
   close(): Promise<void>

@@ -1,8 +1,9 @@
 /** The options of a shipper that do not depend on the kind of destination: names, defaults, ranges. */
 import { invalidArgument } from '../errors.js'
-import type { ReadableLog } from '../index.js'
+import type { Duration, ReadableLog } from '../index.js'
 import { checkSignal } from '../options/abort-signal.js'
-import { bag, choice, flag, shown, whole } from '../options/checks.js'
+import { bag, choice, flag, type Range, shown, whole } from '../options/checks.js'
+import { LEASE_MS } from './lease.js'
 import type { ShipperOptions } from './types.js'
 
 const MIB = 2 ** 20
@@ -33,18 +34,30 @@ export interface ReplicateOptions {
    * (`all`, the default), or only those at `replicated`.
    */
   fencedAppends?: 'all' | 'replicated' | undefined
+  /**
+   * Hold a lease in the destination for this many milliseconds: `standBy` takes over when it has ended. It is renewed
+   * five times as often. Default: no lease.
+   */
+  leaseMs?: Duration | undefined
 }
 
 /** Divides the options of a destination of `replicate`. Throws ERR_DURLOG_INVALID_ARGUMENT. */
 export function resolveReplicate<O extends ReplicateOptions>(
   name: string,
   options: O,
-): { keepsLocal: boolean; rest: Omit<O, 'fencedAppends'> } {
+): { keepsLocal: boolean; leaseMs: number | undefined; rest: Omit<O, keyof ReplicateOptions> } {
   if (typeof options !== 'object' || options === null)
     throw invalidArgument(`${name} options must be an object; got ${shown(options)}`)
-  const { fencedAppends, ...rest } = options
-  return { keepsLocal: choice('fencedAppends', fencedAppends, ['all', 'replicated'], 'all') === 'replicated', rest }
+  const { fencedAppends, leaseMs, ...rest } = options
+  return {
+    keepsLocal: choice('fencedAppends', fencedAppends, ['all', 'replicated'], 'all') === 'replicated',
+    leaseMs: leaseMs === undefined ? undefined : whole('leaseMs', leaseMs, LEASE_RANGE, LEASE_MS),
+    rest,
+  }
 }
+
+/** The range of `leaseMs`. */
+export const LEASE_RANGE: Range = { min: 100, max: MAX_MS, unit: 'milliseconds' }
 
 export interface ResolvedReplicatorOptions {
   cursor: string

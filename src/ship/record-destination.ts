@@ -96,6 +96,11 @@ export class RecordDestination implements Destination {
     // Nothing to do: a record is published as soon as it can be read.
   }
 
+  check(): void {
+    // The next session reads the last record of the target.
+    void this.#session?.stop()
+  }
+
   async end(waitMs: number): Promise<void> {
     await this.#session?.end(waitMs)
   }

@@ -4,7 +4,7 @@
  */
 import { EventEmitter } from 'node:events'
 import { DurlogError, type DurlogErrorCode } from '../errors.js'
-import type { DurableCursor, Log, ReadableLog, ReadOnlyLog, WaitOptions } from '../index.js'
+import type { DurableCursor, LeaseView, Log, ReadableLog, ReadOnlyLog, WaitOptions } from '../index.js'
 import type { WriterLog } from '../open.js'
 import { abortable, onAbort, resolveWait } from '../options/abort-signal.js'
 import type { ReplicationLink, ReplicationListener } from '../options/replication-link.js'
@@ -15,6 +15,7 @@ import type { Destination, ReplicationSession } from './destination.js'
 import { FailureFile } from './failure-file.js'
 import { IdleWaiters } from './idle-waiters.js'
 import { LagWatch } from './lag-watch.js'
+import type { Lease } from './lease.js'
 import type { ResolvedReplicatorOptions } from './options.js'
 import { Rate } from './rate.js'
 import { Trimmer } from './trimmer.js'
@@ -40,6 +41,7 @@ export class Replicator extends EventEmitter<ShipEvents> implements Shipper, Rep
   readonly #destination: Destination
   readonly #options: ResolvedReplicatorOptions
   readonly #listener: ReplicationListener | undefined
+  readonly #lease: Lease | undefined
   readonly #trimmer: Trimmer | undefined
   readonly #backoff = new Backoff()
   readonly #rate = new Rate()
@@ -59,15 +61,20 @@ export class Replicator extends EventEmitter<ShipEvents> implements Shipper, Rep
   #isFirst = false
   #closing: Promise<void> | undefined
 
-  /** With `listener`, the replicator serves the option `replicate` of `log`, and emits no events. */
+  /**
+   * With `listener`, the replicator serves the option `replicate` of `log`, and emits no events. Once the destination
+   * has accepted the log, the replicator holds `lease` until it stops.
+   */
   constructor(
     log: ReadableLog,
     destination: Destination,
     options: ResolvedReplicatorOptions,
     listener?: ReplicationListener,
+    lease?: Lease,
   ) {
     super()
     this.#listener = listener
+    this.#lease = lease
     this.#log = log as Log | ReadOnlyLog
     this.#destination = destination
     this.#options = options
@@ -95,6 +102,10 @@ export class Replicator extends EventEmitter<ShipEvents> implements Shipper, Rep
       retries: this.#retries,
       lastError: this.#lastError,
     }
+  }
+
+  get lease(): LeaseView | undefined {
+    return this.#lease?.view
   }
 
   flush(): void {
@@ -152,6 +163,7 @@ export class Replicator extends EventEmitter<ShipEvents> implements Shipper, Rep
     }
     this.#lagWatch.stop()
     this.#state = 'stopped'
+    await this.#lease?.close()
     await this.#trimmer?.settled()
     await this.#closeCursor()
     await this.#failureFile.settled()
@@ -193,7 +205,18 @@ export class Replicator extends EventEmitter<ShipEvents> implements Shipper, Rep
     await this.#destination.run(session)
   }
 
+  /** If another process has taken the lease, the destination is asked whether it has also taken over. */
+  #holdLease(): void {
+    let wasHeld = false
+    this.#lease?.start((isHeld) => {
+      if (wasHeld && !isHeld) this.#destination.check()
+      wasHeld = isHeld
+      return true
+    })
+  }
+
   #onStart(seq: number): void {
+    this.#holdLease()
     this.#acknowledge(seq)
     this.#state = 'shipping'
     // The destination has responded and holds every record, so this attempt has succeeded.

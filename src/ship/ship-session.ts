@@ -73,13 +73,18 @@ export class ShipSession {
    * target.
    */
   async end(waitMs: number): Promise<void> {
-    this.#ended = true
-    this.#wakeUp()
-    await this.#reader?.return()
+    await this.stop()
     if (this.#inFlight === 0) return
     const timer = setTimeout(() => void this.#target.close(), waitMs)
     while (this.#inFlight > 0) await this.#settled()
     clearTimeout(timer)
+  }
+
+  /** Publishes nothing more. `ship` resolves when every publish has settled. */
+  async stop(): Promise<void> {
+    this.#ended = true
+    this.#wakeUp()
+    await this.#reader?.return()
   }
 
   #isOver(): boolean {

@@ -2,7 +2,7 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { DurlogError } from '../errors.js'
+import { DurlogError, isCode } from '../errors.js'
 import { replaceSynced, syncFolder } from './durable-files.js'
 import { ofFileSystem } from './file-system-error.js'
 import { takeOwners } from './new-files.js'
@@ -28,6 +28,17 @@ export function enterFolder<Mark>(dir: string): Mark | undefined {
   throw new DurlogError('ERR_DURLOG_NOT_EMPTY', `${dir} is not empty: restore into a new or empty folder`, {
     path: dir,
   })
+}
+
+/** Whether a restore may use the folder: it is missing, empty, or holds an unfinished restore. */
+export function mayFollow(dir: string): boolean {
+  try {
+    enterFolder(dir)
+    return true
+  } catch (error) {
+    if (isCode(error, 'ERR_DURLOG_NOT_EMPTY')) return false
+    throw error
+  }
 }
 
 /** Returns the mark of the folder; undefined if it has none. */

@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import { connect } from '@nats-io/transport-node'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { type DurlogError, type Log, open } from '../../src/index.js'
-import { jetstream, restore, takeOver } from '../../src/jetstream/index.js'
+import { jetstream, restore, standBy, takeOver } from '../../src/jetstream/index.js'
 import { openStreams } from '../../src/streams/index.js'
 import { type NatsServer, startServer } from '../fixtures/nats.mjs'
 import { openUntilDone, scratchDir, texts } from '../fixtures/scratch.js'
@@ -147,4 +147,40 @@ test('a folder of streams is replicated, taken over and continued, and a repeate
   for await (const { value } of next.stream('s').read()) values.push(value)
   for await (const { value } of next.stream('text').read()) values.push(value)
   expect(values).toEqual(['first', 'second', 'a line'])
+})
+
+const LEASE_MS = 600
+
+test('a standby takes over when the lease of the writer ends', async () => {
+  const to = place()
+  const writer = await open(join(scratchDir(), 'a'), { replicate: jetstream({ ...to, leaseMs: LEASE_MS }) })
+  await writer.append('0', REPLICATED)
+  let see = (): void => {}
+  const seen = new Promise<void>((resolve) => {
+    see = resolve
+  })
+  const dir = join(scratchDir(), 'b')
+  const taken = standBy(dir, { ...to, onLease: ({ ms }) => ms === LEASE_MS && see() })
+  await seen
+  await writer.append('1', REPLICATED)
+  await writer.close()
+  expect(await taken).toMatchObject({ nextSeq: 2, generation: 1 })
+  const next = await openAt(dir, to)
+  await next.append('2', REPLICATED)
+  expect(await shipped(to)).toEqual(['0', '1', '2'])
+  expect(await standBy(dir, to)).toBeUndefined()
+})
+
+test('a writer whose lease was taken is fenced, although nothing is appended', async () => {
+  const to = place()
+  const replicate = jetstream({ ...to, leaseMs: LEASE_MS })
+  const former = await openUntilDone(join(scratchDir(), 'a'), { replicate })
+  await former.append('0', REPLICATED)
+  await expect.poll(() => former.stats().replication?.lease?.isHeld).toBe(true)
+  const fenced = new Promise((resolve) => former.once('replicationFailed', resolve))
+  const dir = join(scratchDir(), 'b')
+  await takeOver(dir, to)
+  const writer = await openUntilDone(dir, { replicate })
+  expect(await fenced).toMatchObject({ code: 'ERR_DURLOG_FENCED' })
+  await expect.poll(() => writer.stats().replication?.lease?.isHeld).toBe(true)
 })

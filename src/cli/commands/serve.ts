@@ -2,11 +2,14 @@ import { once } from 'node:events'
 import { createServer } from 'node:net'
 import { resolve } from 'node:path'
 import { type Command, Option } from 'commander'
-import { archiveTo } from '../../archive/index.js'
+import { archiveTo, standBy as standByArchive } from '../../archive/index.js'
 import { type ServerOptions, type StreamsServer, serveLog, serveStreams } from '../../http/index.js'
 import { BODY_SIZES, CONNECTION_COUNTS, namesOf, originsOf, PORTS, STREAM_COUNTS, WAITS } from '../../http/options.js'
-import { jetstream } from '../../jetstream/index.js'
+import type { LeaseView, ReplicateTo } from '../../index.js'
+import { jetstream, standBy as standByStream } from '../../jetstream/index.js'
 import { type Range, whole } from '../../options/checks.js'
+import { LEASE_MS } from '../../ship/lease.js'
+import { LEASE_RANGE } from '../../ship/options.js'
 import { openStreams, type Streams, type StreamsOptions } from '../../streams/index.js'
 import { checkContentType } from '../../streams/port/meta.js'
 import { parseWhole } from '../../terminal/arguments.js'
@@ -18,9 +21,13 @@ import { AccessLog } from '../access-log.js'
 import { toAgeMs, toBytes } from '../arguments.js'
 import { type BucketFlags, isBucket, toBucketAccess } from '../bucket-flags.js'
 import { environmentFlags, toAccess } from '../nats-flags.js'
+import { endingSignal } from '../replicate.js'
+import { StandbyServer } from '../standby-server.js'
 
 interface Flags extends AccessFlags, BucketFlags {
   replicate?: string
+  standby?: boolean
+  lease?: number
   stream?: string
   subject?: string
   log?: string
@@ -66,6 +73,15 @@ export function register(command: Command): void {
     .option(
       '--replicate <url>',
       'answer an append only when this destination has it too: s3://bucket/prefix, or nats://host:port with --stream',
+    )
+    .option(
+      '--standby',
+      'of --replicate: while another server holds the lease, keep a replica in DIR and answer each request with 503; when the lease ends, take over. If DIR is the folder of a server, serve it at once',
+    )
+    .option(
+      '--lease <duration>',
+      'of --replicate: how long a standby waits for a sign of life of this server (default: 15s)',
+      within('--lease', LEASE_RANGE, toAgeMs),
     )
     .option('--stream <name>', 'of --replicate: the name of the stream')
     .option('--subject <name>', 'of --replicate: the subject (default: the only subject of the stream)')
@@ -122,6 +138,7 @@ async function run(dir: string | undefined, flags: Flags): Promise<void> {
 async function serve(dir: string | undefined, flags: Flags, access: Access, options: ServerOptions): Promise<void> {
   if (flags.log === undefined) {
     await checkAddress(flags)
+    if (!(await standUntilTaken(dir as string, flags, access))) return
     await using streams = await openStreams(dir as string, {
       exclusive: flags.shared !== true,
       ...toReplication(flags),
@@ -133,6 +150,28 @@ async function serve(dir: string | undefined, flags: Flags, access: Access, opti
     await using server = await serveLog(flags.log, { ...options, contentType: flags.contentType })
     await untilSignal(flags, access, server, resolve(flags.log))
   }
+}
+
+/** With `--standby`, resolves once this server may open the folder: with false, if a signal ended it before. */
+async function standUntilTaken(dir: string, flags: Flags, access: Access): Promise<boolean> {
+  const destination = toDestination(flags)
+  if (flags.standby !== true) return true
+  if (destination === undefined) throw new InputError('--standby needs --replicate', ExitCode.usage)
+  const signal = endingSignal()
+  let lease: LeaseView | undefined
+  await using server = await StandbyServer.start({ ...flags, tls: access.options.tls }, () => lease)
+  say(`standing by for ${resolve(dir)} at ${server.url}`)
+  const onLease = (view: LeaseView): void => {
+    if (view.ms === 0 && lease?.ms !== 0) say('no server has held the lease: start the first one without --standby')
+    if (view.error !== undefined && lease?.error === undefined) say(`the lease cannot be read: ${view.error.message}`)
+    if (view.isHeld && lease?.isHeld !== true) say('the lease has ended: taking over')
+    lease = view
+  }
+  const report = await destination.standBy(dir, { signal, onLease }).catch((error: unknown) => {
+    if (!signal.aborted) throw error
+  })
+  if (report !== undefined) say(`this server has taken over: generation ${report.generation}`)
+  return !signal.aborted
 }
 
 /** Says why checkpoints fail, once for each reason until one succeeds. */
@@ -148,15 +187,38 @@ function sayFailures(streams: Streams<unknown>): void {
   })
 }
 
+interface Replica {
+  replicate: ReplicateTo
+  standBy(
+    dir: string,
+    options: { signal: AbortSignal; onLease: (lease: LeaseView) => void },
+  ): Promise<{ generation: number } | undefined>
+}
+
+/** The destination of `--replicate`; undefined without this option. */
+function toDestination(flags: Flags): Replica | undefined {
+  const { replicate: url, stream, subject, shared, lease: leaseMs = LEASE_MS } = flags
+  if (url === undefined) return undefined
+  if (shared === true) throw new InputError('--replicate cannot be combined with --shared', ExitCode.usage)
+  if (isBucket(url)) {
+    const bucket = toBucketAccess(url, flags)
+    return {
+      replicate: archiveTo({ ...bucket, leaseMs }),
+      standBy: (dir, options) => standByArchive(dir, { ...bucket, ...options }),
+    }
+  }
+  if (stream === undefined) throw new InputError('--replicate with a server needs --stream', ExitCode.usage)
+  const place = { ...toAccess(url, environmentFlags()), stream, subject }
+  return {
+    replicate: jetstream({ ...place, leaseMs }),
+    standBy: (dir, options) => standByStream(dir, { ...place, ...options }),
+  }
+}
+
 /** The options of a folder that is replicated to the destination of `--replicate`. */
 function toReplication(flags: Flags): Pick<StreamsOptions, 'replicate' | 'durability'> {
-  const { replicate: url, stream, subject, shared } = flags
-  if (url === undefined) return {}
-  if (shared === true) throw new InputError('--replicate cannot be combined with --shared', ExitCode.usage)
-  if (isBucket(url)) return { replicate: archiveTo(toBucketAccess(url, flags)), durability: 'replicated' }
-  if (stream === undefined) throw new InputError('--replicate with a server needs --stream', ExitCode.usage)
-  const access = toAccess(url, environmentFlags())
-  return { replicate: jetstream({ ...access, stream, subject }), durability: 'replicated' }
+  const destination = toDestination(flags)
+  return destination === undefined ? {} : { replicate: destination.replicate, durability: 'replicated' }
 }
 
 /** Rejects with the error of `listen` that the server would get, before `openStreams` creates the folder. */

@@ -1,0 +1,95 @@
+/** The lease of a shipped log: a key of the key-value bucket `durlog-leases`. */
+import { DurlogError } from '../errors.js'
+import { UUID } from '../options/checks.js'
+import { ShipConflict } from '../ship/conflict.js'
+import type { LeasePlace, LeaseValue, StoredLease } from '../ship/lease.js'
+import { type LiveLink, NatsLink } from './nats-link.js'
+import type { ResolvedPlace } from './options.js'
+import { publishAfter } from './publish-after.js'
+import { fromClientError, StreamMissing } from './refusals.js'
+import { findStream, type StreamFacts } from './stream.js'
+import { lastMessage } from './target.js'
+
+const BUCKET = 'durlog-leases'
+/** The stream of the bucket. */
+const STREAM = `KV_${BUCKET}`
+/** The longest timeout of a request: a request that hangs must not end a lease. */
+const TIMEOUT_MS = 2000
+
+export class NatsLease implements LeasePlace {
+  readonly #place: ResolvedPlace
+  readonly #link: NatsLink
+  #facts: StreamFacts | undefined
+
+  constructor(place: ResolvedPlace) {
+    this.#place = { ...place, timeoutMs: Math.min(place.timeoutMs, TIMEOUT_MS) }
+    this.#link = new NatsLink(this.#place)
+  }
+
+  read(): Promise<StoredLease | undefined> {
+    return this.#ask(async (live, subject) => {
+      const message = await lastMessage(live, STREAM, subject).catch((error: unknown) => {
+        if (error instanceof StreamMissing) return null
+        throw error
+      })
+      return message === null ? undefined : { ...valueIn(message.data, subject), version: String(message.seq) }
+    })
+  }
+
+  write(value: LeaseValue, version: string | undefined): Promise<string | undefined> {
+    return this.#ask(async (live, subject, { replicated }) => {
+      if (version === undefined) await createBucket(live, replicated)
+      const place = { stream: STREAM, subject, timeoutMs: this.#place.timeoutMs }
+      try {
+        return String(await publishAfter(live, place, '', Number(version ?? 0), Buffer.from(JSON.stringify(value))))
+      } catch (error) {
+        if (error instanceof ShipConflict) return undefined
+        throw error
+      }
+    })
+  }
+
+  close(): Promise<void> {
+    return this.#link.close()
+  }
+
+  async #ask<T>(ask: (live: LiveLink, subject: string, facts: StreamFacts) => Promise<T>): Promise<T> {
+    try {
+      const live = await this.#link.open()
+      this.#facts ??= await findStream(live, this.#place, { use: 'restore' })
+      return await ask(live, `$KV.${BUCKET}.${this.#place.stream}.${this.#facts.subject}`, this.#facts)
+    } catch (error) {
+      await this.#link.leaveAfter(error)
+      throw error
+    }
+  }
+}
+
+function valueIn(data: Uint8Array, subject: string): LeaseValue {
+  try {
+    const { owner, beat, ms } = JSON.parse(Buffer.from(data).toString()) as LeaseValue
+    if (UUID.test(owner) && Number.isSafeInteger(beat) && Number.isSafeInteger(ms) && ms > 0) return { owner, beat, ms }
+  } catch {
+    // As another content.
+  }
+  throw new DurlogError('ERR_DURLOG_DESTINATION_OTHER', `the last message of ${subject} was not published by durlog`)
+}
+
+/** As the clients of NATS do: if another process has created the bucket, this changes nothing. */
+async function createBucket({ manager }: LiveLink, isReplicated: boolean): Promise<void> {
+  try {
+    await manager.streams.add({
+      name: STREAM,
+      subjects: [`$KV.${BUCKET}.>`],
+      max_msgs_per_subject: 1,
+      num_replicas: isReplicated ? 3 : 1,
+      storage: 'file',
+      discard: 'new',
+      allow_direct: true,
+      allow_rollup_hdrs: true,
+      deny_delete: true,
+    })
+  } catch (error) {
+    throw fromClientError(error, `creating the key-value bucket ${BUCKET}`)
+  }
+}

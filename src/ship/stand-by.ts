@@ -1,0 +1,56 @@
+/** A standby: follows a replicated log as a replica, and takes over when the lease of its writer ends. */
+import { isCode } from '../errors.js'
+import type { LeaseView } from '../index.js'
+import { Lease, type LeasePlace } from './lease.js'
+
+/** The calls of one kind of destination. */
+export interface StandByCalls<Report> {
+  /**
+   * Follows the log until `signal` aborts, and calls `onCaughtUp` with the place of its lease once the replica holds
+   * all records of the destination.
+   */
+  follow(signal: AbortSignal, onCaughtUp: (place: () => LeasePlace) => void): Promise<unknown>
+  takeOver(signal: AbortSignal): Promise<Report>
+  onLease(lease: LeaseView): void
+}
+
+/** Resolves when the log was taken over. Rejects with the reason of `signal`, or as `follow` and `takeOver` do. */
+export async function standByUntilTaken<Report>(calls: StandByCalls<Report>, signal?: AbortSignal): Promise<Report> {
+  for (;;) {
+    const report = await standByOnce(calls, signal)
+    if (report !== undefined) return report
+  }
+}
+
+/** Resolves with undefined if another process has the log or the lease instead. */
+async function standByOnce<Report>(calls: StandByCalls<Report>, signal?: AbortSignal): Promise<Report | undefined> {
+  const taken = new AbortController()
+  const lost = new AbortController()
+  const orEnded = ({ signal: own }: AbortController): AbortSignal =>
+    signal === undefined ? own : AbortSignal.any([signal, own])
+  let lease: Lease | undefined
+  const watch = (toPlace: () => LeasePlace): void => {
+    if (lease !== undefined) return
+    const watched = new Lease(toPlace())
+    lease = watched
+    watched.start((isHeld) => {
+      calls.onLease(watched.view)
+      if (isHeld) taken.abort()
+      else if (taken.signal.aborted) lost.abort()
+      return !lost.signal.aborted
+    })
+  }
+  try {
+    await calls.follow(orEnded(taken), watch).catch((error: unknown) => {
+      if (!taken.signal.aborted) throw error
+    })
+    signal?.throwIfAborted()
+    return await calls.takeOver(orEnded(lost))
+  } catch (error) {
+    signal?.throwIfAborted()
+    if (lost.signal.aborted || isCode(error, 'ERR_DURLOG_FENCED')) return undefined
+    throw error
+  } finally {
+    await lease?.close()
+  }
+}

@@ -1,0 +1,52 @@
+import { once } from 'node:events'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { expect, test } from 'vitest'
+import { store } from '../fixtures/archive.js'
+import { startDurlog } from '../fixtures/command.js'
+import { scratchDir } from '../fixtures/scratch.js'
+
+/** A server on any port; returns a function that waits for a line on stderr. */
+function serve(dir: string, endpoint: string, ...args: string[]) {
+  const env = { ...process.env, AWS_ACCESS_KEY_ID: 'key', AWS_SECRET_ACCESS_KEY: 'secret', AWS_ENDPOINT_URL: endpoint }
+  const flags = ['--port', '0', '--replicate', 's3://bucket/test', '--lease', '1s', ...args]
+  const child = startDurlog(['serve', dir, ...flags], { env })
+  const lines = createInterface({ input: child.stderr as NodeJS.ReadableStream })[Symbol.asyncIterator]()
+  const read: string[] = []
+  const line = async (pattern: RegExp): Promise<string> => {
+    for (;;) {
+      const { value, done } = await lines.next()
+      if (done) throw new Error(`the server has ended: ${read.join('\n')}`)
+      read.push(value)
+      const found = pattern.exec(value)
+      if (found !== null) return found[1] ?? ''
+    }
+  }
+  return { child, line }
+}
+
+test('durlog serve --standby answers 503 until the other server is killed, and then serves what was acknowledged', async () => {
+  const s3 = await store()
+  const { endpoint } = s3.access
+  const first = serve(join(scratchDir(), 'a'), endpoint)
+  const url = await first.line(/serving .* at (http\S+)/)
+  const headers = { 'content-type': 'application/json' }
+  expect((await fetch(`${url}/s`, { method: 'PUT', body: '[1,2]', headers })).status).toBe(201)
+  const second = serve(join(scratchDir(), 'b'), endpoint, '--standby')
+  const standing = await second.line(/standing by for .* at (http\S+)/)
+  const refused = await fetch(`${standing}/s`)
+  expect([refused.status, await refused.json()]).toMatchObject([503, { error: { code: 'standby' } }])
+  expect((await fetch(`${standing}/healthz`)).status).toBe(503)
+  expect(await (await fetch(`${standing}/metrics`)).text()).toMatch(/^durlog_standby 1$/m)
+  // The replica has caught up, and has seen the lease.
+  await expect
+    .poll(() => s3.requests.filter(({ method, key }) => method === 'GET' && key.endsWith('/lease')).length, {
+      timeout: 20_000,
+    })
+    .toBeGreaterThan(1)
+  first.child.kill('SIGKILL')
+  const next = await second.line(/serving .* at (http\S+)/)
+  expect(await (await fetch(`${next}/s`)).json()).toEqual([1, 2])
+  second.child.kill('SIGTERM')
+  expect(await once(second.child, 'exit')).toEqual([0, null])
+})
