@@ -24,9 +24,9 @@ async function stored(dir: string): Promise<string[]> {
 const lines = (count: number): string => Array.from({ length: count }, (_, i) => `${i + 1}\n`).join('')
 
 describe('append and cat', () => {
-  test('200,000 lines appended at sync are printed byte for byte, and verify finds the log clean', async () => {
+  test('50,000 lines appended at sync are printed byte for byte, and verify finds the log clean', async () => {
     const dir = join(scratchDir(), 'log')
-    const count = 200_000
+    const count = 50_000
     const input = lines(count)
     const appended = await durlogProcess(
       ['append', dir, '--durability', 'sync', '--segment-bytes', '1M', '--json'],

@@ -35,7 +35,7 @@ async function bodiesOf({ fetch }: StreamsHandler, name: string): Promise<Buffer
   }
 }
 
-const TEXTS = ['', 'a', '"\\\b\f\n\r\t\u0000', 'é€😀', '\ud83d', '\u2028', 'x'.repeat(3 * KIBIBYTE)]
+const TEXTS = ['', 'a', '"\\\b\f\n\r\t\u0000', 'é€😀', '\ud83d', '\u2028', 'x'.repeat(9 * KIBIBYTE)]
 const textOf = (at: number): string => `${at}:${TEXTS[at % TEXTS.length]}`.slice(at % 11 === 0 ? 4 : 0)
 
 test.each([
@@ -46,12 +46,12 @@ test.each([
   const { streams } = await scratchStreams({ exclusive } as object)
   for (const encoding of ['json', 'utf8', 'buffer'] as const)
     await streams.stream(encoding).create({ encoding, ...options })
-  const texts = Array.from({ length: 300 }, (_, at) => textOf(at))
+  const texts = Array.from({ length: 100 }, (_, at) => textOf(at))
   for (const [at, text] of texts.entries()) {
     void streams.stream('json').append([text])
     void streams.stream('utf8').append(text)
     void streams.stream('buffer').append(Buffer.from(text))
-    if (at % 100 === 90) await streams.checkpoint()
+    if (at % 33 === 30) await streams.checkpoint()
   }
   await streams.stream('json').append('last')
   const expected = Buffer.concat(texts.map((text) => Buffer.from(text)))
