@@ -5,7 +5,6 @@
  */
 import { spawn } from 'node:child_process'
 import { join } from 'node:path'
-import { setTimeout as pause } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
 import { openStreams } from '../../src/streams/index.js'
@@ -48,10 +47,7 @@ async function runAndKill(request: object, lines: number, onLine: (line: string)
     })
     child.on('error', reject)
   })
-  while (isAlive) {
-    watch.look()
-    await pause(1)
-  }
+  await watch.lookUntil(() => !isAlive)
   if ((await ended) !== 'SIGKILL') throw new Error(`the child ended by itself (${await ended}): ${errors}`)
 }
 

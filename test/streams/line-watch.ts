@@ -1,7 +1,11 @@
 /** Reads growing JSON Lines files like another program, and throws if it sees an incomplete line. */
 import { closeSync, fstatSync, openSync, readdirSync, readSync } from 'node:fs'
 import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
 import { hasWholeLines, NO_WHOLE_LINES } from '../fixtures/file-system.js'
+
+/** Between two looks at all files. A look takes most of a millisecond, and the writers need the processor too. */
+const PAUSE_MS = 5
 
 interface Seen {
   /** The end of the last complete line. */
@@ -36,6 +40,14 @@ export class LineWatch {
       return
     }
     for (const name of names) this.#lookAt(join(this.#folder, name))
+  }
+
+  /** Looks until `until` returns true. */
+  async lookUntil(until: () => boolean): Promise<void> {
+    while (!until()) {
+      this.look()
+      await pause(PAUSE_MS)
+    }
   }
 
   #lookAt(path: string): void {

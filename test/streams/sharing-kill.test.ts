@@ -4,7 +4,6 @@
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { join } from 'node:path'
-import { setTimeout as pause } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { expect, onTestFinished, test } from 'vitest'
 import { openStreams } from '../../src/streams/index.js'
@@ -74,14 +73,6 @@ class Trial {
     )
     return child
   }
-
-  /** Checks the files until `until` returns true. */
-  async watchUntil(until: () => boolean): Promise<void> {
-    while (!until()) {
-      this.watch.look()
-      await pause(1)
-    }
-  }
 }
 
 async function kill({ process, ended }: Child): Promise<void> {
@@ -104,7 +95,7 @@ test(
         const at = Math.floor(random() * children.length)
         const victim = children[at] as Child
         // For a follower, wait for a few lines only: there may be few records to follow.
-        await trial.watchUntil(() => victim.said > (victim.follows ? 1 : lines) || victim.process.exitCode !== null)
+        await watch.lookUntil(() => victim.said > (victim.follows ? 1 : lines) || victim.process.exitCode !== null)
         await kill(victim)
         children[at] = trial.start(victim.follows)
         totals.kills++
