@@ -1,6 +1,6 @@
 /** Claims the next generation of an archived log for a copy that has been restored to the archive's end. */
 import { readCopy } from '../ship/copy.js'
-import { fencedError } from '../ship/fenced.js'
+import { claimedError } from '../ship/fenced.js'
 import type { Bucket } from './bucket.js'
 import type { ChosenArchive } from './choose.js'
 import { beginHistory, fenceKey, readFence } from './fence.js'
@@ -31,10 +31,10 @@ export async function claimNext(
   const parent = manifest.history
   if (!manifest.isBegun && parent.owner !== undefined) {
     if (parent.owner === id) return parent.generation
-    if (!force) throw fencedError(parent.generation)
+    if (!force) throw claimedError(parent.generation)
   }
   const fence = await readFence(bucket, fenceKey(parent.names, end))
-  if (fence !== undefined && fence.owner !== id && !force) throw fencedError(fence.generation)
+  if (fence !== undefined && fence.owner !== id && !force) throw claimedError(fence.generation)
   const isOwn = fence?.owner === id
   const generation = isOwn ? fence.generation : Math.max(await newGeneration(chosen), (fence?.generation ?? 0) + 1)
   const history = { generation, from: end, parent: parent.generation, names: new HistoryNames(root, generation) }

@@ -8,7 +8,7 @@ import { resolveDir } from '../options/call-options.js'
 import { Backoff } from '../ship/backoff.js'
 import { ShipConflict } from '../ship/conflict.js'
 import { readCopy } from '../ship/copy.js'
-import { fencedError } from '../ship/fenced.js'
+import { claimedError } from '../ship/fenced.js'
 import { recordCrc } from '../ship/record-crc.js'
 import { type StandByCalls, standByUntilTaken } from '../ship/stand-by.js'
 import { writeGeneration } from '../ship/write-generation.js'
@@ -283,7 +283,7 @@ class Restore {
     const { id: owner } = await readCopy(this.#logDir)
     this.generation = part.generation
     if (part.claimedBy !== owner) {
-      if (part.claimedBy !== undefined && !force) throw fencedError(part.generation)
+      if (part.claimedBy !== undefined && !force) throw claimedError(part.generation)
       this.generation = Math.max(part.generation + 1, log.generation)
       const { seq, timestamp, data } = record
       const facts = { uuid: log.uuid, seq, timestamp, crc: recordCrc(log.uuid, seq, timestamp, data) }

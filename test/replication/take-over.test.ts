@@ -190,7 +190,8 @@ test('an interrupted takeover continues, and a claim of another copy is replaced
   }
   s3.fault = () => undefined
   const other = join(scratchDir(), 'c')
-  expect(await failure(takeOver(other, s3.access))).toMatchObject({ code: 'ERR_DURLOG_FENCED' })
+  const claimed = { code: 'ERR_DURLOG_FENCED', message: expect.stringContaining('durlog promote --force') }
+  expect(await failure(takeOver(other, s3.access))).toMatchObject(claimed)
   expect(await failure(former.append('late', REPLICATED))).toMatchObject({ code: 'ERR_DURLOG_FENCED' })
   const forced = await takeOver(other, { ...s3.access, force: true })
   expect(await failure(takeOver(dir, s3.access))).toMatchObject({ code: 'ERR_DURLOG_FENCED' })
