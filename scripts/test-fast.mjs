@@ -11,7 +11,7 @@ const LEFT_OUT = [
   'test/**/*kill*.test.ts',
   'test/archive/**',
   'test/cli/{archive,ship*,streams}.test.ts',
-  'test/document-blocks.test.ts',
+  'test/document-{blocks,pages}.test.ts',
   'test/environments.test.ts',
   'test/examples.test.ts',
   'test/faults/**',

@@ -7,7 +7,7 @@ import { platform } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { open } from '../src/index.js'
-import { blocksOf, type Running, Workspace } from './fixtures/document-blocks.js'
+import { blocksOf, commandsIn, type Running, Workspace } from './fixtures/document-blocks.js'
 import { missingServer } from './fixtures/nats.mjs'
 import { texts } from './fixtures/scratch.js'
 import { admin, server } from './fixtures/ship.js'
@@ -16,8 +16,6 @@ const readme = blocksOf('README.md')
 const recipes = blocksOf('docs/RECIPES.md')
 const codeIn = (section: string, language: string): string[] =>
   readme.filter((block) => block.section === section && block.language === language).map(({ code }) => code)
-const commandsIn = (code: string): string[] =>
-  code.split('\n').flatMap((line) => (line === '' ? [] : [line.replace(/\s+# .*$/, '')]))
 const isWindows = platform() === 'win32'
 
 describe.skipIf(isWindows)('README.md', () => {
@@ -37,7 +35,7 @@ describe.skipIf(isWindows)('README.md', () => {
   test('the first example stores records that the next process reads', async () => {
     const work = new Workspace()
     work.write('first.mjs', codeIn('', 'js')[0] as string)
-    expect(work.sh('node first.mjs').split('\n').slice(0, 5)).toEqual([
+    expect((await work.sh('node first.mjs')).split('\n').slice(0, 5)).toEqual([
       '0 {"order":17}',
       '1 debit 5',
       '2 credit 5',
@@ -52,13 +50,13 @@ describe.skipIf(isWindows)('README.md', () => {
   test('the outbox: a consumer that is killed continues, and the producer is deployed while it runs', async () => {
     const work = new Workspace()
     for (const code of codeIn('An outbox', 'js')) work.write(/^\/\/ (\S+)/.exec(code)?.[1] as string, code)
-    work.sh('node producer.mjs')
+    await work.sh('node producer.mjs')
     const consumer = work.start('node consumer.mjs')
     expect(await consumer.line()).toBe('sent 17')
-    work.sh('node producer.mjs')
+    await work.sh('node producer.mjs')
     expect(await consumer.line()).toBe('sent 17')
     await consumer.kill()
-    work.sh('node producer.mjs')
+    await work.sh('node producer.mjs')
     const restarted = work.start('node consumer.mjs')
     expect(await restarted.line()).toBe('sent 17')
     await restarted.kill()
@@ -69,20 +67,20 @@ describe.skipIf(isWindows)('README.md', () => {
     await log.close()
   })
 
-  test('the streams example continues its stream when it runs again', () => {
+  test('the streams example continues its stream when it runs again', async () => {
     const work = new Workspace()
     work.write('chat.mjs', codeIn('Many streams', 'js')[0] as string)
-    expect(work.sh('node chat.mjs')).toBe('0 hello\n')
-    expect(work.sh('node chat.mjs')).toBe('0 hello\n1 hello\n')
+    expect(await work.sh('node chat.mjs')).toBe('0 hello\n')
+    expect(await work.sh('node chat.mjs')).toBe('0 hello\n1 hello\n')
   })
 
   test('every command of the command line section runs', async () => {
     const work = new Workspace()
     for (const command of commandsIn(codeIn('Command line', 'sh')[0] as string)) {
       const local = command.replace('/mnt/backup', './backup')
-      if (!/ tail -f | top /.test(command)) work.sh(/ doctor /.test(command) ? `${local} || [ $? -le 2 ]` : local)
+      if (!/ tail -f | top /.test(command)) await work.sh(/ doctor /.test(command) ? `${local} || [ $? -le 2 ]` : local)
       else if (/ tail -f /.test(command)) expect(await work.start(local).line()).not.toBe('')
-      else expect(work.sh(`${local} --count 1`)).not.toBe('')
+      else expect(await work.sh(`${local} --count 1`)).not.toBe('')
     }
   })
 
@@ -106,23 +104,27 @@ describe.skipIf(isWindows)('README.md', () => {
 interface Recipe {
   files?: Record<string, string>
   skip?: string
-  run?: (work: Workspace, commands: string[]) => void | Promise<void>
+  run?: (work: Workspace, commands: string[]) => Promise<unknown>
 }
 
-const runAll = (work: Workspace, commands: readonly string[]): string[] => commands.map((command) => work.sh(command))
+async function runAll(work: Workspace, commands: readonly string[]): Promise<string[]> {
+  const printed: string[] = []
+  for (const command of commands) printed.push(await work.sh(command))
+  return printed
+}
 
 const RECIPES: Record<string, Recipe> = {
   'Send messages reliably (outbox)': {
     files: { 'messages.txt': 'one\ntwo\nthree\n' },
     run: async (work, commands) => {
       const consume = commands.pop() as string
-      runAll(work, commands)
+      await runAll(work, commands)
       const consumer = work.start(consume)
       expect(await consumer.line()).toBe('sent one')
       await consumer.kill()
       // The consumer may have committed every message before it was killed.
       work.write('messages.txt', 'four\n')
-      work.sh(commands.at(-1) as string)
+      await work.sh(commands.at(-1) as string)
       const restarted = work.start(consume)
       const line = await restarted.line()
       expect(['sent one', 'sent two', 'sent three', 'sent four']).toContain(line)
@@ -130,32 +132,32 @@ const RECIPES: Record<string, Recipe> = {
     },
   },
   'Rebuild state from events': {
-    run: (work, commands) => {
-      expect(runAll(work, commands).at(-1)).toBe('balance 6\n')
-      expect(runAll(work, commands).at(-1)).toBe('balance 12\n')
+    run: async (work, commands) => {
+      expect((await runAll(work, commands)).at(-1)).toBe('balance 6\n')
+      expect((await runAll(work, commands)).at(-1)).toBe('balance 12\n')
     },
   },
   'Keep a session for each user, or a stream for each aggregate': {
-    run: (work, commands) => {
+    run: async (work, commands) => {
       const jq = commands.pop() as string
       const message = '{"role":"user","text":"hello"}\n'
       for (const stored of [message, message + message]) {
-        runAll(work, commands)
-        expect(work.sh(jq.replace('jq .text', 'cat'))).toBe(stored)
+        await runAll(work, commands)
+        expect(await work.sh(jq.replace('jq .text', 'cat'))).toBe(stored)
       }
     },
   },
   'Append from worker threads': {
     skip: platform() === 'linux' ? '' : 'a shared log needs Linux',
-    run: (work, commands) => {
+    run: async (work, commands) => {
       for (const records of [9, 18])
-        expect((runAll(work, commands).at(-1) as string).trim().split('\n')).toHaveLength(records)
+        expect(((await runAll(work, commands)).at(-1) as string).trim().split('\n')).toHaveLength(records)
     },
   },
   'Follow a log from a browser': {
     run: async (work, commands) => {
       const serve = (commands.pop() as string).replace('8080', '0')
-      runAll(work, commands)
+      await runAll(work, commands)
       for (let life = 0; life < 2; life++) {
         const running = work.start(serve)
         const port = /\d+/.exec(await running.line())?.[0]
@@ -170,30 +172,31 @@ const RECIPES: Record<string, Recipe> = {
   'Log with pino and lose nothing at shutdown': {
     run: async (work, commands) => {
       const [, example, service, print] = commands as [string, string, string, string]
-      work.sh(example)
+      await work.sh(example)
       const running = work.start(service)
       await expect.poll(() => work.sh(`${print} || true`)).toContain('listening')
       await running.kill()
-      expect(work.sh(print)).toContain('listening')
+      expect(await work.sh(print)).toContain('listening')
     },
   },
   'Import existing JSON Lines': {
     files: { 'messages.jsonl': '{"ts":"2026-01-31T12:00Z","text":"a"}\n{"ts":1769860801000,"text":"b"}\n' },
     run: async (work, [first, ...commands]) => {
-      work.sh(first as string)
-      work.sh('mkdir logs')
+      await work.sh(first as string)
+      await work.sh('mkdir logs')
       for (const number of [2, 10]) work.write(`logs/app.${number}.log`, `{"time":${number},"msg":"${number}"}\n`)
       const [join_, importLogs, select, importRows] = commands as [string, string, string, string]
       const hasSqlite = spawnSync('sqlite3', ['-version']).status === 0 && spawnSync('jq', ['--version']).status === 0
       if (!hasSqlite) process.stdout.write('skipped: the import from SQLite: sqlite3 or jq is missing\n')
       else
-        work.sh(
+        await work.sh(
           "sqlite3 app.db \"CREATE TABLE events (id INTEGER, name TEXT); INSERT INTO events VALUES (1, 'a'), (2, 'b')\"",
         )
       for (let life = 0; life < 2; life++) {
-        runAll(work, [join_, importLogs, ...(hasSqlite ? [select, importRows] : [])])
-        expect(work.sh('npx durlog cat ./app-log')).toBe('{"time":2,"msg":"2"}\n{"time":10,"msg":"10"}\n')
-        if (hasSqlite) expect(work.sh('npx durlog cat ./event-log')).toBe('{"id":1,"name":"a"}\n{"id":2,"name":"b"}\n')
+        await runAll(work, [join_, importLogs, ...(hasSqlite ? [select, importRows] : [])])
+        expect(await work.sh('npx durlog cat ./app-log')).toBe('{"time":2,"msg":"2"}\n{"time":10,"msg":"10"}\n')
+        if (hasSqlite)
+          expect(await work.sh('npx durlog cat ./event-log')).toBe('{"id":1,"name":"a"}\n{"id":2,"name":"b"}\n')
       }
       const log = await open(join(work.dir, 'log'), { readOnly: true })
       expect(await texts(log.read())).toEqual([
@@ -205,23 +208,23 @@ const RECIPES: Record<string, Recipe> = {
     },
   },
   'Back up and restore': {
-    run: (work, commands) => {
-      work.sh('seq 1 100 | npx durlog append ./log')
+    run: async (work, commands) => {
+      await work.sh('seq 1 100 | npx durlog append ./log')
       const here = (command: string): string =>
         command.replaceAll('/mnt/backup', './backup').replaceAll('/srv/app', '.').replace('*/10 * * * * ', '')
-      runAll(work, commands.map(here))
-      expect(work.sh('npx durlog cat ./backup | tail -1')).toBe('100\n')
+      await runAll(work, commands.map(here))
+      expect(await work.sh('npx durlog cat ./backup | tail -1')).toBe('100\n')
       // The second restore needs another folder.
-      work.sh('rm -r ./log-copy && seq 101 102 | npx durlog append ./log')
-      runAll(work, commands.map(here))
-      expect(work.sh('npx durlog cat ./backup | tail -1')).toBe('102\n')
+      await work.sh('rm -r ./log-copy && seq 101 102 | npx durlog append ./log')
+      await runAll(work, commands.map(here))
+      expect(await work.sh('npx durlog cat ./backup | tail -1')).toBe('102\n')
     },
   },
   'Monitor a log': {
     run: async (work, commands) => {
       const serve = (commands.pop() as string).replace('9464', '0')
       for (const records of [3, 6]) {
-        runAll(work, commands)
+        await runAll(work, commands)
         const running = work.start(serve)
         const port = /\d+/.exec(await running.line())?.[0]
         const answer = await fetch(`http://127.0.0.1:${port}/metrics`)
@@ -231,10 +234,15 @@ const RECIPES: Record<string, Recipe> = {
     },
   },
   'Erase the data of one person': {
-    run: (work, commands) => {
-      expect(runAll(work, commands)).toEqual(['', '0 met Grace\n', '0 met Grace\n1 met Ada\n', '0 erased\n1 met Ada\n'])
+    run: async (work, commands) => {
+      expect(await runAll(work, commands)).toEqual([
+        '',
+        '0 met Grace\n',
+        '0 met Grace\n1 met Ada\n',
+        '0 erased\n1 met Ada\n',
+      ])
       // A person who returns gets another key.
-      expect(runAll(work, commands.slice(0, 2)).at(-1)).toBe('0 erased\n1 met Ada\n2 met Grace\n')
+      expect((await runAll(work, commands.slice(0, 2))).at(-1)).toBe('0 erased\n1 met Ada\n2 met Grace\n')
     },
   },
   'Survive the loss of the machine': {
@@ -243,12 +251,12 @@ const RECIPES: Record<string, Recipe> = {
       const nats = await server()
       await admin(nats)
       const here = commands.map((command) => command.replace('nats://127.0.0.1:4222', nats.url))
-      for (const seq of [0, 1]) expect(runAll(work, here).at(-1)).toBe(`shipped ${seq}\n`)
+      for (const seq of [0, 1]) expect((await runAll(work, here)).at(-1)).toBe(`shipped ${seq}\n`)
     },
   },
   'Update a service without a pause': {
     run: async (work, [example, serve]) => {
-      work.sh(example as string)
+      await work.sh(example as string)
       const port = async (running: Running): Promise<string> => /\d+/.exec(await running.line())?.[0] as string
       const post = async (to: string): Promise<string> =>
         (await fetch(`http://127.0.0.1:${to}/`, { method: 'POST', body: 'order' })).text()

@@ -3,25 +3,17 @@ import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { request } from 'node:http'
-import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { setTimeout } from 'node:timers/promises'
 import { expect, onTestFinished, test } from 'vitest'
 import { blocksOf } from '../fixtures/document-blocks.js'
 import { durlogServe } from '../fixtures/durlog-serve.js'
+import { freePort } from '../fixtures/nats.mjs'
 import { scratchDir } from '../fixtures/scratch.js'
 
 const missingNginx = spawnSync('nginx', ['-v']).error === undefined ? '' : '(skipped: nginx is not installed)'
 const JSON_TYPE = { 'content-type': 'application/json' }
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as { port: number }
-  server.close()
-  return port
-}
 
 /** Starts nginx with `config` in its block `http`. */
 async function startNginx(config: string): Promise<void> {
