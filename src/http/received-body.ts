@@ -15,7 +15,7 @@ export class ReceivedBody {
     this.#expected = expected
   }
 
-  /** The caller must not change `part` afterwards. */
+  /** Keeps the first part, which the caller must not change afterwards, and copies later ones. */
   add(part: Buffer): void {
     const before = this.length
     this.length += part.length

@@ -84,8 +84,9 @@ export class WebExchange implements Exchange, BodySink {
         throw new HttpError(413, 'too-large', `the body must have at most ${maxBytes} bytes: split it`)
       buffered.hold(this, bytes, 'slow-writer')
       if (!buffered.fits(this)) throw busy('other requests use all memory for bodies: repeat the request later')
-      // A copy, because the memory is the application's.
-      received.add(Buffer.from(part))
+      const view = Buffer.from(part.buffer, part.byteOffset, part.length)
+      // `received` copies later parts itself. The memory of a part is the application's.
+      received.add(received.length === 0 ? Buffer.from(view) : view)
     }
     this.#readsBody = false
     buffered.hold(this, this.held)

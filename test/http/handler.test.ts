@@ -595,3 +595,23 @@ test('a fetch request whose body breaks off is answered with 400', async () => {
   expect(thrown).toEqual([])
   await handler.close()
 })
+
+test('a body of the Fetch API whose parts share memory is stored as it was sent', async () => {
+  const { streams } = await scratchStreams({ exclusive: true })
+  const handler = streamsHandler(streams)
+  onTestFinished(() => handler.close())
+  const part = new Uint8Array(2)
+  const pull = (controller: ReadableStreamDefaultController): void => {
+    if (part[0] === 3) {
+      controller.close()
+      return
+    }
+    part.fill((part[0] as number) + 1)
+    controller.enqueue(part)
+  }
+  const body = new ReadableStream({ pull }, { highWaterMark: 0 })
+  const init = { method: 'PUT', body, duplex: 'half' } as RequestInit
+  expect((await handler.fetch(new Request('http://localhost/s', init))).status).toBe(201)
+  const stored = await handler.fetch(new Request('http://localhost/s'))
+  expect([...new Uint8Array(await stored.arrayBuffer())]).toEqual([1, 1, 2, 2, 3, 3])
+})
