@@ -216,7 +216,7 @@ test.each([
 })
 
 /** `Flags`: those of a command. The others are of two subpaths, for the same action. */
-const SHARED_NAMES = ['Flags', 'StandByOptions', 'TakeOverOptions', 'TakeOverReport']
+const SHARED_NAMES = ['Flags', 'RejoinOptions', 'StandByOptions', 'TakeOverOptions', 'TakeOverReport']
 
 test('a class, interface or type of src has a name that no other file gives to another one', () => {
   const places = new Map<string, Set<string>>()

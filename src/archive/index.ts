@@ -24,6 +24,7 @@ import type {
   ReplicateArchiveOptions,
 } from './types.js'
 
+export type { KeptRecords, RejoinReport } from '../ship/rejoin.js'
 export { mainLogOf } from '../streams/files/main-log.js'
 export { readArchive } from './read.js'
 export { rejoin } from './rejoin.js'
@@ -39,11 +40,9 @@ export type {
   ArchiveSummary,
   BucketAccess,
   KeepAfterAck,
-  KeptRecords,
   ProbeFinding,
   ReadArchiveOptions,
   RejoinOptions,
-  RejoinReport,
   ReplicateArchiveOptions,
   RestoreArchiveOptions,
   RestoreArchiveReport,

@@ -1,5 +1,6 @@
 /** The folder into which an archive is restored: the mark of the unfinished restore, and the files of the log. */
 import { DurlogError } from '../errors.js'
+import { type RejoinMark, unfinishedRejoin } from '../ship/rejoin.js'
 import { writeGeneration } from '../ship/write-generation.js'
 import { makeLogFolder, streamsLog } from '../streams/files/main-log.js'
 import type { StreamEncoding } from '../streams/port/types.js'
@@ -7,22 +8,15 @@ import { markFolder } from '../support/restore-folder.js'
 import type { ChosenArchive } from './choose.js'
 import { sharedEnd } from './manifest.js'
 import { RestoredFiles } from './restored-files.js'
-import type { KeptRecords } from './types.js'
 
 /** The properties of an unfinished restore, which a run that continues it must share. */
-export interface ArchiveRestoreMark {
+export interface ArchiveRestoreMark extends RejoinMark {
   archive: string
   /** The generation of the history whose records are restored. */
   generation: number
   first: number
   /** The generation of the restored log. */
   cuts: number
-  /**
-   * Of the log of a former writer whose `rejoin` is unfinished: its records from this seq on must be kept and removed.
-   */
-  cutTo?: number
-  /** The records that `rejoin` has kept elsewhere. */
-  kept?: KeptRecords
 }
 
 export class RestoreTarget {
@@ -119,14 +113,6 @@ function otherError(folder: string, { archive, generation }: ArchiveRestoreMark)
   return new DurlogError(
     'ERR_DURLOG_NOT_EMPTY',
     `${folder} holds an unfinished restore of ${archive}, generation ${generation}. Finish it with the same arguments, or use another folder`,
-    { path: folder },
-  )
-}
-
-function unfinishedRejoin(folder: string): DurlogError {
-  return new DurlogError(
-    'ERR_DURLOG_NOT_EMPTY',
-    `${folder} holds records that were never replicated, because its rejoin was interrupted: run "durlog rejoin" again`,
     { path: folder },
   )
 }

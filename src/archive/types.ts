@@ -184,20 +184,6 @@ export interface RejoinOptions extends BucketAccess {
   signal?: AbortSignal | undefined
 }
 
-/** The records that were never replicated. */
-export interface KeptRecords {
-  /** The first and the last seq; -1 if there are none. */
-  first: number
-  last: number
-  records: number
-}
-
-export interface RejoinReport extends KeptRecords {
-  uuid: string
-  /** The next seq of the replica. */
-  nextSeq: number
-}
-
 export interface RestoreArchiveReport {
   uuid: string
   firstSeq: number

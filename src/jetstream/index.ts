@@ -10,6 +10,7 @@ import { resolveShipOptions } from './options.js'
 import { JetStreamTarget } from './target.js'
 import type { ReplicateJetStreamOptions, ShipOptions } from './types.js'
 
+export type { KeptRecords, RejoinReport } from '../ship/rejoin.js'
 export type {
   KeepAfterAck,
   ShipEvents,
@@ -19,11 +20,13 @@ export type {
   ShipRetry,
   ShipStats,
 } from '../ship/types.js'
+export { rejoin } from './rejoin.js'
 export { restore, standBy, takeOver } from './restore.js'
 export type {
   JetStreamPlace,
   NatsAccess,
   NatsTls,
+  RejoinOptions,
   ReplicateJetStreamOptions,
   RestoreOptions,
   RestoreReport,

@@ -93,6 +93,9 @@ export function toMessages(record: ShipRecord, origin: ShipOrigin, shape: Messag
   return messages
 }
 
+/** The most records of a packed message: encoding them takes one turn of the event loop. */
+const MAX_RUN_RECORDS = 4096
+
 /** The records of one packed message. */
 export class Run {
   readonly #maxBytes: number
@@ -115,6 +118,7 @@ export class Run {
       voidFrom === undefined &&
       first.gapFrom === undefined &&
       first.voidFrom === undefined &&
+      this.records.length < MAX_RUN_RECORDS &&
       sinceMs >= 0 &&
       sinceMs <= MAX_FRAME_MS &&
       this.#bytes + framedBytes(data.length) <= this.#maxBytes

@@ -2,14 +2,15 @@
 import { DurlogError, invalidArgument } from '../errors.js'
 import type { LeaseView } from '../index.js'
 import { checkSignal } from '../options/abort-signal.js'
-import { checkSeq, toTimeMs } from '../options/call-options.js'
+import { checkSeq, resolveDir, toTimeMs } from '../options/call-options.js'
 import { bag, callback, flag, whole } from '../options/checks.js'
 import { DEFAULTS, SEGMENT_BYTES_RANGE } from '../options/open-options.js'
 import { type RestoreRetry, resolveRestoreRetry } from '../ship/options.js'
+import type { RejoinMark } from '../ship/rejoin.js'
 import type { ShipRetry } from '../ship/types.js'
 import type { StreamEncoding } from '../streams/port/types.js'
 import { PLACE_NAMES, type ResolvedPlace, resolvePlace } from './options.js'
-import type { RestoreOptions, StandByOptions } from './types.js'
+import type { RejoinOptions, RestoreOptions, StandByOptions } from './types.js'
 
 const RESTORE_NAMES: readonly string[] = [
   ...PLACE_NAMES,
@@ -38,7 +39,7 @@ export interface ResolvedRestoreOptions extends ResolvedPlace, RestoreRetry {
 }
 
 /** The properties of an unfinished restore, which a run that continues it must share. */
-export interface StreamRestoreMark {
+export interface StreamRestoreMark extends RejoinMark {
   stream: string
   subject: string
   uuid: string
@@ -91,6 +92,26 @@ export function resolveRestoreOptions(options: unknown): ResolvedRestoreOptions 
     segmentBytes: whole('segmentBytes', given.segmentBytes, SEGMENT_BYTES_RANGE, DEFAULTS.segmentBytes),
     ...resolveRestoreRetry(given.retryForMs),
     onProgress: callback('onProgress', given.onProgress),
+    onRetry: callback('onRetry', given.onRetry),
+    signal: checkSignal(given.signal),
+  }
+}
+
+export interface ResolvedStreamRejoin extends ResolvedPlace {
+  into: string
+  retryForMs: number
+  onRetry: (retry: ShipRetry) => void
+  signal: AbortSignal | undefined
+}
+
+/** Throws ERR_DURLOG_INVALID_ARGUMENT. */
+export function resolveRejoin(options: unknown): ResolvedStreamRejoin {
+  const names = [...PLACE_NAMES, 'into', 'retryForMs', 'onRetry', 'signal']
+  const given = bag('rejoin options', options, names) as unknown as RejoinOptions
+  return {
+    ...resolvePlace(given),
+    into: resolveDir(given.into),
+    retryForMs: resolveRestoreRetry(given.retryForMs).retryForMs,
     onRetry: callback('onRetry', given.onRetry),
     signal: checkSignal(given.signal),
   }

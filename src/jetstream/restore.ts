@@ -1,5 +1,4 @@
 /** Restores a log from a stream, with the same seqs, timestamps and UUID. */
-import type { ConsumerMessages } from '@nats-io/jetstream'
 import { DurlogError } from '../errors.js'
 import type { Log, LogRecord } from '../index.js'
 import { openRestored, type RestoringLog } from '../open.js'
@@ -10,21 +9,21 @@ import { ShipConflict } from '../ship/conflict.js'
 import { readCopy } from '../ship/copy.js'
 import { claimedError } from '../ship/fenced.js'
 import { recordCrc } from '../ship/record-crc.js'
+import { unfinishedRejoin } from '../ship/rejoin.js'
 import { type StandByCalls, standByUntilTaken } from '../ship/stand-by.js'
 import { writeGeneration } from '../ship/write-generation.js'
 import { makeCatalog, makeLogFolder, streamsLog } from '../streams/files/main-log.js'
 import type { StreamEncoding } from '../streams/port/types.js'
 import { enterFolder, markFolder, mayFollow, unmarkFolder } from '../support/restore-folder.js'
-import { clock } from '../timers.js'
 import { AckTimeout } from './ack-timeout.js'
 import { Assembler, type RestoredRecord } from './assembler.js'
+import { consume } from './consume.js'
 import { gapInStream } from './gap.js'
 import { claimHeaders } from './message.js'
 import { NatsLease } from './nats-lease.js'
 import { type LiveLink, NatsLink } from './nats-link.js'
-import { loadPeers } from './peers.js'
 import { publishAfter } from './publish-after.js'
-import { fromClientError, StreamMissing, Unanswered } from './refusals.js'
+import { StreamMissing } from './refusals.js'
 import {
   nothingThere,
   type ResolvedRestoreOptions,
@@ -37,11 +36,6 @@ import { findStream, missingError } from './stream.js'
 import { crcIn, StreamSeqs } from './stream-seqs.js'
 import type { RestoreOptions, RestoreReport, StandByOptions, TakeOverOptions, TakeOverReport } from './types.js'
 
-const MIB = 2 ** 20
-/** The bytes of messages that are requested from the server in advance. */
-const READ_AHEAD_BYTES = 8 * MIB
-/** The server sends a heartbeat after this time without a message. Two missing heartbeats end the connection. */
-const HEARTBEAT_MS = 2000
 const PROGRESS_EVERY = 1000
 /** The longest void. A seq without a record takes 32 bytes in the log, so this many fit into the largest segment. */
 const MAX_VOID_SEQS = 2 ** 25
@@ -197,6 +191,7 @@ class Restore {
     // Streams are restored from their first record on.
     const streams = before === undefined ? (first === 0 ? last.part.streams : undefined) : before.streams
     const mark = before ?? { stream, subject: this.#subject, uuid: last.part.uuid, first, streams }
+    if (before?.cutTo !== undefined) throw unfinishedRejoin(this.#dir)
     this.#streams = streams
     if (from !== undefined && first !== from) throw gapInStream(from, first - 1)
     if (mark.stream !== stream || mark.subject !== this.#subject || (from !== undefined && from !== mark.first))
@@ -242,8 +237,9 @@ class Restore {
     const begin = await seqs.find(log.nextSeq, last)
     if (begin === undefined && !follow) throw gapInStream(log.nextSeq, this.#end - 1)
     // After the message that `find` knew as the last one: other messages may have been stored meanwhile.
-    const messages = await this.#consume(live, stream, begin?.sequence ?? (last?.sequence ?? 0) + 1)
-    void stopWithoutHeartbeat(messages)
+    const sequence = begin?.sequence ?? (last?.sequence ?? 0) + 1
+    const { domain } = this.#options.access
+    const messages = await consume(live, { stream, subject: this.#subject, domain, sequence }, this.#ackTimeout)
     const forget = this.#link.onLost((error) => messages.stop(error))
     // The server has responded and the stream holds no more records, so this attempt has succeeded.
     if (begin === undefined) {
@@ -294,32 +290,6 @@ class Restore {
     this.#done = true
   }
 
-  async #consume({ nc }: LiveLink, stream: string, sequence: number): Promise<ConsumerMessages> {
-    const { jetStream } = await loadPeers()
-    const { domain } = this.#options.access
-    const since = clock.now()
-    try {
-      const client = jetStream.jetstream(nc, {
-        timeout: this.#ackTimeout.ms,
-        ...(domain !== undefined && { domain }),
-      })
-      const consumer = await client.consumers.get(stream, {
-        filter_subjects: this.#subject,
-        deliver_policy: jetStream.DeliverPolicy.StartSequence,
-        opt_start_seq: sequence,
-      })
-      this.#ackTimeout.answered(clock.now() - since)
-      return await consumer.consume({
-        max_bytes: Math.max(READ_AHEAD_BYTES, 2 * (nc.info?.max_payload ?? MIB)),
-        idle_heartbeat: HEARTBEAT_MS,
-      })
-    } catch (error) {
-      const failure = fromClientError(error, 'reading the stream')
-      if (failure instanceof Unanswered) this.#ackTimeout.unanswered()
-      throw failure
-    }
-  }
-
   /**
    * Stores a record. Returns false if the restore is complete: after the last record, or if this record is after the
    * end.
@@ -356,13 +326,6 @@ class Restore {
     // A replica keeps its mark, so that the next `restore` continues it.
     if (!this.#options.follow) await unmarkFolder(this.#dir)
     return { uuid, firstSeq, nextSeq, records: this.#records, resumed }
-  }
-}
-
-/** Ends `messages` if the server sends neither messages nor heartbeats. */
-async function stopWithoutHeartbeat(messages: ConsumerMessages): Promise<void> {
-  for await (const { type } of messages.status()) {
-    if (type === 'heartbeats_missed') messages.stop(new Unanswered('the stream sends no heartbeat'))
   }
 }
 

@@ -94,6 +94,19 @@ export interface TakeOverOptions extends Omit<RestoreOptions, 'to' | 'until' | '
   force?: boolean | undefined
 }
 
+export interface RejoinOptions extends NatsAccess, JetStreamPlace {
+  /**
+   * The folder for the records that were never replicated: a log with the same seqs and times. Not created if there are
+   * none.
+   */
+  into: string | URL
+  /** As in `RestoreOptions`. */
+  retryForMs?: Duration | undefined
+  onRetry?: ((retry: ShipRetry) => void) | undefined
+  /** Aborting the signal ends the requests to the server: `rejoin` rejects with its reason. */
+  signal?: AbortSignal | undefined
+}
+
 export interface StandByOptions extends Omit<TakeOverOptions, 'force' | 'from'> {
   /** Called after each look at the lease. */
   onLease?: ((lease: LeaseView) => void) | undefined

@@ -1,11 +1,13 @@
+import { cpSync, existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { connect } from '@nats-io/transport-node'
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
+import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest'
 import { type DurlogError, type Log, open } from '../../src/index.js'
-import { jetstream, restore, standBy, takeOver } from '../../src/jetstream/index.js'
+import { jetstream, rejoin, restore, standBy, takeOver } from '../../src/jetstream/index.js'
+import { RestoringLog } from '../../src/log/ordered-log.js'
 import { openStreams } from '../../src/streams/index.js'
 import { type NatsServer, startServer } from '../fixtures/nats.mjs'
-import { openUntilDone, scratchDir, texts } from '../fixtures/scratch.js'
+import { openUntilDone, records, scratchDir, texts } from '../fixtures/scratch.js'
 
 const REPLICATED = { durability: 'replicated' } as const
 let server: NatsServer
@@ -183,4 +185,68 @@ test('a writer whose lease was taken is fenced, although nothing is appended', a
   const writer = await openUntilDone(dir, { replicate })
   expect(await fenced).toMatchObject({ code: 'ERR_DURLOG_FENCED' })
   await expect.poll(() => writer.stats().replication?.lease?.isHeld).toBe(true)
+})
+
+async function entriesIn(dir: string): Promise<string[]> {
+  const log = await open(dir, { readOnly: true })
+  const found = (await records(log.read())).map(({ seq, timestamp, data }) => `${seq} ${timestamp} ${data}`)
+  await log.close()
+  return found
+}
+
+test('a former writer rejoins although it is killed after any step, follows, and takes over again', async () => {
+  const to = place()
+  const [a, b] = [join(scratchDir(), 'a'), join(scratchDir(), 'b')]
+  const small = { segmentBytes: 2 ** 16 }
+  const first = await open(a, { ...small, replicate: jetstream(to) })
+  await Promise.all(['0', '1', '2'].map((text) => first.append(text, REPLICATED)))
+  await first.close()
+  const into = join(a, '..', 'kept')
+  expect(await failure(rejoin(a, { ...to, into }))).toMatchObject({ code: 'ERR_DURLOG_NOT_FOUND' })
+  await takeOver(b, to)
+  const writer = await openAt(b, to)
+  await Promise.all(['3 of b', '4', '5 of b'].map((text) => writer.append(text, REPLICATED)))
+  const common = (await entriesIn(b)).slice(0, 3)
+  const former = await open(a, small)
+  // The record 4 is the same in both logs.
+  const { timestamp } = await writer.get(4)
+  await former.append('3 of a', { timestamp })
+  await former.append('4', { timestamp })
+  await former.close()
+  const own = (await entriesIn(a)).slice(3)
+
+  const nc = await connect({ servers: server.url })
+  onTestFinished(() => nc.close())
+  const over = { connection: nc, stream: to.stream }
+  const root = join(scratchDir(), 'killed')
+  let kills = 0
+  const kill = (): void => {
+    const dir = join(root, `${kills++}`)
+    cpSync(a, join(dir, 'a'), { recursive: true })
+    if (existsSync(into)) cpSync(into, join(dir, 'kept'), { recursive: true })
+  }
+  for (const name of ['skipTo', 'appendNext', 'sync', 'truncateAfter', 'removeCursor', 'close'] as const) {
+    const step = RestoringLog.prototype[name] as (...args: unknown[]) => Promise<never>
+    vi.spyOn(RestoringLog.prototype, name).mockImplementation(function (this: RestoringLog, ...args: unknown[]) {
+      kill()
+      return step.apply(this, args)
+    })
+  }
+  const report = { uuid: writer.uuid, nextSeq: 3, first: 3, last: 4, records: 2 }
+  expect(await rejoin(a, { ...over, into })).toEqual(report)
+  kill()
+  vi.restoreAllMocks()
+  expect(kills).toBeGreaterThanOrEqual(12)
+  for (let i = 0; i < kills; i++) {
+    const dir = join(root, `${i}`)
+    expect(await rejoin(join(dir, 'a'), { ...over, into: join(dir, 'kept') }), `kill ${i}`).toEqual(report)
+    expect(await entriesIn(join(dir, 'kept')), `kill ${i}`).toEqual(own)
+    expect(await entriesIn(join(dir, 'a')), `kill ${i}`).toEqual(common)
+  }
+  expect(await failure(open(a))).toMatchObject({ code: 'ERR_DURLOG_REPLICA' })
+  expect(await takeOver(a, to)).toMatchObject({ nextSeq: 6, generation: 2 })
+  expect(await entriesIn(a)).toEqual(await entriesIn(b))
+  expect(await failure(writer.append('6 of b', REPLICATED))).toMatchObject({ code: 'ERR_DURLOG_FENCED' })
+  const again = await openAt(a, to)
+  expect(await again.append('6 of a', REPLICATED)).toBe(6)
 })

@@ -1,11 +1,15 @@
 import type { Command } from 'commander'
-import { rejoin } from '../../archive/index.js'
+import { rejoin as rejoinArchive } from '../../archive/index.js'
+import { rejoin as rejoinStream } from '../../jetstream/index.js'
 import { addJson } from '../../terminal/arguments.js'
+import { ExitCode } from '../../terminal/exit-codes.js'
+import { InputError } from '../../terminal/input-error.js'
 import { formatCounted, writeSummary } from '../../terminal/output.js'
-import { addBucket, type BucketFlags, toBucketAccess } from '../bucket-flags.js'
+import { addBucket, type BucketFlags, isBucket, toBucketAccess } from '../bucket-flags.js'
+import { addNats, type NatsFlags, toAccess } from '../nats-flags.js'
 import { endingSignal } from '../replicate.js'
 
-interface Flags extends BucketFlags {
+interface Flags extends NatsFlags, BucketFlags {
   into: string
   json?: boolean
 }
@@ -13,16 +17,25 @@ interface Flags extends BucketFlags {
 export function register(command: Command): void {
   command
     .description(
-      'Make DIR, the log of a writer that another copy has replaced ("durlog promote"), a replica. Its records that the bucket does not have are copied to another log first, with their seqs and times, and their seqs are printed. No other process may have DIR open. If it was interrupted, run it again. "durlog restore --follow" continues the replica.',
+      'Make DIR, the log of a writer that another copy has replaced ("durlog promote"), a replica. Its records that the DESTINATION does not have are copied to another log first, with their seqs and times, and their seqs are printed. No other process may have DIR open. If it was interrupted, run it again. "durlog restore --follow" continues the replica.',
     )
     .argument('<dir>', 'the folder of the log')
-    .argument('<bucket>', 's3://bucket/prefix, where the log is archived')
+    .argument(
+      '[destination]',
+      's3://bucket/prefix, or nats://host:port with --stream (default: NATS_URL, or nats://127.0.0.1:4222)',
+    )
     .requiredOption('--into <folder>', 'a new folder for the records that were never replicated')
-  addBucket(addJson(command)).action(run)
+  addNats(addBucket(addJson(command))).action(run)
 }
 
-async function run(dir: string, url: string, { into, json, ...flags }: Flags): Promise<void> {
-  const report = await rejoin(dir, { ...toBucketAccess(url, flags), into, signal: endingSignal() })
+async function run(dir: string, url: string | undefined, flags: Flags): Promise<void> {
+  const { into, json, stream, subject } = flags
+  const common = { into, signal: endingSignal() }
+  if (!isBucket(url) && stream === undefined)
+    throw new InputError('to rejoin from a server, name its stream with --stream', ExitCode.usage)
+  const report = isBucket(url)
+    ? await rejoinArchive(dir, { ...common, ...toBucketAccess(url, flags) })
+    : await rejoinStream(dir, { ...common, ...toAccess(url, flags), stream: stream as string, subject })
   if (json) return writeSummary(`${JSON.stringify(report)}\n`)
   const { nextSeq, first, last, records } = report
   const kept =
