@@ -1,4 +1,5 @@
 /** Archives the sealed segments of a log, and parts of its active segment. */
+import { dirname } from 'node:path'
 import type { Log, ReadOnlyLog } from '../index.js'
 import { ShipConflict } from '../ship/conflict.js'
 import { noteHistory, readCopy } from '../ship/copy.js'
@@ -9,6 +10,7 @@ import type { StreamEncoding } from '../streams/port/types.js'
 import { clearTimeout, clock, setTimeout } from '../timers.js'
 import { advanceBoundary, readBoundary } from './boundary.js'
 import type { Bucket } from './bucket.js'
+import { CheckpointArchiver } from './checkpoint-archiver.js'
 import { archiveCursors } from './cursors.js'
 import { beginHistory, fenceKey, readFence } from './fence.js'
 import { inParallel } from './in-parallel.js'
@@ -18,7 +20,7 @@ import { type PieceFacts, toMetadata } from './piece.js'
 import { type ArchivePosition, findPosition, olderError, Superseded } from './position.js'
 import { checkStore, Probe } from './probe.js'
 import { type LocalPiece, type LocalSegment, type PieceRange, SegmentRemoved, Segments } from './segments.js'
-import { aheadError, missingError, tooLateError, trimmedError, waitingBytes } from './session-facts.js'
+import { aheadError, missingError, trimmedError, waitingBytes } from './session-facts.js'
 import { ConditionFailed } from './store-errors.js'
 import { loadZstd } from './zstd.js'
 
@@ -32,6 +34,8 @@ export interface ArchiveDestinationOptions {
   flushBytes: number
   /** Whether whole segments are compressed. */
   compresses: boolean
+  /** How long the archive of a folder of streams restores earlier states. */
+  historyMs: number
   /**
    * Whether the archiver serves the option `replicate` of the log: no other archiver stores parts of the newest
    * history.
@@ -52,6 +56,18 @@ export class ArchiveDestination implements Destination {
   #log: Log | ReadOnlyLog | undefined
   /** The encoding of the streams whose main log is archived; undefined for any other log. */
   #streams: StreamEncoding | undefined
+  /** Archives the checkpoints of the streams. */
+  #checkpoints: CheckpointArchiver | undefined
+  /** The checkpoint that is being archived. */
+  #checkpoint: Promise<void> | undefined
+  /** The failure of the last checkpoint. */
+  #failure: { error: unknown } | undefined
+  /** The archived log must have this end before the archive can be restored; until then, no record is reported. */
+  #restorableEnd = 0
+  /** The records and bytes that were archived and not reported. */
+  #unreported = { records: 0, bytes: 0 }
+  /** The calls that wait until the log is archived up to a seq. */
+  #waiting: { end: number; resolve: () => void }[] = []
   /** The log's generation when the session began. */
   #generation = -1
   #inFlight = 0
@@ -103,6 +119,7 @@ export class ArchiveDestination implements Destination {
       if (error instanceof ConditionFailed || error instanceof SegmentRemoved) throw new ShipConflict(error.message)
       throw error
     } finally {
+      for (const { resolve } of this.#waiting.splice(0)) resolve()
       this.#inFlight = 0
     }
   }
@@ -138,6 +155,7 @@ export class ArchiveDestination implements Destination {
     // Ends the thread now: a long segment takes several seconds to read and compress.
     await this.#segments.close()
     await this.#running
+    await this.#checkpoint
   }
 
   async #run(session: ReplicationSession): Promise<void> {
@@ -159,9 +177,9 @@ export class ArchiveDestination implements Destination {
     // Records that were trimmed after the archive was listed may have been archived by another archiver.
     if (position.next < firstSeq) throw trimmedError(session, position)
     if (position.next < log.firstSeq) throw new SegmentRemoved('records were trimmed')
-    if (this.#streams !== undefined && position.isEmpty && position.next > 0) throw tooLateError(log.dir, position.next)
     if (position.next !== cursor.position || cursor.generation < generation) await cursor.seek(position.next)
-    session.onStart(position.next - 1)
+    await this.#beginCheckpoints(log, position)
+    session.onStart((position.next < this.#restorableEnd ? firstSeq : position.next) - 1)
     this.#cursors = undefined
     await this.#removeParts(position)
     for (;;) {
@@ -169,6 +187,7 @@ export class ArchiveDestination implements Destination {
       this.#flushes = false
       await this.#checkGeneration(session)
       await this.#archive(session, position)
+      await this.#archiveCheckpoint(session, position)
       if (position.begins === undefined && this.#mayArchiveCursors()) await this.#archiveCursors(session, position)
       if (this.#checked !== this.#asked) await this.#checkFence(position)
       this.#confirmed = this.#checked
@@ -176,6 +195,57 @@ export class ArchiveDestination implements Destination {
       if (isLast) return
       await this.#wait(session)
     }
+  }
+
+  async #beginCheckpoints({ uuid, dir }: Log | ReadOnlyLog, position: ArchivePosition): Promise<void> {
+    this.#failure = undefined
+    this.#unreported = { records: 0, bytes: 0 }
+    if (this.#streams === undefined) return
+    this.#checkpoints ??= new CheckpointArchiver(this.#bucket, {
+      uuid,
+      dir: dirname(dir),
+      historyMs: this.#options.historyMs,
+      onStored: () => this.objects++,
+    })
+    this.#restorableEnd = await this.#checkpoints.begin(position)
+  }
+
+  /** Archives a checkpoint of the streams if one is due. */
+  async #archiveCheckpoint(session: ReplicationSession, position: ArchivePosition): Promise<void> {
+    if (this.#failure !== undefined) throw this.#failure.error
+    this.#waiting = this.#waiting.filter(({ end, resolve }) => position.next < end || resolve())
+    const checkpoints = this.#checkpoints
+    if (checkpoints?.isDue !== true || this.#checkpoint !== undefined || this.#ended) return
+    if (position.begins !== undefined || position.next < this.#restorableEnd) return
+    if (!this.#options.replicates) return checkpoints.run(position, (end) => this.#archiveTo(session, position, end))
+    // Appends at `replicated` do not wait for a checkpoint.
+    this.#checkpoint = checkpoints
+      .run(position, (end) => this.#archivedTo(position, end))
+      .catch((error: unknown) => {
+        this.#failure = { error }
+      })
+      .finally(() => {
+        this.#checkpoint = undefined
+        this.send()
+      })
+  }
+
+  /** Archives the log up to `end`, the position of a checkpoint, before which every record is synced. */
+  async #archiveTo(session: ReplicationSession, position: ArchivePosition, end: number): Promise<void> {
+    if (position.next >= end) return
+    await this.#checkGeneration(session)
+    await this.#archive(session, position)
+    if (position.next < end) throw new ShipConflict('the main log is not synced up to its checkpoint')
+  }
+
+  /** Settles when the log is archived up to `end`. Rejects if the session ends before. */
+  async #archivedTo(position: ArchivePosition, end: number): Promise<void> {
+    if (position.next >= end) return
+    await new Promise<void>((resolve) => {
+      this.#waiting.push({ end, resolve })
+      this.send()
+    })
+    if (position.next < end) throw new ShipConflict('the session has ended')
   }
 
   /** Throws a `Superseded` if another copy of the log writes the history. Notes that this copy replicates to it. */
@@ -251,7 +321,7 @@ export class ArchiveDestination implements Destination {
         // next piece does not name its last part: an upload of the whole segment that failed may still arrive and
         // replace the parts.
         if (position.next === log.firstSeq) position.previous = ''
-        position.segmentsEnd = position.next
+        position.segmentsEnd = position.segmentsFrom = position.next
         position.segmentsPrevious = position.previous
         if (position.next >= end) return
         continue
@@ -276,6 +346,7 @@ export class ArchiveDestination implements Destination {
     if (piece.facts.lastSeq + 1 !== endSeq) throw missingError(session, piece.facts.lastSeq + 1)
     const key = `${position.history.names.log}${digitsOf(position.segmentsEnd)}`
     await this.#store(session, position, key, piece, position.segmentsPrevious)
+    position.segmentsFrom = piece.facts.firstSeq
     position.segmentsEnd = endSeq
     position.segmentsPrevious = piece.facts.sha256
     // The next piece follows the whole segment, and no longer its last part.
@@ -317,7 +388,8 @@ export class ArchiveDestination implements Destination {
     const { names } = position.history
     const facts: PieceFacts = { ...found, generation: this.#generation, previous, streams: this.#streams }
     const records = Math.max(0, facts.lastSeq + 1 - position.next)
-    this.#inFlight = records
+    const unreported = this.#unreported
+    this.#inFlight = unreported.records + records
     if (position.begins !== undefined) await this.#beginHistory(session, position, position.begins)
     await this.#bucket.put(key, body, {
       sha256,
@@ -336,7 +408,12 @@ export class ArchiveDestination implements Destination {
     if (records === 0) return
     position.next = facts.lastSeq + 1
     position.previous = facts.sha256
-    session.onReplicated(facts.lastSeq, records, body.length)
+    this.#checkpoints?.count(body.length)
+    unreported.records += records
+    unreported.bytes += body.length
+    if (position.next < this.#restorableEnd) return
+    session.onReplicated(facts.lastSeq, unreported.records, unreported.bytes)
+    this.#unreported = { records: 0, bytes: 0 }
     this.#inFlight = 0
   }
 
@@ -362,10 +439,13 @@ export class ArchiveDestination implements Destination {
     this.#cursors = await archiveCursors(this.#bucket, session, archived)
   }
 
-  /** Removes the parts of segments that are now archived whole. */
-  async #removeParts({ history: { names }, segmentsEnd }: ArchivePosition): Promise<void> {
+  /**
+   * Removes the parts of the last segment that is archived whole. Parts of a segment that was trimmed before it was
+   * archived whole stay.
+   */
+  async #removeParts({ history: { names }, segmentsFrom, segmentsEnd }: ArchivePosition): Promise<void> {
     const { boundary } = names
-    const parts = await listParts(this.#bucket, names, segmentsEnd)
+    const parts = (await listParts(this.#bucket, names, segmentsEnd)).filter(({ firstSeq }) => firstSeq >= segmentsFrom)
     const last = parts.at(-1)
     if (last === undefined) return
     await advanceBoundary(this.#bucket, boundary, last.firstSeq)

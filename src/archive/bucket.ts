@@ -141,7 +141,13 @@ export class Bucket {
     const { body, etag } = object
     const url = this.urlOf(key)
     if (etag === '') throw new StoreFailure(`${url}: the response has no ETag`)
-    return { value: convert(new StoredFields(url, parseJson(url, body))), etag }
+    return { value: convert(this.fieldsIn(key, body)), etag }
+  }
+
+  /** The fields of the JSON in `body`, a part of an object. Throws StoreFailure if it is not JSON. */
+  fieldsIn(key: string, body: Buffer): StoredFields {
+    const url = this.urlOf(key)
+    return new StoredFields(url, parseJson(url, body))
   }
 
   /** Reads the metadata of an object. Undefined if there is no such object. */

@@ -3,8 +3,8 @@ import { DurlogError } from '../errors.js'
 import { UUID } from '../options/checks.js'
 import type { Bucket } from './bucket.js'
 import { inParallel } from './in-parallel.js'
-import { archiveRoot } from './layout.js'
-import { chooseHistory, type History, listHistories, listPieces, type Manifest, unknownHistory } from './manifest.js'
+import { archiveRoot, checkpointFolder } from './layout.js'
+import { chooseHistory, type History, listHistories, listPieces, Manifest, unknownHistory } from './manifest.js'
 import type { PieceFacts } from './piece.js'
 import type { ArchiveSummary } from './types.js'
 
@@ -39,8 +39,8 @@ export interface ChosenArchive {
 }
 
 /**
- * Lists the pieces of the selected archive. Throws ERR_DURLOG_NOT_FOUND if it holds none. If `known` is an earlier
- * result, leaves out most of the pieces before its last piece.
+ * Lists the pieces of the selected archive. Throws ERR_DURLOG_NOT_FOUND if it holds none, and no checkpoint. If
+ * `known` is an earlier result, leaves out most of the pieces before its last piece.
  */
 export async function chooseArchive(
   bucket: Bucket,
@@ -51,8 +51,10 @@ export async function chooseArchive(
   const root = archiveRoot(bucket.prefix, uuid)
   const histories = await listHistories(bucket, root, known?.histories)
   const manifest = await chooseManifest(bucket, histories, wanted.generation, known?.manifest)
-  if (manifest === undefined) throw noneError(bucket.urlOf(root))
-  return { uuid, root, histories, manifest }
+  if (manifest !== undefined) return { uuid, root, histories, manifest }
+  // The main log of streams may have had no record since their checkpoint.
+  if ((await bucket.list(checkpointFolder(root))).length === 0) throw noneError(bucket.urlOf(root))
+  return { uuid, root, histories, manifest: new Manifest(bucket, chooseHistory(histories, undefined), [], []) }
 }
 
 /**

@@ -38,7 +38,17 @@ export function historyFolder(root: string): string {
   return `${root}history/`
 }
 
-/** The seq or generation in the key of an object in `folder`; undefined if the archive has no object with this key. */
+/** The folder of the checkpoints of a folder of streams: one object each, numbered from 0. */
+export function checkpointFolder(root: string): string {
+  return `${root}checkpoint/`
+}
+
+/** The folder of the packs that the checkpoints use. The name of a pack is its SHA-256. */
+export function packFolder(root: string): string {
+  return `${root}pack/`
+}
+
+/** The seq, generation or number in an object's key in `folder`; undefined if no object of the archive has this key. */
 export function seqOfKey(folder: string, key: string): number | undefined {
   const name = key.slice(folder.length)
   const seq = /^0{4}\d{16}$/.test(name) ? Number(name) : Number.NaN

@@ -8,6 +8,8 @@ import type { ArchiveOptions } from './types.js'
 
 const MIB = 2 ** 20
 const MAX_MS = 2 ** 31 - 1
+/** The default of `historyMs`: a week. */
+const HISTORY_MS = 7 * 86_400_000
 /** The default of `laggingMs`, as a multiple of `flushMs`. */
 const LAGGING_FLUSHES = 3
 
@@ -18,6 +20,7 @@ const NAMES: readonly string[] = [
     'flushBytes',
     'keepAfterAck',
     'compress',
+    'historyMs',
     'cursor',
     'retryForMs',
     'laggingMs',
@@ -31,6 +34,7 @@ export interface ResolvedArchiveOptions {
   flushMs: number
   flushBytes: number
   compresses: boolean
+  historyMs: number
 }
 
 /** As `resolveShipperOptions`. */
@@ -50,6 +54,7 @@ export function resolveArchiveOptions(log: ReadableLog | undefined, options: unk
     }),
     flushMs,
     compresses: choice('compress', given.compress, ['none', 'zstd'], 'none') === 'zstd',
+    historyMs: whole('historyMs', given.historyMs, { min: 0, max: 2 ** 53 - 1, unit: 'milliseconds' }, HISTORY_MS),
     flushBytes: whole('flushBytes', given.flushBytes, { min: 65_536, max: 64 * MIB, unit: 'bytes' }, 64 * MIB),
   }
 }

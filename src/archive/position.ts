@@ -18,12 +18,18 @@ export interface ArchivePosition {
   next: number
   /** The first seq that is not in a whole segment of the archive. */
   segmentsEnd: number
+  /** The first seq of the last whole segment; `segmentsEnd` if there is none. */
+  segmentsFrom: number
   /** The SHA-256 of the history's last whole segment; '' if there is none. */
   segmentsPrevious: string
   /** The SHA-256 of the history's last piece; '' if there is none. */
   previous: string
   /** Whether the archive holds no piece. */
   isEmpty: boolean
+  /** The histories of the archive, with `history`. */
+  histories: readonly History[]
+  /** The first seq that is archived; `next` if there is none. */
+  first: number
   /** If the archive does not have the history yet: the history that it continues, and the end of that one. */
   begins: { parent: History; end: number } | undefined
 }
@@ -78,7 +84,7 @@ export async function findPosition(
       (await isSame(bucket, log, segments, manifest, index, last)))
   if (continues && generation === archived) {
     await refuseFenced(bucket, log, generation, history)
-    return positionAfter(manifest, last, { end, generation })
+    return positionAfter(manifest, last, { end, generation, histories })
   }
   // A truncation that is not complete is recorded, but `generation` is still the old one.
   if (cursor.generation !== generation) throw new SegmentRemoved('the log is being truncated')
@@ -87,12 +93,15 @@ export async function findPosition(
   // The generation of a replica is higher than that of its writer, which a new history would fence.
   if (last !== undefined) refuseReplica(log.dir)
   const from = continues ? end : await firstDifference(bucket, log, segments, manifest)
-  const names = new HistoryNames(root, generation)
+  const begun = { generation, from, parent: history.generation, names: new HistoryNames(root, generation) }
   return {
     generation,
-    history: { generation, from, parent: history.generation, names },
+    history: begun,
+    histories: [...histories, begun],
+    first: Math.min(manifest.entries[0]?.firstSeq ?? from, from),
     next: from,
     segmentsEnd: from,
+    segmentsFrom: from,
     segmentsPrevious: '',
     previous: '',
     isEmpty: last === undefined,
@@ -130,16 +139,20 @@ function beginOf({ generation, from }: History, { position }: DurableCursor, fir
 async function positionAfter(
   manifest: Manifest,
   last: PieceFacts | undefined,
-  { end, generation }: { end: number; generation: number },
+  { end, generation, histories }: { end: number; generation: number; histories: readonly History[] },
 ): Promise<ArchivePosition> {
   const { entries, history, firstOwn } = manifest
   const at = entries.findLastIndex(({ key }) => key.startsWith(history.names.log))
   const segment = at === -1 ? undefined : at === entries.length - 1 ? last : await manifest.facts(at)
+  const segmentsEnd = segment === undefined ? (firstOwn?.firstSeq ?? end) : segment.lastSeq + 1
   return {
     generation,
     history,
+    histories,
+    first: entries[0]?.firstSeq ?? end,
     next: end,
-    segmentsEnd: segment === undefined ? (firstOwn?.firstSeq ?? end) : segment.lastSeq + 1,
+    segmentsEnd,
+    segmentsFrom: segment?.firstSeq ?? segmentsEnd,
     segmentsPrevious: segment?.sha256 ?? '',
     previous: firstOwn === undefined ? '' : (last?.sha256 ?? ''),
     isEmpty: last === undefined,

@@ -42,9 +42,9 @@ function memoryFor(entries: readonly PieceEntry[]): Buffer[] {
  * Reads a range, up to ATTEMPTS times: a large object has many ranges, and would never be read if one failure of a
  * request repeated all of them.
  */
-async function readRange(
+export async function readRange(
   bucket: Bucket,
-  { entry, offset, length }: RangeRequest,
+  { entry, offset, length }: Omit<RangeRequest, 'entry'> & { entry: Pick<PieceEntry, 'key'> },
   into: Buffer,
   signal: AbortSignal,
   retryForMs: number,

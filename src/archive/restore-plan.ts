@@ -12,12 +12,10 @@ import type { PieceFacts } from './piece.js'
 import type { ResolvedRestore } from './restore-options.js'
 import { StoreFailure } from './store-errors.js'
 
-/** Returns the pieces that hold the records from `next` on, up to the end of the restore. */
-export async function wantedPieces(
-  manifest: Manifest,
-  next: number,
-  { to, untilMs }: Pick<ResolvedRestore, 'to' | 'untilMs'>,
-): Promise<PieceEntry[]> {
+type RestoreEnd = Pick<ResolvedRestore, 'to' | 'untilMs'>
+
+/** Returns the index after the last piece that holds records before the end of the restore. */
+async function endOfPieces(manifest: Manifest, { to, untilMs }: RestoreEnd): Promise<number> {
   const { entries } = manifest
   let end = entries.findLastIndex(({ firstSeq }) => firstSeq < to) + 1
   if (untilMs !== Number.POSITIVE_INFINITY) {
@@ -32,6 +30,20 @@ export async function wantedPieces(
     }
     end = Math.min(end, low + 1)
   }
+  return end
+}
+
+/** Returns a seq that is not after the end of the restore, as close to it as is known without reading a piece. */
+export async function knownEnd(manifest: Manifest, wanted: RestoreEnd): Promise<number> {
+  if (wanted.untilMs === Number.POSITIVE_INFINITY) return wanted.to
+  const end = await endOfPieces(manifest, wanted)
+  return Math.min(wanted.to, manifest.entries[end - 1]?.firstSeq ?? 0)
+}
+
+/** Returns the pieces that hold the records from `next` on, up to the end of the restore. */
+export async function wantedPieces(manifest: Manifest, next: number, wantedEnd: RestoreEnd): Promise<PieceEntry[]> {
+  const { entries } = manifest
+  const end = await endOfPieces(manifest, wantedEnd)
   const from = entries.findIndex((_, at) => (entries[at + 1]?.firstSeq ?? Number.POSITIVE_INFINITY) > next)
   const wanted = from === -1 ? [] : entries.slice(from, end)
   const [first] = wanted
@@ -55,7 +67,7 @@ export async function provenEnd(bucket: Bucket, { names }: History): Promise<num
 export async function missingFrom(
   manifest: Manifest,
   proven: number,
-  { to, untilMs }: Pick<ResolvedRestore, 'to' | 'untilMs'>,
+  { to, untilMs }: RestoreEnd,
 ): Promise<number | undefined> {
   const last = await manifest.last()
   if (last === undefined) return undefined

@@ -1,10 +1,13 @@
 /** The folder into which an archive is restored: the mark of the unfinished restore, and the files of the log. */
+import { readdirSync } from 'node:fs'
 import { DurlogError } from '../errors.js'
 import { type RejoinMark, unfinishedRejoin } from '../ship/rejoin.js'
 import { writeGeneration } from '../ship/write-generation.js'
 import { makeLogFolder, streamsLog } from '../streams/files/main-log.js'
 import type { StreamEncoding } from '../streams/port/types.js'
 import { markFolder } from '../support/restore-folder.js'
+import { segmentSeqs } from '../support/segment-name.js'
+import type { LoadedCheckpoint } from './checkpoint-restore.js'
 import type { ChosenArchive } from './choose.js'
 import { sharedEnd } from './manifest.js'
 import { RestoredFiles } from './restored-files.js'
@@ -17,6 +20,8 @@ export interface ArchiveRestoreMark extends RejoinMark {
   first: number
   /** The generation of the restored log. */
   cuts: number
+  /** Of streams, when their checkpoint is restored: it needs the main log from this seq on. */
+  from?: number
 }
 
 export class RestoreTarget {
@@ -32,6 +37,7 @@ export class RestoreTarget {
 
   private constructor(
     folder: string,
+    dir: string,
     mark: ArchiveRestoreMark,
     streams: StreamEncoding | undefined,
     files: RestoredFiles,
@@ -39,30 +45,41 @@ export class RestoreTarget {
     this.#folder = folder
     this.#mark = mark
     this.streams = streams
-    this.dir = logFolder(folder, streams)
+    this.dir = dir
     this.files = files
   }
 
-  /** Begins a restore of the archive at `url` into `folder`, or continues the one that has the mark `before`. */
+  /**
+   * Begins a restore of the archive at `url` into `folder`, or continues the one that has the mark `before`. `load`
+   * restores a checkpoint of streams.
+   */
   static async open(
     folder: string,
     before: ArchiveRestoreMark | undefined,
     { url, chosen }: { url: string; chosen: ChosenArchive },
+    load: () => Promise<LoadedCheckpoint | undefined>,
   ): Promise<RestoreTarget> {
     const { manifest, uuid } = chosen
     const { generation } = manifest.history
     const first = manifest.entries[0]?.firstSeq ?? 0
-    const mark = before ?? { archive: url, generation, first, cuts: await newGeneration(chosen) }
+    let mark = before ?? { archive: url, generation, first, cuts: await newGeneration(chosen) }
     if (mark.cutTo !== undefined) throw unfinishedRejoin(folder)
     if (mark.archive !== url) throw otherError(folder, mark)
     if (before === undefined) await markFolder(folder, mark)
-    const streams = (await manifest.last())?.streams
-    const dir = logFolder(folder, streams)
+    const last = await manifest.last()
+    // Without a piece, the archive has only checkpoints of streams.
+    const isOfStreams = last === undefined || last.streams !== undefined
+    const dir = isOfStreams ? streamsLog(folder) : folder
     makeLogFolder(dir)
+    // Of an interrupted restore, either the checkpoint is complete, or no record is restored yet.
+    if (isOfStreams && mark.from === undefined && segmentSeqs(readdirSync(dir)).length === 0) {
+      mark = { ...mark, generation, first, ...(await load()) }
+      await markFolder(folder, mark)
+    }
     const files = await RestoredFiles.open(dir, mark.first)
     // An earlier run may have died while it wrote the generation.
     if (files.next === mark.first) await writeGeneration(folder, dir, { uuid, generation: mark.cuts })
-    return new RestoreTarget(folder, mark, streams, files)
+    return new RestoreTarget(folder, dir, mark, last?.streams, files)
   }
 
   /**
@@ -77,6 +94,11 @@ export class RestoreTarget {
       await this.#setMark({ ...this.#mark, generation })
     }
     this.#isChosen = true
+  }
+
+  /** Of streams whose checkpoint was restored: the first seq of the main log that they need; otherwise undefined. */
+  get from(): number | undefined {
+    return this.#mark.from
   }
 
   /** Whether at least one record is restored. */
@@ -103,10 +125,6 @@ export class RestoreTarget {
 export async function newGeneration({ histories, manifest }: ChosenArchive): Promise<number> {
   const last = await manifest.last()
   return Math.max(histories.at(-1)?.generation ?? 0, last?.generation ?? 0) + 1
-}
-
-function logFolder(folder: string, streams: StreamEncoding | undefined): string {
-  return streams === undefined ? folder : streamsLog(folder)
 }
 
 function otherError(folder: string, { archive, generation }: ArchiveRestoreMark): DurlogError {

@@ -10,9 +10,11 @@ import { gapError } from '../ship/start.js'
 import { makeCatalog } from '../streams/files/main-log.js'
 import { ofFileSystem } from '../support/file-system-error.js'
 import { enterFolder, mayFollow, unmarkFolder } from '../support/restore-folder.js'
+import { STREAMS_CURSOR } from '../support/streams-log.js'
 import { wait } from '../timers.js'
 import { Bucket } from './bucket.js'
 import { BucketLease } from './bucket-lease.js'
+import { type LoadedCheckpoint, loadCheckpoint } from './checkpoint-restore.js'
 import { type ChosenArchive, chooseArchive } from './choose.js'
 import { type CursorPositions, readCursors } from './cursors.js'
 import type { Manifest, PieceEntry } from './manifest.js'
@@ -20,7 +22,7 @@ import { damaged, factsOf, HEADER_BYTES, offsetOfSeq, type PieceFacts, pieceIn, 
 import { readPieces } from './ranges.js'
 import { RestoreLock } from './restore-lock.js'
 import { type ResolvedRestore, resolveRestore, resolveStandBy, resolveTakeOver } from './restore-options.js'
-import { endOfBatches, factsBefore, follows, missingFrom, provenEnd, wantedPieces } from './restore-plan.js'
+import { endOfBatches, factsBefore, follows, knownEnd, missingFrom, provenEnd, wantedPieces } from './restore-plan.js'
 import { type ArchiveRestoreMark, newGeneration, RestoreTarget } from './restore-target.js'
 import type { RestoredFiles } from './restored-files.js'
 import { Segments } from './segments.js'
@@ -167,7 +169,7 @@ class ArchiveRestore {
     try {
       signal?.throwIfAborted()
       const chosen = await this.#choose()
-      const { firstSeq } = chosen.manifest.entries[0] as PieceEntry
+      const firstSeq = chosen.manifest.entries[0]?.firstSeq ?? 0
       if (firstSeq >= to) throw tooEarlyError(firstSeq)
       const { files } = await this.#accept(chosen, before)
       await this.#readAll(files, chosen.manifest)
@@ -218,12 +220,26 @@ class ArchiveRestore {
   async #accept(chosen: ChosenArchive, before: ArchiveRestoreMark | undefined): Promise<RestoreTarget> {
     if (this.#target === undefined) {
       const archive = { url: this.#bucket.urlOf(chosen.root), chosen }
-      this.#target = await RestoreTarget.open(this.#folder, before, archive)
+      this.#target = await RestoreTarget.open(this.#folder, before, archive, () => this.#load(chosen))
       this.#isReplica = this.#options.follow && before !== undefined
     }
     await this.#target.accept(chosen)
     this.#uuid = chosen.uuid
     return this.#target
+  }
+
+  /** Restores a checkpoint of streams. */
+  async #load(chosen: ChosenArchive): Promise<LoadedCheckpoint | undefined> {
+    const { onProgress } = this.#options
+    const before = this.#bytes
+    return loadCheckpoint(this.#bucket, chosen, this.#folder, {
+      end: await knownEnd(chosen.manifest, this.#options),
+      retryForMs: this.#retryForMs,
+      onRead: (bytes, total) => {
+        this.#bytes += bytes
+        onProgress(this.#bytes, before + total)
+      },
+    })
   }
 
   async #readAll(files: RestoredFiles, manifest: Manifest): Promise<void> {
@@ -322,12 +338,16 @@ class ArchiveRestore {
       return { uuid, firstSeq, nextSeq, bytes: this.#bytes, resumed }
     }
     await target.raiseGeneration(uuid, this.#generation)
-    const log = await openRestored(dir, undefined, { durability: 'full' })
+    // Creates the main log of streams that has no record after their checkpoint.
+    const identity = { uuid, firstSeq: files.next, generation: this.#generation }
+    const log = await openRestored(dir, identity, { durability: 'full' })
     try {
       if (log.nextSeq !== files.next) throw shorterError(dir, log.nextSeq, files.next)
       await this.#cut(log)
       for (const [name, position] of Object.entries(this.#cursors)) {
-        await log.ensureCursor(name, { from: Math.min(Math.max(position, log.firstSeq), log.nextSeq) })
+        // The streams need the records after their checkpoint, which may be older than the positions.
+        const end = name === STREAMS_CURSOR ? (target.from ?? log.nextSeq) : log.nextSeq
+        await log.ensureCursor(name, { from: Math.min(Math.max(position, log.firstSeq), end) })
       }
       const { firstSeq, nextSeq } = log
       await log.close()

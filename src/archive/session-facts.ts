@@ -4,14 +4,6 @@ import type { ReplicationSession } from '../ship/destination.js'
 import { gapError } from '../ship/start.js'
 import type { ArchivePosition } from './position.js'
 
-export function tooLateError(dir: string, next: number): DurlogError {
-  return new DurlogError(
-    'ERR_DURLOG_DESTINATION_GAP',
-    `the archive would lack the records before ${next}, which a checkpoint has removed from the log in ${dir}: copy the streams into a new folder, and archive it from its first record on`,
-    { lostFirst: 0, lostLast: next - 1 },
-  )
-}
-
 /** The error if the records from `next` on were trimmed before they were archived. */
 export function trimmedError(
   { log, cursor }: ReplicationSession,

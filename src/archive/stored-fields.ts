@@ -62,6 +62,24 @@ export class StoredFields {
     throw this.#wrong(name, `one of ${allowed.join(', ')}`)
   }
 
+  /** Returns a value that `isRight` accepts. Throws ERR_DURLOG_CORRUPT for any other value. */
+  checked<Value>(name: string, isRight: (value: unknown) => value is Value, expected: string): Value {
+    const value = this.#get(name)
+    if (isRight(value)) return value
+    throw this.#wrong(name, expected)
+  }
+
+  /**
+   * Converts the elements of an array within the JSON. `convert` gets the fields of the element, and its name in the
+   * fields of the array.
+   */
+  list<Value>(name: string, convert: (element: StoredFields, name: string, all: StoredFields) => Value): Value[] {
+    const value = this.#get(name)
+    if (!Array.isArray(value)) throw this.#wrong(name, 'an array')
+    const all = new StoredFields(this.#url, value)
+    return value.map((element, at) => convert(new StoredFields(this.#url, element), String(at), all))
+  }
+
   /** The fields of an object within the JSON. */
   within(name: string): StoredFields {
     const value = this.#get(name)

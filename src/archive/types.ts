@@ -41,6 +41,11 @@ export interface ArchiveOptions extends BucketAccess {
    */
   compress?: 'none' | 'zstd' | undefined
   /**
+   * Of a folder of streams: for how long the archive can restore an earlier state, in milliseconds. Later, what was
+   * deleted is removed. Default 7 days.
+   */
+  historyMs?: Duration | undefined
+  /**
    * The name of the log's cursor that stores the archiver's position. Each archive needs a separate cursor. Default
    * `archive`.
    */

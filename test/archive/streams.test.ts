@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { openStreams } from '../../src/streams/index.js'
-import { archiveAll, archiver, restored, store } from '../fixtures/archive.js'
+import { archiver, restored, store } from '../fixtures/archive.js'
 import { codeOf, openUntilDone, scratchDir } from '../fixtures/scratch.js'
 
 test('streams are restored with their records, files, producers, ends, deletions and cursors', async () => {
@@ -72,36 +72,4 @@ test('a stream with retention is restored with its newest records', async () => 
   const found: number[] = []
   for await (const { value } of copy.stream('s').read()) found.push(value)
   expect(found).toEqual(Array.from({ length: 101 - firstSeq }, (_, at) => firstSeq + at))
-})
-
-test('streams whose first records were removed from the log are refused, and their copy in a new folder is archived', async () => {
-  const s3 = await store()
-  const dir = join(scratchDir(), 'streams')
-  const { openExclusive } = await import('../../src/streams/api/open-streams.js')
-  const streams = await openExclusive(dir, {}, { logSegmentBytes: 65_536 })
-  onTestFinished(() => streams.close())
-  for (let n = 0; n < 300; n++) void streams.stream('long').append('x'.repeat(1000))
-  await streams.stream('long').append('last')
-  await streams.checkpoint()
-  const log = await openUntilDone(join(dir, 'log'), { readOnly: true })
-  expect(log.firstSeq).toBeGreaterThan(0)
-  expect(await codeOf(archiveAll(log, s3))).toBe('ERR_DURLOG_DESTINATION_GAP')
-  const copied = join(scratchDir(), 'copied')
-  const copy = await openStreams(copied)
-  onTestFinished(() => copy.close())
-  const copiedLog = await openUntilDone(join(copied, 'log'), { readOnly: true })
-  const made = archiver(copiedLog, s3)
-  const values: unknown[] = []
-  for await (const { value } of streams.stream('long').read()) {
-    values.push(value)
-    await copy.stream('long').append(value)
-  }
-  await copy.checkpoint()
-  await made.idle()
-  const restoredStreams = await openStreams(await restored(s3))
-  onTestFinished(() => restoredStreams.close())
-  const found: unknown[] = []
-  for await (const { value } of restoredStreams.stream('long').read()) found.push(value)
-  expect(found).toEqual(values)
-  expect(found).toHaveLength(301)
 })

@@ -4,7 +4,7 @@ import { open } from '../../index.js'
 import { addJson } from '../../terminal/arguments.js'
 import { ExitCode } from '../../terminal/exit-codes.js'
 import { InputError } from '../../terminal/input-error.js'
-import { addRetryFor, toBytes, toWaitMs } from '../arguments.js'
+import { addRetryFor, toAgeMs, toBytes, toWaitMs } from '../arguments.js'
 import { addBucket, type BucketFlags, isBucket, toBucketAccess } from '../bucket-flags.js'
 import { type CopierStats, endingSignal, type ReplicationWords, reporter, showStatus, watch } from '../replicate.js'
 
@@ -15,6 +15,7 @@ interface Flags extends BucketFlags {
   flush?: number
   flushBytes?: number
   compress?: boolean
+  history?: number
   retryFor?: number
   json?: boolean
 }
@@ -36,6 +37,7 @@ export function register(command: Command): void {
     .option('--cursor <name>', 'the cursor of the log for this archive', 'archive')
     .option('--flush <ms>', 'the longest time between two uploads (default: 10s)', toWaitMs)
     .option('--compress', 'compress whole segments with zstd')
+    .option('--history <age>', 'for streams: how long earlier states and deleted streams stay (default: 7d)', toAgeMs)
     .option('--flush-bytes <bytes>', 'upload earlier if this many bytes wait (default: 64MiB)', toBytes)
   addJson(addBucket(addRetryFor(command))).action(run)
 }
@@ -50,6 +52,7 @@ async function run(dir: string, bucket: string | undefined, flags: Flags): Promi
     cursor: flags.cursor,
     flushMs: flags.flush,
     flushBytes: flags.flushBytes,
+    historyMs: flags.history,
     compress: flags.compress ? 'zstd' : 'none',
     retryForMs: flags.retryFor,
   })

@@ -6,11 +6,10 @@ import { isCode } from '../../errors.js'
 import { inspect, open } from '../../index.js'
 import { openOrdered } from '../../open.js'
 import { copyStart, problemOf } from '../../streams/files/file-io.js'
-import { FolderFiles, recordsName } from '../../streams/files/folder-files.js'
-import { codecOf } from '../../streams/port/encoding.js'
+import { type FileNames, filesOf, indexBytesOf } from '../../streams/files/folder-checkpoint.js'
+import { FolderFiles } from '../../streams/files/folder-files.js'
 import { Catalog } from '../../streams/state/catalog.js'
 import { decodeEntry, EntryKind } from '../../streams/state/entry.js'
-import { INDEX_ENTRY_BYTES } from '../../streams/state/record-index.js'
 import type { FileDisk, StreamState } from '../../streams/state/state.js'
 import { isBackup } from '../../support/backup-mark.js'
 import { syncFolder } from '../../support/durable-files.js'
@@ -137,10 +136,12 @@ async function copyFiles(
   onProgress: (done: number, total: number) => void,
 ): Promise<Copied> {
   /** The content of each copied file, as the catalog describes it. */
-  const copied = new Map<string, { file: CopiedFile; disk: FileDisk }>()
+  const copied = new Map<string, { file: FileNames; disk: FileDisk }>()
   for (let pass = 1; ; pass++) {
     const { position, states } = await copyCatalog(source, copy)
-    const files = states.flatMap(filesOf)
+    const files = states.flatMap((state) =>
+      filesOf(state).map(({ names, disk }) => ({ stream: state.name, file: names, disk })),
+    )
     const changed = new Set<string>()
     const waiting = files.values()
     let done = 0
@@ -188,33 +189,13 @@ async function copyCatalog(
   return { position: head?.position ?? 0, states }
 }
 
-/** The names of a file in `streams/` and of its index in `index/`. */
-interface CopiedFile {
-  records: string
-  index: string
-}
-
-function filesOf(state: StreamState): { stream: string; file: CopiedFile; disk: FileDisk }[] {
-  const { disk, name, meta } = state
-  return [...(disk.older ?? []), disk]
-    .filter(({ bytes }) => bytes > 0)
-    .map((part) => {
-      const index = state.fileName(part.first)
-      return { stream: name, file: { records: recordsName(index, codecOf(meta.encoding)), index }, disk: part }
-    })
-}
-
 /**
  * Copies a file and its index. Returns whether the source has the content that the catalog describes. If it has not, a
  * checkpoint has removed or replaced the file, or another program has changed it.
  */
-async function copyFile(
-  source: FolderFiles,
-  copy: FolderFiles,
-  file: CopiedFile,
-  { first, next, bytes, crc, index }: FileDisk,
-): Promise<boolean> {
-  const indexBytes = (next - first) * INDEX_ENTRY_BYTES - index.length
+async function copyFile(source: FolderFiles, copy: FolderFiles, file: FileNames, disk: FileDisk): Promise<boolean> {
+  const { bytes, crc } = disk
+  const indexBytes = indexBytesOf(disk)
   await removeFile(copy, file)
   try {
     // The index first: a checkpoint that replaces a file by one of another stream replaces the index afterwards.
@@ -228,7 +209,7 @@ async function copyFile(
   }
 }
 
-async function removeFile(copy: FolderFiles, { records, index }: CopiedFile): Promise<void> {
+async function removeFile(copy: FolderFiles, { records, index }: FileNames): Promise<void> {
   await rm(join(copy.recordsFolder, records), { force: true })
   await rm(copy.index(index), { force: true })
 }
