@@ -26,15 +26,21 @@ async function share() {
   const cursor = await shared.cursor('c')
   const results = [await resultOf(() => shared.stream('s').append(1))]
   const taken = []
-  try {
-    for (;;) taken.push(openSync(dir, 'r'))
-  } catch {
-    // There is no free descriptor any more.
+  const takeAll = () => {
+    try {
+      for (;;) taken.push(openSync(dir, 'r'))
+    } catch {
+      // There is no free descriptor any more.
+    }
   }
+  takeAll()
   owner.kill('SIGKILL')
-  await once(owner, 'exit')
-  results.push(await resultOf(() => shared.stream('s').append(2)))
-  results.push(await resultOf(() => shared.stream('s').append(3)))
+  await once(owner, 'close')
+  for (const value of [2, 3]) {
+    // Those of the pipes to the owner, and of files that this process's own thread has read meanwhile.
+    takeAll()
+    results.push(await resultOf(() => shared.stream('s').append(value)))
+  }
   for (const fd of taken) closeSync(fd)
   results.push(await resultOf(() => shared.stream('s').append(4)))
   await cursor.commit(0)

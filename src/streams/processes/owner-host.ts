@@ -5,7 +5,7 @@
 import { join } from 'node:path'
 import { DurlogError, isCode } from '../../errors.js'
 import type { AppendDurability } from '../../index.js'
-import { loaded } from '../../support/file-system-error.js'
+import { loaded, ofFileSystem } from '../../support/file-system-error.js'
 import { WorkerThread } from '../../support/worker-thread.js'
 import { clock } from '../../timers.js'
 import type { StreamsOptions } from '../port/types.js'
@@ -53,8 +53,10 @@ export class OwnerHost {
       this.#owns = false
       if (this.#thread === thread) this.#thread = undefined
       const reason = cause === undefined ? '' : `: ${(cause as Error).message}`
+      // Without a free descriptor, the thread cannot load its modules.
+      const known = cause === undefined ? undefined : ofFileSystem(cause)
       const error = new DurlogError(
-        'ERR_DURLOG_IO',
+        known instanceof DurlogError ? known.code : 'ERR_DURLOG_IO',
         `the thread that owns the folder ${this.#dir} has ended${reason}: open the folder again`,
       )
       return { kind: 'failed', error: { code: error.code, message: error.message } }
