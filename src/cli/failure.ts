@@ -1,6 +1,7 @@
 /** Converts an error to the report of the command: code, message, advice and exit status. */
 import type { Command } from 'commander'
 import { DurlogError, type DurlogErrorCode } from '../errors.js'
+import { isBackup } from '../support/backup-mark.js'
 import { ExitCode } from '../terminal/exit-codes.js'
 import { InputError } from '../terminal/input-error.js'
 import { InterruptedError } from '../terminal/interrupt.js'
@@ -86,12 +87,14 @@ const ADVICE: Partial<Record<DurlogErrorCode, Advice>> = {
         : isOfStreams(has)
           ? 'check the names; "durlog streams DIR append NAME" creates a folder of streams, and a stream'
           : 'check the name of the folder; "durlog append DIR" creates a log',
-  ERR_DURLOG_NOT_A_LOG: (has) =>
-    has('--log')
-      ? 'name a new or empty folder, or a folder of streams; --log DIR serves a log'
-      : isOfStreams(has)
-        ? 'name a new or empty folder, or a folder of streams; "durlog stat DIR" describes a log'
-        : 'name a new or empty folder, or the folder of a log',
+  ERR_DURLOG_NOT_A_LOG: (has, { path }) =>
+    path !== undefined && isBackup(path)
+      ? '' // The message names the ways to use a backup.
+      : has('--log')
+        ? 'name a new or empty folder, or a folder of streams; --log DIR serves a log'
+        : isOfStreams(has)
+          ? 'name a new or empty folder, or a folder of streams; "durlog stat DIR" describes a log'
+          : 'name a new or empty folder, or the folder of a log',
   ERR_DURLOG_LOCKED: (has) => {
     if (has('--max-streams')) return 'stop that process; or, if it shares the folder, serve with --shared too'
     if (isOfStreams(has))

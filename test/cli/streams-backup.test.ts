@@ -126,6 +126,7 @@ test('appends to a backup of streams or of a log are refused, with the command t
     await durlog(['backup', from, copy])
     const { code, stderr } = await durlog(append === undefined ? ['append', copy] : ['streams', copy, ...append], '2\n')
     expect([code, stderr]).toEqual([66, expect.stringContaining(`"durlog restore NEW ${copy}"`)])
+    expect(stderr).not.toContain('name a new or empty folder')
     expect((await durlog(['backup', from, copy])).code).toBe(0)
   }
 })
