@@ -1,10 +1,13 @@
 /** Appends the records of an input to a log, in order, with bounded memory. */
 import { DurlogError } from '../errors.js'
 import type { OrderedLog, RestoringLog } from '../open.js'
+import { InputError } from '../terminal/input-error.js'
 import { InterruptedError, onInterrupt } from '../terminal/interrupt.js'
-import type { Progress } from '../terminal/progress.js'
+import { warn } from '../terminal/output.js'
+import { startProgress } from '../terminal/progress.js'
 import type { Durability } from '../types.js'
-import { type Input, isBlank, type Splitter } from './input.js'
+import { type Input, isBlank, recordsIn, type Splitter } from './input.js'
+import { type AppendSummary, reportAppended } from './reports.js'
 
 const MAX_PENDING_BYTES = 8 * 1024 * 1024
 /** The bytes that a waiting record takes besides its data: a Buffer and the objects around it. */
@@ -16,23 +19,6 @@ export interface NewRecord {
   timestamp?: number
   /** The seqs before this one that have no record yet get none. Only with a `RestoringLog`, and with `timestamp`. */
   skipTo?: number
-}
-
-/** The result of appending an input. */
-export interface AppendSummary {
-  /** The seqs of the first and the last stored record; -1 if none was stored. */
-  first: number
-  last: number
-  /** The number of stored records, and their bytes. */
-  records: number
-  bytes: number
-  /**
-   * The number of further records that may or may not be stored, because their append failed with an unknown outcome.
-   */
-  uncertain: number
-  blankLines: number
-  /** The number of records at the beginning of the input that were not appended. */
-  skipped: number
 }
 
 /** Appends records in lists. While one list is written to the device, the next one is collected. */
@@ -126,59 +112,59 @@ export interface Conversion {
   toRecord(piece: Buffer, place: string): NewRecord
   /** The number of records at the beginning of the input that are not appended. Default: 0. */
   skip?: number
-  /** Called for the first blank line. Blank lines are skipped. */
-  onBlank(place: string): void
+}
+
+/** How a command that appends an input reports. */
+interface Reporting {
+  command: 'append' | 'import'
+  durability: Durability
+  json?: boolean | undefined
+  /** When the command began. */
+  startMs: number
 }
 
 /**
- * Appends every record of `input`. If the input contains an error, appends the records before it, then throws the
- * error.
+ * Appends every record of `input`, and reports what is stored, also after a failure. If the input contains an error,
+ * appends the records before it, then throws the error.
  */
 export async function appendInput(
-  appender: Appender,
+  log: OrderedLog,
   input: Input,
   splitter: Splitter,
-  conversion: Conversion,
-  progress: Progress,
+  { toRecord, skip = 0 }: Conversion,
+  { command, durability, json = false, startMs }: Reporting,
 ): Promise<void> {
+  const appender = new Appender(log, durability)
   const { summary } = appender
+  const progress = startProgress(command, input.totalBytes, json || input.totalBytes === 0)
   let pieces = 0
-  const add = async (list: Buffer[]): Promise<void> => {
+  const add = async (list: readonly Buffer[]): Promise<void> => {
     const records: NewRecord[] = []
-    let problem: unknown
     try {
       for (const piece of list) {
         const place = `${splitter.lines ? 'line' : 'record'} ${++pieces}`
         if (splitter.lines && isBlank(piece)) {
-          if (++summary.blankLines === 1) conversion.onBlank(place)
-        } else if (summary.skipped < (conversion.skip ?? 0)) summary.skipped++
-        else records.push(conversion.toRecord(piece, place))
+          if (++summary.blankLines === 1) warn('BLANK_LINE', `${place} is blank; blank lines are skipped`, json)
+        } else if (summary.skipped < skip) summary.skipped++
+        else records.push(toRecord(piece, place))
       }
-      problem = splitter.problem
-    } catch (error) {
-      problem = error
+    } finally {
+      await appender.add(records)
     }
-    await appender.add(records)
-    if (problem === undefined) return
-    await appender.finish()
-    throw problem
   }
   // Ends the input at once. Otherwise the failure would be reported only when the next chunk arrives.
   appender.onFailure = (error) => input.chunks.destroy(error)
   const stop = onInterrupt(() => input.chunks.destroy(new InterruptedError()))
-  let readBytes = 0
   try {
-    for await (const chunk of input.chunks) {
-      await add(splitter.push(chunk as Buffer))
-      readBytes += (chunk as Buffer).length
-      progress.update(readBytes)
-    }
-    await add(splitter.end())
+    for await (const list of recordsIn(input, splitter, (bytes) => progress.advance(bytes))) await add(list)
+    await appender.finish()
   } catch (error) {
-    if (error instanceof InterruptedError) await appender.finish()
+    if (error instanceof InterruptedError || error instanceof InputError) await appender.finish()
     throw error
   } finally {
     stop()
+    progress.stop()
+    const verb = command === 'append' ? 'appended' : 'imported'
+    await reportAppended(verb, summary, durability, json, performance.now() - startMs)
   }
-  await appender.finish()
 }

@@ -3,10 +3,10 @@ import { closeSync, createReadStream, fstatSync, open } from 'node:fs'
 import { Socket } from 'node:net'
 import type { Readable } from 'node:stream'
 import { promisify } from 'node:util'
+import { LineSplitter } from '../support/line-splitter.js'
 import { InputError } from '../terminal/input-error.js'
 
 const READ_BYTES = 256 * 1024
-const NEWLINE = 10
 const CARRIAGE_RETURN = 13
 const PREFIX_BYTES = 4
 const BYTE_ORDER_MARK = Buffer.from('\uFEFF')
@@ -63,29 +63,10 @@ export interface Splitter {
   readonly problem: InputError | undefined
 }
 
-/** Collects the bytes of a record that began in an earlier chunk, and joins them once its end has arrived. */
-class Remainder {
-  #pieces: Buffer[] = []
-  bytes = 0
-
-  add(piece: Buffer): void {
-    if (piece.length === 0) return
-    this.#pieces.push(piece)
-    this.bytes += piece.length
-  }
-
-  take(): Buffer {
-    const whole = this.#pieces.length === 1 ? (this.#pieces[0] as Buffer) : Buffer.concat(this.#pieces)
-    this.#pieces = []
-    this.bytes = 0
-    return whole
-  }
-}
-
 /** Splits the input into lines without their newline, including blank lines. */
 export class InputLines implements Splitter {
   readonly lines = true
-  readonly #remainder = new Remainder()
+  readonly #splitter: LineSplitter
   readonly #maxBytes: number
   readonly #remedy: string
   readonly #isCut: boolean
@@ -106,58 +87,63 @@ export class InputLines implements Splitter {
     this.#remedy = remedy ?? 'set a larger --max-record-bytes'
     this.#isCut = isCut ?? false
     this.#skipsMark = skipsMark ?? false
+    this.#splitter = new LineSplitter(maxBytes, this.#isCut ? undefined : () => this.#tooLong())
   }
 
   push(chunk: Buffer): Buffer[] {
-    const records: Buffer[] = []
-    let start = 0
-    let end = chunk.indexOf(NEWLINE)
-    while (end >= 0) {
-      let line = chunk.subarray(start, end)
-      if (this.#remainder.bytes > 0) {
-        this.#keep(line)
-        line = this.#remainder.take()
-      }
-      if (!this.#accept(line, records)) return records
-      start = end + 1
-      end = chunk.indexOf(NEWLINE, start)
-    }
-    this.#keep(chunk.subarray(start))
-    if (this.#remainder.bytes > this.#maxBytes && !this.#isCut) this.#tooLong()
-    return records
-  }
-
-  #keep(piece: Buffer): void {
-    this.#remainder.add(this.#isCut ? piece.subarray(0, this.#maxBytes + 1 - this.#remainder.bytes) : piece)
+    return this.#accepted(this.#splitter.split(chunk))
   }
 
   end(): Buffer[] {
+    const last = this.#splitter.last()
+    return this.#accepted(last === undefined ? [] : [last])
+  }
+
+  #accepted(lines: Iterable<Buffer>): Buffer[] {
     const records: Buffer[] = []
-    if (this.#remainder.bytes > 0) this.#accept(this.#remainder.take(), records)
+    try {
+      for (const line of lines) {
+        if (line.length > this.#maxBytes && !this.#isCut) throw this.#tooLong()
+        const isMarked = this.#skipsMark && this.#count === 0 && line.indexOf(BYTE_ORDER_MARK) === 0
+        records.push(isMarked ? line.subarray(BYTE_ORDER_MARK.length) : line)
+        this.#count++
+      }
+    } catch (error) {
+      this.problem = error as InputError
+    }
     return records
   }
 
-  #accept(line: Buffer, records: Buffer[]): boolean {
-    if (line.length > this.#maxBytes && !this.#isCut) {
-      this.#tooLong()
-      return false
-    }
-    const isMarked = this.#skipsMark && this.#count === 0 && line.indexOf(BYTE_ORDER_MARK) === 0
-    records.push(isMarked ? line.subarray(BYTE_ORDER_MARK.length) : line)
-    this.#count++
-    return true
+  #tooLong(): InputError {
+    return new InputError(`line ${this.#count + 1} has more than ${this.#maxBytes} bytes: ${this.#remedy}`)
   }
+}
 
-  #tooLong(): void {
-    this.problem = new InputError(`line ${this.#count + 1} has more than ${this.#maxBytes} bytes: ${this.#remedy}`)
+/**
+ * Yields the records of `input` as they arrive, those that end in one chunk together. `onRead` is called once they are
+ * used, with the number of bytes of the chunk. Throws the problem of `splitter` after the records before it.
+ */
+export async function* recordsIn(
+  { chunks }: Input,
+  splitter: Splitter,
+  onRead: (bytes: number) => void = () => {},
+): AsyncGenerator<Buffer[], void, undefined> {
+  for await (const chunk of chunks as AsyncIterable<Buffer>) {
+    yield splitter.push(chunk)
+    if (splitter.problem !== undefined) throw splitter.problem
+    onRead(chunk.length)
   }
+  yield splitter.end()
+  if (splitter.problem !== undefined) throw splitter.problem
 }
 
 /** Splits an input in which a length (u32, little-endian) precedes each record. */
 export class PrefixSplitter implements Splitter {
   readonly lines = false
-  readonly #remainder = new Remainder()
   readonly #maxBytes: number
+  /** The bytes of a record that began in an earlier chunk. They are joined once its end has arrived. */
+  #pieces: Buffer[] = []
+  #bytes = 0
   #records = 0
   /** The length of the current record with its prefix, as far as it is known. */
   #wanted = PREFIX_BYTES
@@ -168,9 +154,10 @@ export class PrefixSplitter implements Splitter {
   }
 
   push(chunk: Buffer): Buffer[] {
-    this.#remainder.add(chunk)
-    if (this.#remainder.bytes < this.#wanted) return []
-    const bytes = this.#remainder.take()
+    this.#pieces.push(chunk)
+    this.#bytes += chunk.length
+    if (this.#bytes < this.#wanted) return []
+    const bytes = this.#pieces.length === 1 ? chunk : Buffer.concat(this.#pieces)
     const records: Buffer[] = []
     let start = 0
     while (bytes.length - start >= PREFIX_BYTES) {
@@ -188,12 +175,13 @@ export class PrefixSplitter implements Splitter {
       start += this.#wanted
       this.#wanted = PREFIX_BYTES
     }
-    this.#remainder.add(bytes.subarray(start))
+    this.#pieces = start < bytes.length ? [bytes.subarray(start)] : []
+    this.#bytes = bytes.length - start
     return records
   }
 
   end(): Buffer[] {
-    if (this.#remainder.bytes > 0) this.problem = new InputError(`the input ends within record ${this.#records + 1}`)
+    if (this.#bytes > 0) this.problem = new InputError(`the input ends within record ${this.#records + 1}`)
     return []
   }
 }

@@ -1,7 +1,23 @@
 /** Reports and warnings of commands that append. */
 import { formatBytes, formatCounted, warn, writeSummary } from '../terminal/output.js'
 import type { Durability, Log } from '../types.js'
-import type { AppendSummary } from './appender.js'
+
+/** The result of appending an input. */
+export interface AppendSummary {
+  /** The seqs of the first and the last stored record; -1 if none was stored. */
+  first: number
+  last: number
+  /** The number of stored records, and their bytes. */
+  records: number
+  bytes: number
+  /**
+   * The number of further records that may or may not be stored, because their append failed with an unknown outcome.
+   */
+  uncertain: number
+  blankLines: number
+  /** The number of records at the beginning of the input that were not appended. */
+  skipped: number
+}
 
 /** Reports the stored records, even if the command fails: the caller can resume after the first `records` records. */
 export async function reportAppended(
@@ -47,9 +63,4 @@ export function reportRecovery({ recovery }: Log, json: boolean): void {
     corrupt: `synced records are damaged${lost === undefined ? '' : `: seq ${lost.first} to ${lost.last} are lost`}`,
   }
   warn('RECOVERED', found[state], json, { recovery })
-}
-
-/** Returns a function that warns of blank lines, to be called for the first blank line. */
-export function warnOfBlankLines(json: boolean): (place: string) => void {
-  return (place) => warn('BLANK_LINE', `${place} is blank; blank lines are skipped`, json)
 }

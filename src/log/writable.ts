@@ -4,11 +4,11 @@ import { DurlogError } from '../errors.js'
 import { checkText, ownBytes, resolveWritableOptions } from '../options/call-options.js'
 import type { Codec } from '../options/encoding.js'
 import type { ResolvedOptions } from '../options/open-options.js'
+import { LineSplitter } from '../support/line-splitter.js'
 import { clock, setImmediate } from '../timers.js'
 import type { LogWritable, Payload, WritableOptions } from '../types.js'
 import { appendInOrder, type Reached } from './append/append-in-order.js'
 import type { WritePipeline } from './append/write-pipeline.js'
-import { LineSplitter } from './line-splitter.js'
 
 /** Appends records in order, and stops at the first record that fails. */
 type AppendInOrder = (list: readonly Payload[]) => Promise<Reached>
@@ -100,7 +100,9 @@ class RecordWritable extends Writable implements LogWritable {
     super({ highWaterMark: options.highWaterMark, objectMode: options.codec !== undefined, decodeStrings: false })
     this.#append = append
     this.#options = options
-    this.#splitter = options.lines ? new LineSplitter(options.maxRecordBytes) : undefined
+    this.#splitter = options.lines
+      ? new LineSplitter(options.maxRecordBytes, () => tooLongError(options.maxRecordBytes))
+      : undefined
   }
 
   override write(chunk: unknown, callback?: WriteCallback): boolean
@@ -217,6 +219,13 @@ function encodedChunk(codec: Codec, value: unknown): EncodedChunk {
 function bytesOf(text: string, encoding: BufferEncoding): Buffer {
   if (/^utf-?8$/i.test(encoding)) checkText(text)
   return Buffer.from(text, encoding)
+}
+
+function tooLongError(maxBytes: number): DurlogError {
+  return new DurlogError(
+    'ERR_DURLOG_RECORD_TOO_LARGE',
+    `a record has at most ${maxBytes} bytes (maxRecordBytes); got a line of more than that`,
+  )
 }
 
 function destroyedError(): DurlogError {

@@ -3,11 +3,10 @@ import { openOrdered } from '../../open.js'
 import { addJson } from '../../terminal/arguments.js'
 import { ExitCode } from '../../terminal/exit-codes.js'
 import { InputError } from '../../terminal/input-error.js'
-import { startProgress } from '../../terminal/progress.js'
-import { Appender, appendInput, type NewRecord } from '../appender.js'
+import { appendInput, type NewRecord } from '../appender.js'
 import { InputLines, openInput, PrefixSplitter } from '../input.js'
 import { parseJsonLine, timeIn } from '../records.js'
-import { reportAppended, reportRecovery, warnOfBlankLines } from '../reports.js'
+import { reportRecovery } from '../reports.js'
 import { refuseStreams } from '../streams/folder.js'
 import { addWriterOptions, longestRecord, toOpenOptions, type WriterFlags } from '../writer-flags.js'
 
@@ -42,16 +41,9 @@ async function run(dir: string, file: string | undefined, flags: Flags): Promise
   const startMs = performance.now()
   await using log = await openOrdered(dir, toOpenOptions(flags))
   reportRecovery(log, json === true)
-  const progress = startProgress('append', input.totalBytes, json === true || input.totalBytes === 0)
   const maxBytes = longestRecord(flags)
   const splitter = lengthPrefixed ? new PrefixSplitter(maxBytes) : new InputLines(maxBytes)
   const toRecord = (data: Buffer, place: string): NewRecord =>
     timeField === undefined ? { data } : { data, timestamp: timeIn(parseJsonLine(data, place), timeField, place) }
-  const appender = new Appender(log, durability)
-  try {
-    await appendInput(appender, input, splitter, { toRecord, onBlank: warnOfBlankLines(json === true) }, progress)
-  } finally {
-    progress.stop()
-    await reportAppended('appended', appender.summary, durability, json === true, performance.now() - startMs)
-  }
+  await appendInput(log, input, splitter, { toRecord }, { command: 'append', durability, json, startMs })
 }

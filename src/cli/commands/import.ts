@@ -1,19 +1,18 @@
-import { randomUUID } from 'node:crypto'
+import { createHash, randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { resolve } from 'node:path'
 import { type Command, Option } from 'commander'
+import type { Log } from '../../index.js'
 import { type OrderedLog, openOrdered, openRestored } from '../../open.js'
 import { refuseBackup } from '../../support/backup-mark.js'
 import { refuseReplica } from '../../support/replica.js'
 import { addJson } from '../../terminal/arguments.js'
 import { ExitCode } from '../../terminal/exit-codes.js'
 import { InputError } from '../../terminal/input-error.js'
-import { startProgress } from '../../terminal/progress.js'
-import { Appender, appendInput, type NewRecord } from '../appender.js'
-import { type Input, InputLines, openInput } from '../input.js'
+import { appendInput, type NewRecord } from '../appender.js'
+import { type Input, InputLines, isBlank, openInput, recordsIn, type Splitter } from '../input.js'
 import { fromJsonLine, LINE_ENCODINGS, type LineEncoding, parseJsonLine, timeIn, toTime } from '../records.js'
-import { reportAppended, reportRecovery, warnOfBlankLines } from '../reports.js'
-import { countStored } from '../resume.js'
+import { reportRecovery } from '../reports.js'
 import { refuseStreams } from '../streams/folder.js'
 import { addWriterOptions, longestRecord, toOpenOptions, type WriterFlags } from '../writer-flags.js'
 
@@ -80,25 +79,15 @@ async function run(dir: string, file: string | undefined, flags: Flags): Promise
   const startMs = performance.now()
   await using log = await openForImport(dir, input, flags)
   reportRecovery(log, json === true)
-  const progress = startProgress('import', input.totalBytes, json === true || input.totalBytes === 0)
   const maxLineBytes = longestRecord(flags) * MAX_ESCAPE + MAX_ENVELOPE_BYTES
   let skip = 0
   if (flags.resume) {
     await using lines = await openInput(file)
     skip = await countStored(log, lines, new InputLines(maxLineBytes, { skipsMark: true }))
   }
-  const conversion = {
-    toRecord: converter(flags, log.nextSeq),
-    skip,
-    onBlank: warnOfBlankLines(json === true),
-  }
-  const appender = new Appender(log, durability)
-  try {
-    await appendInput(appender, input, new InputLines(maxLineBytes, { skipsMark: true }), conversion, progress)
-  } finally {
-    progress.stop()
-    await reportAppended('imported', appender.summary, durability, json === true, performance.now() - startMs)
-  }
+  const lines = new InputLines(maxLineBytes, { skipsMark: true })
+  const conversion = { toRecord: converter(flags, log.nextSeq), skip }
+  await appendInput(log, input, lines, conversion, { command: 'import', durability, json, startMs })
 }
 
 function converter(
@@ -156,4 +145,35 @@ async function firstBytes({ chunks }: Input): Promise<Buffer> {
     if (chunks.readableEnded || chunks.errored !== null) return Buffer.alloc(0)
     await Promise.race([once(chunks, 'readable'), once(chunks, 'end')])
   }
+}
+
+/**
+ * Returns the number of lines at the beginning of `input` that are the last records of `log`, in order; the largest
+ * such number. Blank lines are not counted. Holds 16 bytes for each line. The algorithm is that of Knuth, Morris and
+ * Pratt ("Fast pattern matching in strings", 1977): the log is searched for the lines, and the match in progress at its
+ * end is the result.
+ */
+async function countStored(log: Log, input: Input, splitter: Splitter): Promise<number> {
+  const lines: number[] = []
+  for await (const list of recordsIn(input, splitter))
+    for (const line of list) if (!isBlank(line)) lines.push(hashOf(line))
+
+  /** For each number of matched lines: the next smaller number of lines that is both a beginning and an end of them. */
+  const shorter: number[] = [0]
+  const extend = (matched: number, hash: number): number => {
+    let length = matched
+    while (length > 0 && lines[length] !== hash) length = shorter[length - 1] as number
+    return lines[length] === hash ? length + 1 : 0
+  }
+  for (let at = 1; at < lines.length; at++) shorter.push(extend(shorter[at - 1] as number, lines[at] as number))
+
+  let matched = 0
+  const from = Math.max(log.firstSeq, log.nextSeq - lines.length)
+  for await (const { data } of log.read({ from })) matched = extend(matched, hashOf(data))
+  return matched
+}
+
+/** The first 48 bits of the SHA-256. */
+function hashOf(line: Buffer): number {
+  return createHash('sha256').update(line).digest().readUIntBE(0, 6)
 }

@@ -19,7 +19,7 @@ import {
 } from '../../terminal/output.js'
 import { visible } from '../../terminal/visible.js'
 import { onOutputClosed } from '../closed-output.js'
-import { InputLines, isBlank, openInput } from '../input.js'
+import { InputLines, isBlank, openInput, recordsIn } from '../input.js'
 import { parseJsonLine, textOf, timeIn } from '../records.js'
 import { exportAll } from './exchange.js'
 import { exportRecords, printValues } from './print.js'
@@ -176,25 +176,22 @@ async function append(
   const stream = streams.stream(name)
   const pending: Promise<unknown>[] = []
   let [line, appended] = [0, 0]
-  const take = async (lines: readonly Buffer[]): Promise<void> => {
-    for (const bytes of lines) {
-      line++
-      if (isBlank(bytes)) continue
-      const place = `line ${line}`
-      const value =
-        encoding === 'json' ? parseJsonLine(bytes, place) : encoding === 'utf8' ? textOf(bytes, place) : bytes
-      const timestamp = timeField === undefined ? undefined : timeIn(value, timeField, place)
-      const done = stream.append(encoding === 'json' ? storedJson(bytes, value) : value, { timestamp })
-      done.catch(() => {})
-      pending.push(done)
-      if (pending.length >= WINDOW) await pending.shift()
-      appended++
-    }
-    if (splitter.problem !== undefined) throw splitter.problem
-  }
   try {
-    for await (const chunk of input.chunks) await take(splitter.push(chunk as Buffer))
-    await take(splitter.end())
+    for await (const lines of recordsIn(input, splitter)) {
+      for (const bytes of lines) {
+        line++
+        if (isBlank(bytes)) continue
+        const place = `line ${line}`
+        const value =
+          encoding === 'json' ? parseJsonLine(bytes, place) : encoding === 'utf8' ? textOf(bytes, place) : bytes
+        const timestamp = timeField === undefined ? undefined : timeIn(value, timeField, place)
+        const done = stream.append(encoding === 'json' ? storedJson(bytes, value) : value, { timestamp })
+        done.catch(() => {})
+        pending.push(done)
+        if (pending.length >= WINDOW) await pending.shift()
+        appended++
+      }
+    }
   } finally {
     await Promise.all(pending)
     if (json) await writeJson({ stream: name, appended })

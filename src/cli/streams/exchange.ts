@@ -12,7 +12,7 @@ import { InputError } from '../../terminal/input-error.js'
 import { formatCounted, writeJson, writeOut } from '../../terminal/output.js'
 import { startProgress } from '../../terminal/progress.js'
 import { visible } from '../../terminal/visible.js'
-import { InputLines, isBlank, openInput } from '../input.js'
+import { InputLines, isBlank, openInput, recordsIn } from '../input.js'
 import { parseJsonLine } from '../records.js'
 import { exportRecords } from './print.js'
 import { storedJson } from './stored-json.js'
@@ -76,19 +76,13 @@ export async function importAll(streams: Folder<unknown>, file: string, { json }
   const progress = startProgress('import', input.totalBytes, json === true)
   const target = new ExportedStreams(streams)
   let line = 0
-  const take = async (lines: readonly Buffer[]): Promise<void> => {
-    for (const bytes of lines) {
-      line++
-      if (!isBlank(bytes)) await target.take(bytes, `${file}:${line}`)
-    }
-    if (splitter.problem !== undefined) throw splitter.problem
-  }
   try {
-    for await (const chunk of input.chunks) {
-      await take(splitter.push(chunk as Buffer))
-      progress.advance((chunk as Buffer).length)
+    for await (const lines of recordsIn(input, splitter, (bytes) => progress.advance(bytes))) {
+      for (const bytes of lines) {
+        line++
+        if (!isBlank(bytes)) await target.take(bytes, `${file}:${line}`)
+      }
     }
-    await take(splitter.end())
     await target.finish()
   } finally {
     progress.stop()
