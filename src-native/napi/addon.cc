@@ -203,6 +203,7 @@ constexpr std::pair<const char*, Napi::Value (*)(const Napi::CallbackInfo&)> kEx
     {"removeCursor", RemoveCursorOf},
     {"planRetention", PlanRetentionOf},
     {"lockTrims", LockTrimsOf},
+    {"lockLog", LockLogOf},
     {"checkTrims", CheckTrimsOf},
     {"pointReader", MakePointReader},
     {"openLivePage", OpenLivePage},

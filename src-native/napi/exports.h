@@ -15,6 +15,7 @@ Napi::Value ListCursorsOf(const Napi::CallbackInfo& info);
 Napi::Value RemoveCursorOf(const Napi::CallbackInfo& info);
 Napi::Value PlanRetentionOf(const Napi::CallbackInfo& info);
 Napi::Value LockTrimsOf(const Napi::CallbackInfo& info);
+Napi::Value LockLogOf(const Napi::CallbackInfo& info);
 Napi::Value CheckTrimsOf(const Napi::CallbackInfo& info);
 Napi::Value OpenStreamFiles(const Napi::CallbackInfo& info);
 Napi::Value SplitJsonText(const Napi::CallbackInfo& info);

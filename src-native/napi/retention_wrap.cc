@@ -9,6 +9,7 @@
 #include "napi/convert.h"
 #include "napi/exports.h"
 #include "napi/wrapped_class.h"
+#include "record/segment_name.h"
 #include "retention/plan_folder.h"
 
 namespace durlog {
@@ -28,11 +29,11 @@ Napi::Object FromOverrun(Napi::Env env, const CursorOverrun& overrun) {
 }
 
 // Empty after release(), and if the disk was too full for a lock.
-class TrimLockWrap final : public Wrapped<TrimLockWrap, std::unique_ptr<FileLock>> {
+class FileLockWrap final : public Wrapped<FileLockWrap, std::unique_ptr<FileLock>> {
  public:
-  static constexpr const char* kName = "NativeTrimLock";
+  static constexpr const char* kName = "NativeFileLock";
   static Napi::Function Define(Napi::Env env) {
-    return DefineClass(env, kName, {InstanceMethod<&TrimLockWrap::Release>("release")});
+    return DefineClass(env, kName, {InstanceMethod<&FileLockWrap::Release>("release")});
   }
   using Wrapped::Wrapped;
 
@@ -43,6 +44,14 @@ class TrimLockWrap final : public Wrapped<TrimLockWrap, std::unique_ptr<FileLock
 Result<std::unique_ptr<FileLock>> LockTrimsIn(const std::string& path) {
   DURLOG_ASSIGN_OR_RETURN(const auto directory, DefaultFileSystem().OpenDirectory(path, false));
   return LockTrims(*directory);
+}
+
+Result<std::unique_ptr<FileLock>> LockLogIn(const std::string& path) {
+  DURLOG_ASSIGN_OR_RETURN(const auto directory, DefaultFileSystem().OpenDirectory(path, false));
+  DURLOG_ASSIGN_OR_RETURN(auto lock, directory->Lock(kLockName));
+  // The folder may have been removed between the opening of the file and its lock.
+  DURLOG_RETURN_IF_ERROR(directory->Open(kLockName, OpenMode::kRead).status());
+  return lock;
 }
 
 Status CheckTrimsIn(const std::string& path) {
@@ -90,7 +99,14 @@ Napi::Value LockTrimsOf(const Napi::CallbackInfo& info) {
   const std::string path = info[0].As<Napi::String>();
   return RunFor(
       info.Env(), [path] { return LockTrimsIn(path); },
-      [](Napi::Env env, auto& lock) { return TrimLockWrap::Make(env, std::move(lock)); });
+      [](Napi::Env env, auto& lock) { return FileLockWrap::Make(env, std::move(lock)); });
+}
+
+Napi::Value LockLogOf(const Napi::CallbackInfo& info) {
+  const std::string path = info[0].As<Napi::String>();
+  return RunFor(
+      info.Env(), [path] { return LockLogIn(path); },
+      [](Napi::Env env, auto& lock) { return FileLockWrap::Make(env, std::move(lock)); });
 }
 
 Napi::Value CheckTrimsOf(const Napi::CallbackInfo& info) {

@@ -1,9 +1,10 @@
 /** `durlog repair --from`: fetches lost records from a backup or an archive of the same log. */
-import { closeSync, existsSync, openSync } from 'node:fs'
-import { link, mkdir, rm } from 'node:fs/promises'
+import { existsSync } from 'node:fs'
+import { link, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { readArchive } from '../archive/index.js'
 import { inspect, type LogRecord, open, type ReadOnlyLog, verify } from '../index.js'
+import { native } from '../native/native.js'
 import { openRestored } from '../open.js'
 import { syncFolder } from '../support/durable-files.js'
 import { makeFolder, takeOwner } from '../support/new-files.js'
@@ -38,8 +39,8 @@ interface LostRecords {
 
 /**
  * Makes each damaged segment of the log in `dir` again, from its intact records and those of `from`. A segment is
- * changed only if all of its lost records are found. With `backup`, a folder, the segments are replaced, and the
- * damaged files are kept there; without it nothing is changed.
+ * changed only if all of its lost records are found. With `backup`, a folder, the segments are replaced with the lock
+ * of writers, and the damaged files are kept there; without it nothing is changed.
  */
 export async function repairFrom(
   dir: string,
@@ -47,11 +48,12 @@ export async function repairFrom(
   flags: BucketFlags,
   backup: string | undefined,
 ): Promise<RepairedSegment[]> {
-  const release = backup === undefined ? async () => {} : await takeLock(dir)
+  const lock = backup === undefined ? undefined : await native.lockLog(dir)
   try {
     return await repairSegments(dir, from, flags, backup)
   } finally {
-    await release()
+    if (lock !== undefined) await rm(join(dir, FOLDER), { recursive: true, force: true })
+    lock?.release()
   }
 }
 
@@ -153,7 +155,7 @@ interface Made {
 /** Makes the segment in the folder FOLDER. */
 async function makeSegment(log: ReadOnlyLog, source: LostRecords, made: Made): Promise<void> {
   const { name, firstSeq, end, segmentBytes } = made
-  const dir = join(log.dir, FOLDER, 'made')
+  const dir = join(log.dir, FOLDER)
   await rm(dir, { recursive: true, force: true })
   const copy = await openRestored(
     dir,
@@ -205,35 +207,10 @@ async function replaceSegment(dir: string, name: string, backup: string): Promis
     throw new InputError(`${backup} is on another file system: name a folder next to ${dir} with --backup`)
   }
   await syncFolder(backup)
-  const made = join(dir, FOLDER, 'made', name)
+  const made = join(dir, FOLDER, name)
   takeOwner(made)
   await rename(made, join(dir, name))
   await syncFolder(dir)
-}
-
-/**
- * Takes the lock of the log for writing, and returns a function that releases it. A small log holds it, whose lock is a
- * hard link to that of the log: locks belong to the file, not to its name.
- */
-async function takeLock(dir: string): Promise<() => Promise<void>> {
-  const folder = join(dir, FOLDER)
-  const lock = join(dir, 'lock')
-  await rm(folder, { recursive: true, force: true })
-  await makeFolder(folder)
-  await mkdir(join(folder, 'lock'))
-  if (!existsSync(lock)) closeSync(openSync(lock, 'a', 0o600))
-  await link(lock, join(folder, 'lock', 'lock'))
-  const release = async (): Promise<void> => rm(folder, { recursive: true, force: true })
-  try {
-    const holder = await open(join(folder, 'lock'), { segmentBytes: 65_536, preallocate: 'none', strategy: 'pwrite' })
-    return async () => {
-      await release()
-      await holder.close()
-    }
-  } catch (error) {
-    await release()
-    throw error
-  }
 }
 
 /** Throws InputError if the command cannot use `from`. */

@@ -39,8 +39,8 @@ export interface NativeDurableCursor {
   close(): void
 }
 
-/** Held during a trim that honours cursors: see docs/FORMAT.md. */
-export interface NativeTrimLock {
+/** A file lock that this process holds: that of writers or that of trims, see docs/FORMAT.md. */
+export interface NativeFileLock {
   release(): void
 }
 

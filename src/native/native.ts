@@ -1,7 +1,7 @@
 /** The addon's typed interface. No other module but binary.ts knows how the addon is loaded. */
 import { DurlogError } from '../errors.js'
 import { loadAddon } from './binary.js'
-import type { NativeCursorSummary, NativeCuts, NativeDurableCursor, NativeTrimLock } from './cursors.js'
+import type { NativeCursorSummary, NativeCuts, NativeDurableCursor, NativeFileLock } from './cursors.js'
 import type { NativeExtent, NativeFrame, NativeRepairReport, NativeVerifyReport } from './inspection.js'
 import type { NativeJson } from './json.js'
 import type { NativeFolderPlan, NativeLog, NativeOptions, NativeRetentionPolicy, NativeSharedLog } from './log.js'
@@ -27,8 +27,10 @@ export interface Native extends NativeJson {
   /**
    * Takes the lock of trims that honour cursors. Rejects with ERR_DURLOG_LOCKED if another process or thread holds it.
    */
-  lockTrims(dir: string): Promise<NativeTrimLock>
-  /** Rejects with ERR_DURLOG_LOCKED while that lock is held. */
+  lockTrims(dir: string): Promise<NativeFileLock>
+  /** Takes the lock of writers, without opening the log. Rejects with ERR_DURLOG_LOCKED if another owner has it. */
+  lockLog(dir: string): Promise<NativeFileLock>
+  /** Rejects with ERR_DURLOG_LOCKED while the lock of trims is held. */
   checkTrims(dir: string): Promise<void>
   /**
    * The size of the frames of the records `first` to `last`, and the time between these two records. Reads both of

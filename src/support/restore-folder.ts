@@ -1,11 +1,15 @@
 /** The folder into which a log is restored. A file in it, the mark, shows that the restore is unfinished. */
+import { randomUUID } from 'node:crypto'
 import { existsSync, mkdirSync, readdirSync, readFileSync } from 'node:fs'
-import { rm } from 'node:fs/promises'
+import { readdir, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
+import process from 'node:process'
 import { DurlogError, isCode } from '../errors.js'
+import type { NativeFileLock } from '../native/cursors.js'
+import { native } from '../native/native.js'
 import { replaceSynced, syncFolder } from './durable-files.js'
 import { ofFileSystem } from './file-system-error.js'
-import { takeOwners } from './new-files.js'
+import { makeFolder, takeOwners } from './new-files.js'
 import { RESTORE_MARK } from './replica.js'
 
 /** A mark that is being written. */
@@ -21,7 +25,7 @@ export const LOCK_FOLDER: string = `${RESTORE_MARK}.lock`
  * content.
  */
 export function enterFolder<Mark>(dir: string): Mark | undefined {
-  makeFolder(dir)
+  makeEmptyFolder(dir)
   const names = readdirSync(dir).filter((name) => !name.startsWith(LOCK_FOLDER))
   if (names.includes(RESTORE_MARK)) return readMark(dir)
   if (names.length === 0 || (names.length === 1 && names[0] === MAKING)) return undefined
@@ -47,7 +51,7 @@ export function readMark<Mark>(dir: string): Mark | undefined {
   return existsSync(path) ? (JSON.parse(readFileSync(path, 'utf8')) as Mark) : undefined
 }
 
-function makeFolder(dir: string): void {
+function makeEmptyFolder(dir: string): void {
   try {
     takeOwners(mkdirSync(dir, { recursive: true, mode: 0o700 }), dir)
   } catch (error) {
@@ -67,4 +71,71 @@ export async function markFolder(dir: string, mark: object): Promise<void> {
 export async function unmarkFolder(dir: string): Promise<void> {
   await rm(join(dir, RESTORE_MARK), { force: true })
   await syncFolder(dir)
+}
+
+/** The files and folders in the folder of a lock. */
+const LOCK_NAMES: readonly string[] = ['lock', 'made']
+
+/** Prevents two restores from writing to one folder. */
+export class RestoreLock {
+  readonly #path: string
+  readonly #lock: NativeFileLock
+
+  private constructor(path: string, lock: NativeFileLock) {
+    this.#path = path
+    this.#lock = lock
+  }
+
+  /** Rejects with ERR_DURLOG_LOCKED if another restore writes to `folder`. */
+  static async take(folder: string): Promise<RestoreLock> {
+    const path = join(folder, LOCK_FOLDER)
+    try {
+      await makeFolder(path)
+      return new RestoreLock(path, await native.lockLog(path))
+    } catch (error) {
+      // Another restore has ended and removed the folder meanwhile.
+      if (isCode(error, 'ERR_DURLOG_NOT_FOUND')) return RestoreLock.take(folder)
+      if (!isCode(error, 'ERR_DURLOG_LOCKED')) throw ofFileSystem(error)
+      const { ownerPid } = error
+      throw new DurlogError(
+        'ERR_DURLOG_LOCKED',
+        `${ownerPid === undefined ? 'another process' : `process ${ownerPid}`} is restoring into ${folder}: wait until it ends, or use another folder`,
+        { path: folder, ...(ownerPid !== undefined && { ownerPid }) },
+      )
+    }
+  }
+
+  /**
+   * Removes the lock of a restore that was killed after it had finished. A folder with other files is not the lock of a
+   * restore.
+   */
+  static async removeLeft(folder: string): Promise<void> {
+    const path = join(folder, LOCK_FOLDER)
+    const names = await readdir(path).catch(() => undefined)
+    if (names?.every((name) => LOCK_NAMES.includes(name)) !== true) return
+    // If it is locked, the restore still runs.
+    const lock = await native.lockLog(path).catch(() => undefined)
+    if (lock !== undefined) await new RestoreLock(path, lock).release()
+  }
+
+  async release(): Promise<void> {
+    if (process.platform === 'win32') return this.#releaseOnWindows()
+    // Removed before the lock is released, so that the lock of another restore is never removed.
+    await rm(this.#path, { recursive: true, force: true }).catch(() => {})
+    this.#lock.release()
+  }
+
+  /**
+   * Windows removes no folder that is open. After the release, the rename fails if another restore has opened the
+   * folder.
+   */
+  async #releaseOnWindows(): Promise<void> {
+    this.#lock.release()
+    const removed = `${this.#path}-${randomUUID()}`
+    const isRenamed = await rename(this.#path, removed).then(
+      () => true,
+      () => false,
+    )
+    if (isRenamed) await rm(removed, { recursive: true, force: true }).catch(() => {})
+  }
 }

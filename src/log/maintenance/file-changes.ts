@@ -1,6 +1,6 @@
 /** Changes of a log's files other than appends: trims, truncations, rotations and retention, one at a time. */
 import { closedError, DurlogError, invalidArgument } from '../../errors.js'
-import type { NativeTrimLock } from '../../native/cursors.js'
+import type { NativeFileLock } from '../../native/cursors.js'
 import { waitForLock } from '../../native/lock-wait.js'
 import {
   Counter,
@@ -211,7 +211,7 @@ export class FileChanges implements RetentionHost {
   }
 
   /** Stops waiting for another process when the log is being closed, because `close` waits for this change. */
-  #lockTrims(dir: string): Promise<NativeTrimLock> {
+  #lockTrims(dir: string): Promise<NativeFileLock> {
     let tried = false
     return waitForLock(LOCK_WAIT_MS, async () => {
       if (tried && this.#closed) throw closedError(dir)
