@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { toRecovery } from '../src/log/recovery-report.js'
+import { toRecovery } from '../src/log/writer-log.js'
 
 const CLEAN = {
   state: 'clean',

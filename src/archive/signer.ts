@@ -1,7 +1,6 @@
 /** Signs requests for a store. */
 import { DurlogError } from '../errors.js'
 import type { ResolvedBucket } from './bucket-options.js'
-import { loadSigning } from './peers.js'
 import type { WireAnswer, WireRequest } from './piece-io.js'
 import { StoreFailure } from './store-errors.js'
 import type { S3Credentials } from './types.js'
@@ -96,5 +95,20 @@ async function askFor(
     throw new StoreFailure(`credentials() failed: ${(cause as Error)?.message}`, undefined, { cause })
   } finally {
     signal.removeEventListener('abort', abort)
+  }
+}
+
+type Signing = typeof import('aws4fetch')
+
+/** Rejects with ERR_DURLOG_UNSUPPORTED if the package is not installed. */
+async function loadSigning(): Promise<Signing> {
+  try {
+    return await import('aws4fetch')
+  } catch (cause) {
+    throw new DurlogError(
+      'ERR_DURLOG_UNSUPPORTED',
+      `durlog/archive needs the package aws4fetch, which signs requests: npm install aws4fetch (${(cause as Error).message.split('\n', 1)[0]})`,
+      { cause },
+    )
   }
 }

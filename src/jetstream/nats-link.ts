@@ -2,17 +2,19 @@
  * The connection to one of the servers. It does not reconnect by itself: the next `open` connects, preferably to
  * another server.
  */
+
+import { readFileSync } from 'node:fs'
 import { isIP } from 'node:net'
 import type { JetStreamManager } from '@nats-io/jetstream'
-import type { ConnectionOptions, NatsConnection, Status } from '@nats-io/transport-node'
+import type { Authenticator, ConnectionOptions, NatsConnection, Status, TlsOptions } from '@nats-io/transport-node'
 import { DurlogError } from '../errors.js'
 import { nextTurn } from '../timers.js'
-import { readCredentials, readTls } from './credentials.js'
 import { findServer, type Greeting } from './greeting.js'
 import type { ResolvedPlace } from './options.js'
 import { loadPeers } from './peers.js'
 import { fromClientError, refused, Unanswered } from './refusals.js'
 import { parseClusterAddress, type ServerAddress } from './servers.js'
+import type { NatsTls } from './types.js'
 
 export interface LiveLink {
   readonly nc: NatsConnection
@@ -259,4 +261,35 @@ function lossOf(status: Status): Error | undefined {
   if (status.type === 'staleConnection') return new Unanswered('the server does not respond to pings')
   if (status.type === 'disconnect') return new Error('the connection was lost')
   return status.type === 'error' ? fromClientError(status.error, 'the server reported') : undefined
+}
+
+function readCredentials(
+  path: string,
+  credentials: typeof import('@nats-io/transport-node').credsAuthenticator,
+): Authenticator {
+  const authenticate = credentials(readSecret(path))
+  return (nonce) => {
+    try {
+      return authenticate(nonce)
+    } catch (cause) {
+      throw refused(`${path} holds no credentials: ${(cause as Error).message}`, cause)
+    }
+  }
+}
+
+function readTls({ caFile, certFile, keyFile, handshakeFirst }: NatsTls): TlsOptions {
+  return {
+    ...(caFile !== undefined && { ca: readSecret(caFile).toString() }),
+    ...(certFile !== undefined && { cert: readSecret(certFile).toString() }),
+    ...(keyFile !== undefined && { key: readSecret(keyFile).toString() }),
+    ...(handshakeFirst !== undefined && { handshakeFirst }),
+  }
+}
+
+function readSecret(path: string): Buffer {
+  try {
+    return readFileSync(path)
+  } catch (cause) {
+    throw refused(`the file ${path} cannot be read: ${(cause as Error).message}`, cause)
+  }
 }

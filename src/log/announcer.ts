@@ -1,11 +1,12 @@
 /** Emits the events of a log that is open for writing, and publishes its messages on diagnostics channels. */
+
+import { type Channel, channel } from 'node:diagnostics_channel'
 import type { EventEmitter } from 'node:events'
 import type { DurlogError } from '../errors.js'
 import { Counter, type NativeWriter } from '../native/log.js'
 import { nextTick } from '../timers.js'
 import type { CursorOverrun, LogEvents, LogRecovery, ReplicationStall } from '../types.js'
 import type { PipelineListener } from './append/write-pipeline.js'
-import { type CommitMessage, publish } from './channels.js'
 import type { ChangeListener } from './maintenance/file-changes.js'
 
 interface AnnouncedLog extends EventEmitter<LogEvents> {
@@ -106,4 +107,49 @@ export class Announcer implements PipelineListener, ChangeListener {
       syncedSeq: this.#log.syncedSeq,
     }
   }
+}
+
+interface CommitMessage {
+  commits: number
+  records: number
+  bytes: number
+  nextSeq: number
+  syncedSeq: number
+}
+
+interface Messages {
+  /**
+   * The number of commits that have ended since the last message, their records and bytes, and the log's current ends.
+   */
+  commit: CommitMessage
+  /** A new segment became the active one; `firstSeq` is its first seq. */
+  rotate: { firstSeq: number }
+  /** Segments were removed: `from` and `firstSeq` are the log's first seq before and after the removal. */
+  trim: { from: number; firstSeq: number }
+  latched: { error: DurlogError }
+  /** The log was opened. */
+  recovered: { recovery: LogRecovery }
+}
+
+const channels: { [Name in keyof Messages]: Channel } = {
+  commit: channel('durlog:commit'),
+  rotate: channel('durlog:rotate'),
+  trim: channel('durlog:trim'),
+  latched: channel('durlog:latched'),
+  recovered: channel('durlog:recovered'),
+}
+
+/**
+ * If `durlog:${name}` has a subscriber, publishes the result of `message` together with the log's folder and UUID.
+ * Publishes nothing if the result is undefined.
+ */
+function publish<Name extends keyof Messages>(
+  name: Name,
+  { dir, uuid }: { dir: string; uuid: string },
+  message: () => Messages[Name] | undefined,
+): void {
+  const to = channels[name]
+  if (!to.hasSubscribers) return
+  const made = message()
+  if (made !== undefined) to.publish({ dir, uuid, ...made })
 }

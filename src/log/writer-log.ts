@@ -3,8 +3,9 @@ import { EventEmitter } from 'node:events'
 import type { Readable } from 'node:stream'
 import { atCaller } from '../caller-stack.js'
 import { LogCursors } from '../cursor/log-cursors.js'
-import { invalidArgument, outcomeOfCall, outOfRange } from '../errors.js'
-import { Counter, type NativeLog, type NativeSharedLog } from '../native/log.js'
+import { invalidArgument, isCode, outcomeOfCall, outOfRange } from '../errors.js'
+import { LEVELS } from '../native/levels.js'
+import { Counter, type NativeLog, type NativeRecovery, type NativeSharedLog } from '../native/log.js'
 import { abortable, resolveWait } from '../options/abort-signal.js'
 import {
   type AppendCall,
@@ -44,13 +45,11 @@ import type {
   WritableOptions,
 } from '../types.js'
 import { Announcer } from './announcer.js'
-import { decided } from './append/decided.js'
 import type { WritePipeline } from './append/write-pipeline.js'
 import { DiskUse } from './disk-use.js'
 import { FileChanges } from './maintenance/file-changes.js'
 import type { TrimBounds } from './maintenance/trim-request.js'
 import { RecordEncoder } from './record-encoder.js'
-import { toRecovery } from './recovery-report.js'
 import { ReplicatedSource } from './replicated-source.js'
 import { Replication } from './replication.js'
 import { makeWritable } from './writable.js'
@@ -381,4 +380,32 @@ export class WriterLog extends EventEmitter<LogEvents> implements Log<unknown> {
 /** Waits for `start`, at most until the signal in the options of the method `name` is aborted. */
 async function waiting<T>(name: string, options: WaitOptions | undefined, start: () => Promise<T>): Promise<T> {
   return await atCaller(options === undefined ? start() : abortable(resolveWait(name, options), start))
+}
+
+/**
+ * Makes an append with an expected seq. If another seq is due, rejects only when the records before that seq can be
+ * read, because the caller may read them to decide again.
+ */
+async function decided<T>(pipeline: WritePipeline, append: () => Promise<T>): Promise<T> {
+  try {
+    return await append()
+  } catch (error) {
+    // If the records cannot be stored, they need not be read.
+    if (isCode(error, 'ERR_DURLOG_SEQ_CONFLICT')) await pipeline.sync(LEVELS.memory).catch(() => {})
+    throw error
+  }
+}
+
+export function toRecovery(found: NativeRecovery): LogRecovery {
+  const { state, scannedFrom, scannedBytes, discardedBytes, discardedRecords, segment, offset, lostFirst, lostLast } =
+    found
+  return {
+    state,
+    scannedFrom,
+    scannedBytes,
+    discardedBytes,
+    discardedRecords,
+    ...(offset >= 0 && { damage: { segment, offset } }),
+    ...(state === 'corrupt' && lostFirst <= lostLast && { lost: { first: lostFirst, last: lostLast } }),
+  }
 }

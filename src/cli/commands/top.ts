@@ -2,6 +2,7 @@ import { statfs } from 'node:fs/promises'
 import { type Command, InvalidArgumentError } from 'commander'
 import { inspect, open, type ReadOnlyLog } from '../../index.js'
 import { lastFailure } from '../../ship/failure-file.js'
+import { decodeEntry, EntryKind } from '../../streams/state/entry.js'
 import { addJson, parseWhole } from '../../terminal/arguments.js'
 import {
   formatBytes,
@@ -19,7 +20,6 @@ import {
 import { toWaitMs } from '../arguments.js'
 import { ageFrom } from '../record-age.js'
 import { logFolder } from '../streams/folder.js'
-import { type StreamRate, StreamRates } from '../streams/rates.js'
 import { type Warning, type WatchedCursor, warningsOf } from '../top-warnings.js'
 
 interface Flags {
@@ -214,4 +214,44 @@ function formatStreams(streams: readonly StreamRate[] = []): string {
   if (streams.length === 0) return ''
   const rows = streams.map(({ name, appendedPerSecond }) => [name, String(appendedPerSecond)])
   return formatTable(['stream', 'records a second'], rows)
+}
+
+/** The largest number of streams that are listed. */
+const LISTED = 10
+
+interface StreamRate {
+  name: string
+  appendedPerSecond: number
+}
+
+class StreamRates {
+  readonly #log: ReadOnlyLog
+  #next: number
+  #atMs: number = performance.now()
+
+  constructor(log: ReadOnlyLog) {
+    this.#log = log
+    this.#next = log.nextSeq
+  }
+
+  /** Returns the streams that have grown most since the last call. */
+  async look(): Promise<StreamRate[]> {
+    const counts = new Map<string, number>()
+    const end = this.#log.nextSeq
+    const from = Math.max(this.#next, this.#log.firstSeq)
+    if (end > from) {
+      for await (const { seq, data } of this.#log.read({ from, to: end })) {
+        const { kind, stream } = decodeEntry(data, seq)
+        if (kind === EntryKind.append) counts.set(stream, (counts.get(stream) ?? 0) + 1)
+      }
+    }
+    const nowMs = performance.now()
+    const seconds = (nowMs - this.#atMs) / 1000
+    this.#next = end
+    this.#atMs = nowMs
+    return [...counts]
+      .sort(([, a], [, b]) => b - a)
+      .slice(0, LISTED)
+      .map(([name, count]) => ({ name, appendedPerSecond: Math.round(count / seconds) }))
+  }
 }

@@ -14,10 +14,10 @@ import { checkSeq } from '../../options/call-options.js'
 import type { LogReads } from '../../reader/log-reads.js'
 import type { WriterSource } from '../../reader/writer-source.js'
 import { Turns } from '../../support/turns.js'
+import { clearInterval, setInterval } from '../../timers.js'
 import type { CursorOverrun } from '../../types.js'
 import type { WritePipeline } from '../append/write-pipeline.js'
 import { Retention, type RetentionHost } from './retention.js'
-import { startTicker } from './ticker.js'
 import { currentBounds, readTrimRequest, removeTrimRequest, type TrimBounds, trimRequests } from './trim-request.js'
 
 /** How long to wait for another process that trims. */
@@ -234,4 +234,26 @@ export class FileChanges implements RetentionHost {
       `${method} is not possible in a shared log: close the log in every process, then open it without "shared"`,
     )
   }
+}
+
+const TICK_MS = 1000
+
+interface Ticked {
+  /** Returns at once. */
+  onTick(): void
+}
+
+/**
+ * Calls `onTick` once a second. Returns a function that stops the timer. The timer does not keep the process alive, and
+ * does not prevent the garbage collection of a log that was never closed.
+ */
+function startTicker(ticked: Ticked): () => void {
+  const weak = new WeakRef(ticked)
+  const timer = setInterval(() => {
+    const alive = weak.deref()
+    if (alive === undefined) clearInterval(timer)
+    else alive.onTick()
+  }, TICK_MS)
+  timer.unref()
+  return () => clearInterval(timer)
 }

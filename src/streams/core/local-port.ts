@@ -32,9 +32,8 @@ import { EntryKind } from '../state/entry.js'
 import type { StreamState } from '../state/state.js'
 import { makeStream } from './creation.js'
 import { bareItem, firstResult, groupItems } from './items.js'
-import { readAll } from './read-all.js'
 import type { StreamStore } from './store.js'
-import { changeOf, readStream, type StreamRange } from './stream-reader.js'
+import { changeOf, readAll, readStream, type StreamRange } from './stream-reader.js'
 
 export class LocalPort implements StreamsPort {
   readonly dir: string

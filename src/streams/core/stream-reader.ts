@@ -1,14 +1,15 @@
-/** Iterates over the records of one stream: from its files up to the last checkpoint, then from memory. */
+/** Iterates over the records of one stream, or of all streams. */
 import { DurlogError } from '../../errors.js'
-import type { Log } from '../../index.js'
+import type { DurableCursor, Log } from '../../index.js'
 import { onAbort } from '../../options/abort-signal.js'
 import { TimeSlice } from '../../support/time-slice.js'
 import type { FolderFiles } from '../files/folder-files.js'
 import { RecordSource, removedStream } from '../files/record-source.js'
 import type { StreamCodec } from '../port/encoding.js'
 import type { Batches, ReadBounds } from '../port/port.js'
-import type { StreamEncoding, StreamRecord } from '../port/types.js'
+import type { CommittedRecord, StreamEncoding, StreamRecord } from '../port/types.js'
 import { noSuchStream } from '../state/decide.js'
+import { decodeEntry, EntryKind } from '../state/entry.js'
 import type { StreamState } from '../state/state.js'
 import type { StreamTable } from '../state/table.js'
 
@@ -27,6 +28,7 @@ export interface ReadFolder {
   checkOpen(): void
 }
 
+/** Reads from the stream's files up to the last checkpoint, then from memory. */
 export async function* readStream(
   folder: ReadFolder,
   name: string,
@@ -138,4 +140,40 @@ export function changeOf(table: StreamTable, name: string, signal?: AbortSignal 
       resolve()
     })
   })
+}
+
+/**
+ * Iterates over the records of all streams in the order of their positions, by reading the main log. With `cursor`,
+ * begins at its position, and fails if records that it has delivered are cut from the log.
+ */
+export async function* readAll(
+  folder: ReadFolder,
+  { from, to, untilMs = Number.POSITIVE_INFINITY, follow, durableOnly }: ReadBounds,
+  codecOf: (encoding: StreamEncoding) => StreamCodec,
+  signal: AbortSignal,
+  cursor?: DurableCursor,
+): Batches<CommittedRecord<unknown>> {
+  folder.checkOpen()
+  const slice = new TimeSlice()
+  const range = { to, follow, durableOnly: durableOnly || folder.isSynced, signal }
+  await using reader = cursor?.read(range) ?? folder.folder.log.read({ from, ...range })
+  for await (const batch of reader.batches()) {
+    let records: CommittedRecord<unknown>[] = []
+    for (const { seq: position, data } of batch) {
+      if (slice.isOver()) {
+        if (records.length > 0) yield records
+        records = []
+        await slice.nextTurn()
+      }
+      const { kind, stream, seq, timeMs, encoding, bytes, valueAt } = decodeEntry(data, position)
+      if (kind !== EntryKind.append || folder.table.voids.has(position)) continue
+      if (timeMs >= untilMs) {
+        if (records.length > 0) yield records
+        return
+      }
+      const value = codecOf(encoding).decode(bytes.subarray(valueAt))
+      records.push({ stream, seq, value, timestamp: timeMs, position })
+    }
+    if (records.length > 0) yield records
+  }
 }
