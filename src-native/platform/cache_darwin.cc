@@ -1,3 +1,4 @@
+#include <fcntl.h>
 #include <sys/stat.h>
 
 #include <cerrno>
@@ -29,5 +30,14 @@ Result<uint64_t> PosixFile::ModifiedNanos() {
 std::optional<size_t> PosixFile::ReadCachedAt(uint64_t, void*, size_t) { return std::nullopt; }
 
 ScopedFd OpenCachedOf(int, const char*, int) { return ScopedFd(); }
+
+int DirectOpenFlags() { return 0; }
+
+int DurableOpenFlags() { return 0; }
+
+Status PrepareDirect(int fd, const std::string& path) {
+  if (fcntl(fd, F_NOCACHE, 1) != -1) return Status::Ok();
+  return Status::System("F_NOCACHE", errno, path).WithCode(Code::kUnsupported);
+}
 
 }  // namespace durlog

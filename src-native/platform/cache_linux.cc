@@ -97,4 +97,10 @@ ScopedFd OpenCachedOf(int folder, const char* name, int flags) {
   return ScopedFd(static_cast<int>(syscall(kOpenat2Call, folder, name, &how, sizeof how)));
 }
 
+int DirectOpenFlags() { return O_DIRECT; }
+
+int DurableOpenFlags() { return O_DSYNC; }
+
+Status PrepareDirect(int, const std::string&) { return Status::Ok(); }
+
 }  // namespace durlog

@@ -7,12 +7,10 @@
 #include <cerrno>
 
 #include "platform/posix_cache.h"
-#include "platform/posix_direct.h"
 #include "platform/posix_error.h"
 #include "platform/posix_file.h"
 #include "platform/posix_lock.h"
 #include "platform/posix_new_file.h"
-#include "platform/posix_probe.h"
 #include "platform/posix_sync.h"
 #include "platform/wrong_type.h"
 

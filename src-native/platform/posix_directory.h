@@ -40,4 +40,7 @@ class PosixDirectory final : public Directory {
   PosixReserve reserve_;
 };
 
+// Probes the file system that holds an open folder: one implementation for each system.
+Result<Capabilities> ProbeDirectory(int fd, const std::string& path);
+
 }  // namespace durlog

@@ -9,10 +9,10 @@
 #include <cerrno>
 
 #include "base/bytes.h"
-#include "platform/posix_file_limit.h"
 #include "platform/posix_lock.h"
 #include "platform/posix_mapping.h"
 #include "platform/posix_sync.h"
+#include "platform/posix_system.h"
 
 namespace durlog {
 namespace {

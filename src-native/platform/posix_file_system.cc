@@ -10,6 +10,7 @@
 #include "platform/posix_directory.h"
 #include "platform/posix_error.h"
 #include "platform/posix_fd.h"
+#include "platform/posix_new_file.h"
 #include "platform/posix_sync.h"
 #include "platform/posix_system.h"
 

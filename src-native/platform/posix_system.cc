@@ -1,5 +1,7 @@
 #include "platform/posix_system.h"
 
+#include <sys/resource.h>
+
 #include <cctype>
 #include <cstdlib>
 
@@ -16,6 +18,12 @@ BootId ParseBoot(const std::string& text) {
     boot[i] = static_cast<uint8_t>(std::strtoul(digits.substr(2 * i, 2).c_str(), nullptr, 16));
   }
   return boot;
+}
+
+bool PassesFileSizeLimit(uint64_t end) {
+  struct rlimit limit;
+  if (getrlimit(RLIMIT_FSIZE, &limit) != 0) return false;
+  return limit.rlim_cur != RLIM_INFINITY && end > limit.rlim_cur;
 }
 
 }  // namespace durlog

@@ -1,4 +1,4 @@
-// The running system's identity, clock and random bits: one implementation for each system.
+// The running system's identity, clock, random bits and limits: one implementation for each system.
 #pragma once
 
 #include <cstdint>
@@ -21,5 +21,13 @@ uint64_t WallClockMs();
 uint32_t SystemPidNamespace();
 
 uint64_t SystemRandom64();
+
+// RLIMIT_FSIZE: after this, a write, truncation or allocation by the calling thread that passes the
+// limit fails with EFBIG instead of raising SIGXFSZ, which would end the process. Cheap enough to
+// call before each of them.
+void ExpectFileSizeLimit();
+
+// Whether the limit lies below `end`, the first byte after a write.
+bool PassesFileSizeLimit(uint64_t end);
 
 }  // namespace durlog

@@ -5,7 +5,7 @@
 #include <cerrno>
 
 #include "platform/posix_file.h"
-#include "platform/posix_file_limit.h"
+#include "platform/posix_system.h"
 
 namespace durlog {
 namespace {

@@ -3,9 +3,9 @@
 
 #include <cerrno>
 
+#include "platform/posix_directory.h"
 #include "platform/posix_fault_guard.h"
 #include "platform/posix_fd.h"
-#include "platform/posix_probe.h"
 
 namespace durlog {
 

@@ -10,9 +10,9 @@
 #include <cstdio>
 #include <cstring>
 
+#include "platform/posix_directory.h"
 #include "platform/posix_fault_guard.h"
 #include "platform/posix_fd.h"
-#include "platform/posix_probe.h"
 #include "platform/posix_system.h"
 
 namespace durlog {

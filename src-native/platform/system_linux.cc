@@ -1,4 +1,6 @@
 #include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -57,6 +59,18 @@ uint64_t SystemRandom64() {
     return Distinct64();
   }
   return value;
+}
+
+void ExpectFileSizeLimit() {
+  // Linux sends SIGXFSZ to the thread that wrote, so blocking it there is enough, and the host
+  // program's own disposition stays as it was. It stays blocked for the life of the thread: the
+  // signal remains pending once it was raised, and unblocking would deliver it.
+  static thread_local bool blocked = false;
+  if (blocked) return;
+  sigset_t set;
+  sigemptyset(&set);
+  sigaddset(&set, SIGXFSZ);
+  blocked = pthread_sigmask(SIG_BLOCK, &set, nullptr) == 0;
 }
 
 }  // namespace durlog

@@ -5,7 +5,6 @@
 #include "platform/windows_lock.h"
 #include "platform/windows_names.h"
 #include "platform/windows_path.h"
-#include "platform/windows_probe.h"
 #include "platform/windows_reparse.h"
 #include "platform/windows_retry.h"
 #include "platform/wrong_type.h"

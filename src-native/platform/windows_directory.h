@@ -47,4 +47,8 @@ class WindowsDirectory final : public Directory {
 // Makes the entries of the folder at `wide_path` durable.
 Status SyncFolder(const std::wstring& wide_path, const std::string& path);
 
+// Probes the volume that holds a folder, of which `folder` is an open handle.
+Result<Capabilities> ProbeFolder(HANDLE folder, const std::wstring& wide_path,
+                                 const std::string& path);
+
 }  // namespace durlog

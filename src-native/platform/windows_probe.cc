@@ -1,7 +1,6 @@
-#include "platform/windows_probe.h"
-
 #include <algorithm>
 
+#include "platform/windows_directory.h"
 #include "platform/windows_error.h"
 #include "platform/windows_handle.h"
 #include "platform/windows_path.h"
