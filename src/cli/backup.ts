@@ -1,11 +1,12 @@
 /** Copies a log to another folder, with the same seqs, times, bytes, UUID and cursors, for `backup` and `restore`. */
-import { existsSync, readdirSync, realpathSync, statSync } from 'node:fs'
+import { existsSync, realpathSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { inspect, type LogSummary, open, type ReadOnlyLog, verify } from '../index.js'
 import { openRestored, type RestoringLog } from '../open.js'
 import { BACKUP_MARK } from '../support/backup-mark.js'
 import { replaceSynced } from '../support/durable-files.js'
 import { refuseReplica } from '../support/replica.js'
+import { copySegmentBytes, mayHoldCopy } from '../support/segment-name.js'
 import { InputError } from '../terminal/input-error.js'
 import { formatSeqs } from '../terminal/output.js'
 import type { CursorSummary, LogRecord, ReadOptions } from '../types.js'
@@ -92,16 +93,12 @@ async function openCopy(source: LogSummary, firstSeq: number, to: string): Promi
   // A replica has the UUID of the log too, and another process writes it.
   refuseReplica(to)
   const { uuid, segments, generation } = source
-  const isFolder = statSync(to, { throwIfNoEntry: false })?.isDirectory() === true
-  const names = isFolder ? readdirSync(to) : []
-  if (names.length > 0 && !names.some((name) => name.endsWith('.seg')))
-    throw new InputError(`${to} is not empty and holds no log: name an empty or a new folder`)
-  const segmentBytes = Math.max(...segments.map(({ bytes }) => bytes), 2 ** 16)
+  if (!mayHoldCopy(to)) throw new InputError(`${to} is not empty and holds no log: name an empty or a new folder`)
   return openRestored(
     to,
     // A higher generation, because the copy may get other records with the seqs that follow the copied ones.
     { uuid, firstSeq, generation: generation + 1 },
-    { durability: 'memory', segmentBytes },
+    { durability: 'memory', segmentBytes: copySegmentBytes(segments) },
   )
 }
 

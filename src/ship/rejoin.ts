@@ -3,13 +3,13 @@
  * newest generation does not have are copied to another folder and removed here. Any step may be the last one before a
  * crash: the mark is written first, and records are removed only under the lock that was held while they were copied.
  */
-import { readdirSync, statSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { DurlogError } from '../errors.js'
 import { inspect, type Log, type LogRecord } from '../index.js'
 import { open, openRestored, type RestoringLog } from '../open.js'
 import { markFolder, readMark } from '../support/restore-folder.js'
+import { copySegmentBytes, mayHoldCopy } from '../support/segment-name.js'
 
 /** The records that were never replicated. */
 export interface KeptRecords {
@@ -125,11 +125,8 @@ async function keep(log: Log, from: number, into: string): Promise<KeptRecords> 
 }
 
 async function openKept(log: Log, firstSeq: number, into: string): Promise<RestoringLog> {
-  const isFolder = statSync(into, { throwIfNoEntry: false })?.isDirectory() === true
-  const names = isFolder ? readdirSync(into) : []
-  if (names.length > 0 && !names.some((name) => name.endsWith('.seg'))) throw otherRecords(into)
-  const { segments } = await inspect(log.dir)
-  const segmentBytes = Math.max(...segments.map(({ bytes }) => bytes), 2 ** 16)
+  if (!mayHoldCopy(into)) throw otherRecords(into)
+  const segmentBytes = copySegmentBytes((await inspect(log.dir)).segments)
   // Not a higher generation: the archive must never accept these records.
   const { uuid, generation } = log
   return openRestored(into, { uuid, firstSeq, generation }, { durability: 'memory', segmentBytes })

@@ -1,4 +1,6 @@
-/** The names of segment files: see docs/FORMAT.md, "The folder". */
+/** The names of segment files, and the folders that hold them: see docs/FORMAT.md, "The folder". */
+import { readdirSync, statSync } from 'node:fs'
+
 const NAME = /^(\d{20})\.seg$/
 
 /** The name of the segment that begins with `firstSeq`. */
@@ -15,4 +17,16 @@ export function segmentSeq(name: string): number | undefined {
 /** The first seqs of the segments among `names`, in order. */
 export function segmentSeqs(names: readonly string[]): number[] {
   return names.flatMap((name) => segmentSeq(name) ?? []).sort((a, b) => a - b)
+}
+
+/** Whether a log may be copied into the folder `dir`: it is missing or empty, or holds segments. */
+export function mayHoldCopy(dir: string): boolean {
+  if (statSync(dir, { throwIfNoEntry: false })?.isDirectory() !== true) return true
+  const names = readdirSync(dir)
+  return names.length === 0 || segmentSeqs(names).length > 0
+}
+
+/** The option `segmentBytes` of a copy of a log with these segments. */
+export function copySegmentBytes(segments: readonly { bytes: number }[]): number {
+  return segments.reduce((most, { bytes }) => Math.max(most, bytes), 2 ** 16)
 }

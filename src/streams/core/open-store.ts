@@ -6,6 +6,7 @@ import { type FramingLog as Log, openFraming } from '../../open.js'
 import { longestRecordBytes } from '../../options/open-options.js'
 import { refuseBackup } from '../../support/backup-mark.js'
 import { ofFileSystem } from '../../support/file-system-error.js'
+import { segmentSeqs } from '../../support/segment-name.js'
 import { STREAMS_CURSOR } from '../../support/streams-log.js'
 import { TimeSlice } from '../../support/time-slice.js'
 import type { StepHook } from '../files/file-repair.js'
@@ -258,7 +259,7 @@ async function replay(log: Log, table: StreamTable, from: number): Promise<void>
  */
 async function refuseLog(dir: string): Promise<void> {
   const names = await readdir(dir).catch((): string[] => [])
-  if (names.includes('catalog') || !names.some((name) => name.endsWith('.seg'))) return
+  if (names.includes('catalog') || segmentSeqs(names).length === 0) return
   throw new DurlogError(
     'ERR_DURLOG_NOT_A_LOG',
     `${dir} contains a log, not streams: open it with open() of durlog, or choose another folder`,
