@@ -1,6 +1,6 @@
 /** Opens a folder of streams: opens its two logs and loads the state that they contain. */
 import { readdir } from 'node:fs/promises'
-import { DurlogError, invalidArgument, isCode } from '../../errors.js'
+import { DurlogError, isCode } from '../../errors.js'
 import { native } from '../../native/native.js'
 import { type FramingLog as Log, openFraming } from '../../open.js'
 import { longestRecordBytes } from '../../options/open-options.js'
@@ -12,7 +12,7 @@ import { TimeSlice } from '../../support/time-slice.js'
 import type { StepHook } from '../files/file-repair.js'
 import { FolderFiles } from '../files/folder-files.js'
 import type { OpenFolder } from '../files/open-folder.js'
-import { RECORD_MAX_BYTES } from '../port/encoding.js'
+import { checkEncoding, RECORD_MAX_BYTES } from '../port/encoding.js'
 import type { ResolvedStreamsOptions } from '../port/options.js'
 import type { StreamEncoding } from '../port/types.js'
 import { Arena } from '../state/arena.js'
@@ -157,10 +157,7 @@ async function begin(log: Log, catalog: Catalog, encoding: StreamEncoding): Prom
 
 /** Returns the options with the folder's encoding. Throws if the caller has chosen another encoding. */
 function withEncoding(dir: string, options: ResolvedStreamsOptions, encoding: StreamEncoding): ResolvedStreamsOptions {
-  if (options.encodingNamed && encoding !== options.encoding)
-    throw invalidArgument(
-      `encoding is ${options.encoding}, but the streams in ${dir} have the encoding ${encoding}: use that, or leave the option out`,
-    )
+  checkEncoding(dir, options.encodingNamed ? options.encoding : undefined, encoding)
   return { ...options, encoding }
 }
 

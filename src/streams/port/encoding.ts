@@ -234,3 +234,11 @@ export function decodeLines({ decode }: StreamCodec, lines: Buffer, count: numbe
     return undefined
   }
 }
+
+/** Throws ERR_DURLOG_INVALID_ARGUMENT if the caller has chosen another encoding than that of the streams in `dir`. */
+export function checkEncoding(dir: string, chosen: string | undefined, encoding: StreamEncoding): void {
+  if (chosen !== undefined && chosen !== encoding)
+    throw invalidArgument(
+      `encoding is ${chosen}, but the streams in ${dir} have the encoding ${encoding}: use that, or leave the option out`,
+    )
+}

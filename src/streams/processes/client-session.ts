@@ -8,7 +8,7 @@ import { clearInterval, setImmediate, setInterval } from '../../timers.js'
 import type { LocalPort } from '../core/local-port.js'
 import { placeOf } from '../files/record-source.js'
 import { Body } from '../port/body.js'
-import { EncodedValue } from '../port/encoding.js'
+import { checkEncoding, EncodedValue } from '../port/encoding.js'
 import type { Batches, PortCursor, SeenState, StreamView } from '../port/port.js'
 import type { StreamAppendResult, StreamInfo } from '../port/types.js'
 import { FrameMaker, FrameReader, FrameType, FrameWriter, jsonOf, type SocketFrame } from './frames.js'
@@ -153,11 +153,7 @@ export class ClientSession {
         this.end()
       })
       if (port === undefined) return
-      if (hello.encoding !== undefined && hello.encoding !== port.encoding)
-        throw new DurlogError(
-          'ERR_DURLOG_INVALID_ARGUMENT',
-          `encoding is ${hello.encoding}, but the streams in ${port.dir} have the encoding ${port.encoding}: use that, or leave the option out`,
-        )
+      checkEncoding(port.dir, hello.encoding, port.encoding)
       this.client = hello.client
       this.#port = port
       this.#context.onClient(this)
