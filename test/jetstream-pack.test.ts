@@ -13,6 +13,7 @@ import { type RestoreOptions, restore, type ShipOptions, ship } from '../src/jet
 import { Header, parseMessage, type StoredPart } from '../src/jetstream/message.js'
 import { Publisher } from '../src/jetstream/publisher.js'
 import { Unanswered } from '../src/jetstream/refusals.js'
+import { ShipConflict } from '../src/ship/conflict.js'
 import { missingServer, type NatsServer, startServer } from './fixtures/nats.mjs'
 import { codeOf, openUntilDone, records, scratchDir, scratchLog } from './fixtures/scratch.js'
 import { type Admin, type Stored, stored } from './fixtures/ship.js'
@@ -68,7 +69,7 @@ test('frames with any other byte, in another place or of another log are not dec
   expect(decodeFrames(UUID.replace('f', 'e'), frames, place)).toBeUndefined()
 })
 
-test('packed messages become shorter while they are not acknowledged in time', () => {
+test('packed messages are shorter while they are not acknowledged in time, and alone if others publish', () => {
   const flow = new FlowControl(true)
   flow.facts = {
     subject: 's',
@@ -83,6 +84,11 @@ test('packed messages become shorter while they are not acknowledged in time', (
   expect([flow.packBytes, flow.mayAdd(0), flow.mayAdd(1)]).toEqual([0, true, false])
   for (let i = 0; i < 20; i++) flow.stored(1)
   expect(flow.packBytes).toBe(2 ** 20)
+  expect(flow.mayAdd(1)).toBe(true)
+  // Another publisher of the stream.
+  flow.failed(new ShipConflict('another message'), 1)
+  for (let i = 0; i < 20; i++) flow.stored(1)
+  expect([flow.mayAdd(0), flow.mayAdd(1), flow.mode]).toEqual([true, false, 'packed messages, one at a time'])
 })
 
 /** A subject of a server that stores a message only under its conditions, as nats-server does. */

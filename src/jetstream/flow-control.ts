@@ -23,6 +23,8 @@ export class FlowControl {
   /** The number of single messages that may wait for their acknowledgements at the same time. */
   #window: number = Number.MAX_SAFE_INTEGER
   #packBytes = MAX_PACK_BYTES
+  /** Whether other publishers use the stream. Then one packed message is in flight: more would be refused each time. */
+  #isShared = false
   /** The server's limit for the messages of one batch, as far as it is known. */
   #batchLimit = MAX_BATCH_MESSAGES
   /** The largest number of messages in the next batch. It is below the limit if the server or the network is slow. */
@@ -57,7 +59,7 @@ export class FlowControl {
   }
 
   get mode(): string {
-    if (this.packs) return `packed messages, ${this.#facts.replicated ? 'one' : 'several'} at a time`
+    if (this.packs) return `packed messages, ${this.#facts.replicated || this.#isShared ? 'one' : 'several'} at a time`
     if (this.#facts.atomicBatches) return `atomic batches of up to ${this.#batchLimit}`
     return this.#facts.replicated
       ? 'single messages, one at a time: set allow_atomic on the stream to ship faster, in atomic batches'
@@ -76,7 +78,7 @@ export class FlowControl {
 
   /** Whether one more single message may be sent while `pending` messages wait for an acknowledgement. */
   mayAdd(pending: number): boolean {
-    return this.#facts.replicated ? pending === 0 : pending < this.#window
+    return this.#facts.replicated || this.#isShared ? pending === 0 : pending < this.#window
   }
 
   stored(messages: number): void {
@@ -90,6 +92,7 @@ export class FlowControl {
   failed(error: Error, pending: number): void {
     if (error instanceof DuplicateMessage) return
     const tooMuch = error instanceof Unanswered
+    if (error instanceof ShipConflict) this.#isShared = true
     if (tooMuch) this.#packBytes = Math.floor(this.#packBytes / 2)
     if (!this.inBatches) {
       // A conflict shows that other publishers use the stream.
