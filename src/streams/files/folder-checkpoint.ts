@@ -123,14 +123,9 @@ export async function* readContent(
   path: string,
   { from, to, crc }: { from: number; to: number; crc: number },
 ): AsyncGenerator<{ bytes: Buffer; crc: number }> {
-  let file: ReadFile
+  let file: ReadFile | undefined
   try {
     file = await ReadFile.open(path)
-  } catch (error) {
-    if (problemOf(error, path) === undefined) throw error
-    return
-  }
-  try {
     let sum = crc
     for (let at = from; at < to; at += READ_AT_ONCE) {
       const bytes = await readRange(file, at, Math.min(at + READ_AT_ONCE, to))
@@ -138,8 +133,11 @@ export async function* readContent(
       sum = native.crc32c(sum, bytes)
       yield { bytes, crc: sum }
     }
+  } catch (error) {
+    // Another program has removed the file, or put a folder in its place.
+    if (problemOf(error, path) === undefined) throw error
   } finally {
-    await file.close()
+    await file?.close()
   }
 }
 
