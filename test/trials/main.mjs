@@ -64,6 +64,10 @@ const PROGRAMS = {
     what: 'archiving while the log is truncated, trimmed and reopened, with a store whose requests fail',
     program: 'test/archive/histories-run.mjs',
   },
+  takeover: {
+    what: 'takeovers while the machines of replicated streams are killed, stopped and separated',
+    program: 'test/takeover/run.mjs',
+  },
   'power-cut': { what: 'power cuts under real file systems (Linux, root)', program: 'test/powercut/run.mjs' },
   faults: {
     what: 'failing and late writes under real file systems (Linux, root)',

@@ -1,0 +1,14 @@
+export interface Acknowledged {
+  stream: string
+  seq: number
+  value: string
+  begun: number
+  ended: number
+  by: string
+}
+export function judge(trial: {
+  acknowledged: readonly Acknowledged[]
+  final: Map<string, string[]>
+  log: Map<number, string>
+  replicas: readonly Map<number, string>[]
+}): void

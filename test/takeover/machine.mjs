@@ -1,0 +1,48 @@
+/**
+ * One machine of the trial: stands by, takes over and serves appends, which arrive as messages of the parent process.
+ * Arguments: the folder, the access to the store as JSON, the duration of the lease, and the error of the
+ * wall clock.
+ */
+import process from 'node:process'
+
+const [dir, access, leaseMs, wrongMs] = process.argv.slice(2)
+const { now } = Date
+Date.now = () => now() + Number(wrongMs)
+
+const { archiveTo, standBy, takeOver } = await import('durlog/archive')
+const { openStreams } = await import('durlog/streams')
+
+const bucket = JSON.parse(access)
+const send = (message) => process.connected && process.send(message)
+const standing = new AbortController()
+let streams
+
+process.on('disconnect', () => process.exit())
+process.on('message', async (message) => {
+  if (message.kind === 'promote') return standing.abort()
+  const { id, stream, value, options } = message
+  if (streams === undefined) return send({ id, code: 'standby' })
+  try {
+    const { seq } = await streams.stream(stream).append(value, options)
+    send({ id, seq })
+  } catch ({ code, message: text }) {
+    send({ id, code: code ?? text })
+    if (code === 'ERR_DURLOG_FENCED') send({ kind: 'fenced' })
+  }
+})
+
+try {
+  const onLease = ({ ms }) => ms > 0 && send({ kind: 'standing' })
+  const options = { ...bucket, pollMs: 100, onLease, signal: standing.signal }
+  await standBy(dir, options).catch(async (error) => {
+    if (!standing.signal.aborted) throw error
+    // A takeover by hand.
+    await takeOver(dir, bucket)
+  })
+  const replicate = archiveTo({ ...bucket, flushMs: 1000, leaseMs: Number(leaseMs) })
+  streams = await openStreams(dir, { exclusive: true, replicate, durability: 'replicated' })
+  send({ kind: 'serving' })
+} catch ({ code, message }) {
+  send({ kind: 'ended', code: code ?? message })
+  process.exit(1)
+}

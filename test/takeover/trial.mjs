@@ -1,0 +1,324 @@
+/**
+ * Takeovers of streams that are replicated to a store: three machines, each a process, and clients that append. The
+ * store is in this process, so that requests of each machine can be delayed, repeated, lost, or lose their answer.
+ * A machine is killed, stopped, or separated from the store or from the clients; then standbys are promoted by hand.
+ * The wall clocks of the machines differ by up to two hours.
+ */
+import { fork } from 'node:child_process'
+import { mkdirSync } from 'node:fs'
+import { request as httpRequest } from 'node:http'
+import { join } from 'node:path'
+import { setTimeout as wait } from 'node:timers/promises'
+import { open } from 'durlog'
+import { archiveTo, mainLogOf, restoreArchive } from 'durlog/archive'
+import { openStreams } from 'durlog/streams'
+import { randomFrom } from '../crash/payload.mjs'
+import { FakeS3 } from '../fixtures/fake-s3.mjs'
+import { judge } from './judge.mjs'
+
+const MACHINE = new URL('machine.mjs', import.meta.url).pathname
+const NAMES = ['a', 'b', 'c']
+const PRODUCERS = ['p', 'q']
+/** A client that gets no answer for so long tries another machine. */
+const PATIENCE_MS = 3000
+/**
+ * The longest pause of a client between two appends. A claim has to reach the store while no upload is on its way, so
+ * that a writer that uploads without pauses may not be replaced while it runs.
+ */
+const CLIENT_PAUSE_MS = 300
+/** A round that takes longer has failed. */
+const ROUND_MS = 90_000
+const HOUR_MS = 3_600_000
+const FAULTS = ['kill', 'stop', 'no store', 'no clients']
+
+/** Makes `takeovers` takeovers. Returns figures; throws an error if a promise was broken. */
+export async function runTakeovers(dir, { takeovers, seed, leaseMs = 1500, report = () => {} }) {
+  const trial = new Trial(dir, { seed, leaseMs, report })
+  try {
+    return await trial.run(takeovers)
+  } finally {
+    await trial.close()
+  }
+}
+
+class Trial {
+  #dir
+  #random
+  #leaseMs
+  #report
+  #s3
+  /** By name: `{ child, dir, isServing, isApart, ... }`. */
+  #machines = new Map()
+  #folders = 0
+  #requests = new Map()
+  #lastId = 0
+  #ending = false
+  /** Every append that was acknowledged, and the time of its first attempt and of its answer. */
+  acknowledged = []
+  #changed = () => {}
+  #failure
+  faults = {}
+
+  constructor(dir, { seed, leaseMs, report }) {
+    this.#dir = dir
+    this.#random = randomFrom(seed)
+    this.#leaseMs = leaseMs
+    this.#report = report
+  }
+
+  async run(takeovers) {
+    mkdirSync(this.#dir, { recursive: true })
+    this.#s3 = await new FakeS3().start()
+    this.#s3.fault = (request) => this.#arrive(request)
+    // The first machine opens a new folder, and the others wait for its first records.
+    const first = await openStreams(join(this.#dir, 'first'), {
+      exclusive: true,
+      durability: 'replicated',
+      replicate: archiveTo({ ...this.#s3.access, flushMs: 1000 }),
+    })
+    for (const name of [...PRODUCERS, 'chain']) await first.stream(name).create()
+    await first.close()
+    this.#start('a', join(this.#dir, 'first'))
+    await this.#until(() => this.#serving.length > 0)
+    for (const name of NAMES.slice(1)) this.#start(name)
+    const clients = [...PRODUCERS.map((name) => this.#produce(name)), this.#chain()]
+    for (const client of clients) client.catch((error) => this.#fail(error))
+    for (let done = 0; done < takeovers; done++) await this.#round(done)
+    this.#ending = true
+    await Promise.all(clients)
+    return await this.#judge(takeovers)
+  }
+
+  async close() {
+    this.#ending = true
+    const ended = [...this.#machines.values()].map(({ child }) => end(child))
+    await Promise.all(ended)
+    await this.#s3?.stop()
+  }
+
+  get #serving() {
+    return [...this.#machines.values()].filter(({ isServing }) => isServing)
+  }
+
+  #below(n) {
+    return Math.floor(this.#random() * n)
+  }
+
+  #fail(error) {
+    this.#failure ??= error
+    this.#changed()
+  }
+
+  async #until(isDone, ms = ROUND_MS) {
+    const late = wait(ms, 'late', { ref: false })
+    for (;;) {
+      if (this.#failure !== undefined) throw this.#failure
+      if (isDone()) return
+      const woken = await Promise.race([
+        late,
+        new Promise((resolve) => {
+          this.#changed = resolve
+        }),
+      ])
+      if (woken === 'late') throw new Error(`nothing happened for ${ms} ms: ${this.#state()}`)
+    }
+  }
+
+  #state() {
+    return [...this.#machines.values()].map(({ name, isServing, fault }) => `${name} ${isServing} ${fault}`).join(', ')
+  }
+
+  /** Starts a machine in a new folder, unless it continues in `dir`. */
+  #start(name, dir = join(this.#dir, `${name}${++this.#folders}`)) {
+    const access = { ...this.#s3.access, credentials: { accessKeyId: name, secretAccessKey: 'secret' } }
+    const wrongMs = (this.#below(3) - 1) * HOUR_MS
+    const child = fork(MACHINE, [dir, JSON.stringify(access), String(this.#leaseMs), String(wrongMs)])
+    const machine = { name, dir, child, isServing: false, isStanding: false, fault: undefined, acknowledged: 0 }
+    this.#machines.set(name, machine)
+    child.on('message', (message) => this.#receive(machine, message))
+    child.on('error', () => {})
+    child.once('exit', () => {
+      machine.isServing = machine.isStanding = false
+      this.#changed()
+    })
+  }
+
+  #receive(machine, { kind, id, seq, code }) {
+    if (kind === 'serving') machine.isServing = true
+    if (kind === 'standing') machine.isStanding = true
+    if (kind === 'fenced') machine.isServing = false
+    if (kind === 'ended' && !['ERR_DURLOG_FENCED', 'ERR_DURLOG_NOT_FOUND'].includes(code))
+      this.#fail(new Error(`${machine.name} has ended: ${code}`))
+    if (id !== undefined && machine.fault !== 'no clients') {
+      if (seq !== undefined) machine.acknowledged++
+      this.#requests.get(id)?.({ seq, code })
+    }
+    this.#changed()
+  }
+
+  /** One fault of the machine that serves, until another one has served every client; then the machine stands by. */
+  async #round(number) {
+    await this.#until(() => this.#serving.some((one) => one.acknowledged > 0) && this.#standbys.length > 0)
+    const former = this.#serving.filter((one) => one.acknowledged > 0).at(-1)
+    const fault = FAULTS[this.#below(FAULTS.length)]
+    this.faults[fault] = (this.faults[fault] ?? 0) + 1
+    former.fault = fault
+    this.#report(`round ${number}: ${former.name} ${fault}`)
+    const begun = performance.now()
+    for (const machine of this.#machines.values()) machine.acknowledged = 0
+    if (fault === 'kill') former.child.kill('SIGKILL')
+    if (fault === 'stop') former.child.kill('SIGSTOP')
+    // A takeover by hand, of a machine that still runs.
+    if (fault === 'no clients') {
+      const standbys = this.#standbys
+      // Both, so that they race.
+      const chosen = this.#below(3) === 0 ? standbys : [standbys[this.#below(standbys.length)]]
+      for (const { child } of chosen) child.send({ kind: 'promote' })
+    }
+    await this.#until(() => [...this.#machines.values()].some((one) => one !== former && one.acknowledged > 0))
+    this.#report(`  after ${Math.round(performance.now() - begun)} ms`)
+    if (fault === 'stop') former.child.kill('SIGCONT')
+    former.fault = undefined
+    // The former machine continues for a moment, and may be given appends.
+    if (fault !== 'kill') await wait(this.#below(1000))
+    for (const machine of [...this.#machines.values()]) {
+      // Every machine that has lost its role begins again in a new folder. A standby continues in its folder.
+      const isNew = machine === former || machine.child.exitCode !== null
+      if (!isNew) continue
+      await end(machine.child)
+      this.#start(machine.name)
+    }
+  }
+
+  get #standbys() {
+    return [...this.#machines.values()].filter(({ isStanding, isServing }) => isStanding && !isServing)
+  }
+
+  /** Sends an append to a machine. Undefined if no answer arrives in time. */
+  async #ask(machine, message) {
+    const id = ++this.#lastId
+    const isApart = machine.fault === 'no clients'
+    try {
+      return await new Promise((resolve) => {
+        this.#requests.set(id, resolve)
+        wait(PATIENCE_MS, undefined, { ref: false }).then(resolve)
+        if (!isApart && machine.child.connected) machine.child.send({ id, ...message }, () => {})
+        // The request may arrive twice.
+        if (!isApart && machine.child.connected && this.#below(20) === 0)
+          machine.child.send({ id: -id, ...message }, () => {})
+      })
+    } finally {
+      this.#requests.delete(id)
+    }
+  }
+
+  /** Repeats an append until it is acknowledged, as a client does: at any machine. */
+  async #append(stream, value, options) {
+    const begun = performance.now()
+    for (;;) {
+      const known = this.#serving
+      const machine = known[this.#below(known.length)]
+      if (machine === undefined) {
+        if (this.#failure !== undefined) return undefined
+        await wait(20)
+        continue
+      }
+      const answer = await this.#ask(machine, { stream, value, options })
+      if (answer?.seq !== undefined || answer?.code === 'ERR_DURLOG_SEQ_CONFLICT') {
+        const seq = answer.seq ?? options.expectedSeq
+        this.acknowledged.push({ stream, seq, value, begun, ended: performance.now(), by: machine.name })
+        return answer
+      }
+      if (this.#failure !== undefined) return undefined
+      await wait(20)
+    }
+  }
+
+  /** Appends as a producer until the trial ends. */
+  async #produce(name) {
+    for (let seq = 0; !this.#ending; seq++) {
+      const producer = { id: name, epoch: 0, seq }
+      await this.#append(name, `${name}${seq}`, { producer })
+      await wait(this.#below(CLIENT_PAUSE_MS))
+    }
+  }
+
+  /**
+   * The only client that appends to its stream, and knows the seq of each append. A conflict at a repeated append means
+   * that it is stored already, which the judge checks.
+   */
+  async #chain() {
+    for (let seq = 0; !this.#ending; seq++) {
+      await this.#append('chain', `chain${seq}`, { expectedSeq: seq })
+      await wait(this.#below(CLIENT_PAUSE_MS))
+    }
+  }
+
+  /** The fault of a request. */
+  async #arrive({ method, key, query, headers, body, abandon }) {
+    const name = /Credential=(\w+)/.exec(headers.authorization ?? '')?.[1]
+    const machine = this.#machines.get(name)
+    if (machine === undefined || headers['x-repeated'] !== undefined) return undefined
+    if (machine.fault === 'no store') return this.#below(2) === 0 ? { drop: true } : { delayMs: 100, dropAfter: true }
+    const chance = this.#below(100)
+    if (method !== 'PUT' || chance >= 8) return undefined
+    if (chance < 2) return { dropAfter: true }
+    if (chance < 4) return { delayMs: this.#below(300) }
+    if (chance < 6) {
+      void this.#repeat(key, query, headers, body)
+      return undefined
+    }
+    abandon()
+    await wait(this.#below(3000))
+    return undefined
+  }
+
+  /** Sends a request once more, later. */
+  async #repeat(key, query, headers, body) {
+    await wait(this.#below(3000))
+    const url = new URL(`${this.#s3.url}/bucket/${key}`)
+    for (const [name, value] of Object.entries(query)) url.searchParams.set(name, value)
+    const repeated = httpRequest(url, { method: 'PUT', headers: { ...headers, 'x-repeated': '1' } })
+    repeated.on('error', () => {}).on('response', (response) => response.resume())
+    repeated.end(body)
+  }
+
+  async #judge(takeovers) {
+    const machines = [...this.#machines.values()]
+    const replicas = machines.filter(({ isServing }) => !isServing)
+    await Promise.all(machines.map(({ child }) => end(child)))
+    this.#s3.fault = () => undefined
+    const dir = join(this.#dir, 'final')
+    await restoreArchive(dir, this.#s3.access)
+    const log = await recordsIn(mainLogOf(dir))
+    const streams = await openStreams(dir, { exclusive: true })
+    const final = new Map()
+    for (const name of [...PRODUCERS, 'chain']) {
+      const values = []
+      for await (const { value } of streams.stream(name).read()) values.push(value)
+      final.set(name, values)
+    }
+    await streams.close()
+    const prefixes = []
+    // The folder of a machine that has restored nothing yet holds no log.
+    for (const replica of replicas) prefixes.push(await recordsIn(mainLogOf(replica.dir)).catch(() => new Map()))
+    judge({ acknowledged: this.acknowledged, final, log, replicas: prefixes })
+    return { takeovers, appends: this.acknowledged.length, faults: this.faults }
+  }
+}
+
+async function recordsIn(dir) {
+  const log = await open(dir, { readOnly: true })
+  const found = new Map()
+  for await (const { seq, data } of log.read()) found.set(seq, data.toString('base64'))
+  await log.close()
+  return found
+}
+
+/** Ends a process, also one that is stopped. */
+async function end(child) {
+  if (child.exitCode !== null || child.signalCode !== null) return
+  const exited = new Promise((resolve) => child.once('exit', resolve))
+  child.kill('SIGKILL')
+  await exited
+}
