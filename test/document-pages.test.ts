@@ -81,7 +81,9 @@ const forever = (work: Workspace, position: string): Special[] => [
   [
     / (ship|archive) (?!.* --(once|status))/,
     async (command) => {
-      await work.sh('echo order 18 | npx durlog append ./orders')
+      const isOfStreams = command.includes(' ./sessions ')
+      const append = isOfStreams ? 'streams ./sessions append chat' : 'append ./orders'
+      await work.sh(`echo '"order 18"' | npx durlog ${append}`)
       await runUntil(work, `${command} --json`, position)
     },
   ],
