@@ -25,8 +25,8 @@ process.on('message', async (message) => {
   try {
     const { seq } = await streams.stream(stream).append(value, options)
     send({ id, seq })
-  } catch ({ code, message: text }) {
-    send({ id, code: code ?? text })
+  } catch ({ code, message: text, nextSeq }) {
+    send({ id, code: code ?? text, nextSeq })
     if (code === 'ERR_DURLOG_FENCED') send({ kind: 'fenced' })
   }
 })
@@ -36,8 +36,8 @@ try {
   const options = { ...bucket, pollMs: 100, onLease, signal: standing.signal }
   await standBy(dir, options).catch(async (error) => {
     if (!standing.signal.aborted) throw error
-    // A takeover by hand.
-    await takeOver(dir, bucket)
+    // A takeover by hand, also of a machine that has taken over and has stored nothing yet.
+    await takeOver(dir, { ...bucket, force: true })
   })
   const replicate = archiveTo({ ...bucket, flushMs: 1000, leaseMs: Number(leaseMs) })
   streams = await openStreams(dir, { exclusive: true, replicate, durability: 'replicated' })

@@ -22,14 +22,14 @@ const PRODUCERS = ['p', 'q']
 /** A client that gets no answer for so long tries another machine. */
 const PATIENCE_MS = 3000
 /**
- * The longest pause of a client between two appends. A claim has to reach the store while no upload is on its way, so
- * that a writer that uploads without pauses may not be replaced while it runs.
+ * The longest pause of a client between two appends. A claim has to reach the store while no upload is on its way: a
+ * writer that uploads without pauses may not be replaced while it runs.
  */
 const CLIENT_PAUSE_MS = 300
 /** A round that takes longer has failed. */
 const ROUND_MS = 90_000
 const HOUR_MS = 3_600_000
-const FAULTS = ['kill', 'stop', 'no store', 'no clients']
+const FAULTS = ['kill', 'stop', 'no store', 'no clients', 'none']
 
 /** Makes `takeovers` takeovers. Returns figures; throws an error if a promise was broken. */
 export async function runTakeovers(dir, { takeovers, seed, leaseMs = 1500, report = () => {} }) {
@@ -143,7 +143,7 @@ class Trial {
     })
   }
 
-  #receive(machine, { kind, id, seq, code }) {
+  #receive(machine, { kind, id, seq, code, nextSeq }) {
     if (kind === 'serving') machine.isServing = true
     if (kind === 'standing') machine.isStanding = true
     if (kind === 'fenced') machine.isServing = false
@@ -151,7 +151,7 @@ class Trial {
       this.#fail(new Error(`${machine.name} has ended: ${code}`))
     if (id !== undefined && machine.fault !== 'no clients') {
       if (seq !== undefined) machine.acknowledged++
-      this.#requests.get(id)?.({ seq, code })
+      this.#requests.get(id)?.({ seq, code, nextSeq })
     }
     this.#changed()
   }
@@ -169,7 +169,7 @@ class Trial {
     if (fault === 'kill') former.child.kill('SIGKILL')
     if (fault === 'stop') former.child.kill('SIGSTOP')
     // A takeover by hand, of a machine that still runs.
-    if (fault === 'no clients') {
+    if (fault === 'no clients' || fault === 'none') {
       const standbys = this.#standbys
       // Both, so that they race.
       const chosen = this.#below(3) === 0 ? standbys : [standbys[this.#below(standbys.length)]]
@@ -224,7 +224,8 @@ class Trial {
         continue
       }
       const answer = await this.#ask(machine, { stream, value, options })
-      if (answer?.seq !== undefined || answer?.code === 'ERR_DURLOG_SEQ_CONFLICT') {
+      const isStored = answer?.code === 'ERR_DURLOG_SEQ_CONFLICT' && answer.nextSeq > options.expectedSeq
+      if (answer?.seq !== undefined || isStored) {
         const seq = answer.seq ?? options.expectedSeq
         this.acknowledged.push({ stream, seq, value, begun, ended: performance.now(), by: machine.name })
         return answer
@@ -245,7 +246,8 @@ class Trial {
 
   /**
    * The only client that appends to its stream, and knows the seq of each append. A conflict at a repeated append means
-   * that it is stored already, which the judge checks.
+   * that it is stored already if the stream has a later seq, which the judge checks. A former writer that has not
+   * noticed its successor yet reports an earlier one.
    */
   async #chain() {
     for (let seq = 0; !this.#ending; seq++) {
