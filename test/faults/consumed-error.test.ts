@@ -2,7 +2,7 @@
  * A write to the device fails, and the kernel reports that to another process than the one that syncs next. A record
  * must not be acknowledged at `sync` because of a sync that did not receive the failure.
  */
-import { type ChildProcess, spawn } from 'node:child_process'
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -249,6 +249,13 @@ describe('a log with one writer never acknowledges records lost by a failed writ
   }
 })
 
+/** A process that dies after a commit: it stores nothing later, which would write the position to the device. */
+const COMMITTER = `
+import { open } from 'durlog'
+const log = await open(process.argv[1], { readOnly: true })
+await (await log.cursor('reader')).commit(Number(process.argv[2]))
+process.kill(process.pid, 'SIGKILL')`
+
 test.for(TYPES)(
   '%s: retention keeps the records of a cursor whose position is only in the page cache',
   async (type, { skip }) => {
@@ -256,11 +263,12 @@ test.for(TYPES)(
     const disk = diskOf(type)
     const dir = join(disk.dir, 'log')
     const log = await openUntilDone(dir, { segmentBytes: SEGMENT_BYTES, retention: { maxAgeMs: 1000 } })
-    const cursor = await log.cursor('reader', { from: 0 })
+    await (await log.cursor('reader', { from: 0 })).close()
     while (segmentsOf(dir).length < 3) await log.append('x'.repeat(RECORD_BYTES), { timestamp: Date.now() - 60_000 })
     const file = join(dir, 'reader.cursor')
     disk.failWritesOf(file, 0, PAGE_BYTES)
-    await cursor.commit(log.nextSeq - 1)
+    const killed = spawnSync(process.execPath, ['--input-type=module', '-e', COMMITTER, dir, String(log.nextSeq - 1)])
+    expect(killed.signal, String(killed.stderr)).toBe('SIGKILL')
     expect(fsyncAsAnotherProgram(file)).toMatch(/^(EIO|ENOSPC)$/)
     disk.heal()
     const copy = join(scratchDir(), 'copy')
@@ -268,7 +276,6 @@ test.for(TYPES)(
     expect(readFileSync(file).subarray(0, PAGE_BYTES).equals(readFileSync(copy))).toBe(false)
     await log.applyRetention()
     expect(log.firstSeq).toBe(0)
-    await cursor.close()
     await log.close()
   },
 )
