@@ -128,7 +128,7 @@ Status FilesCheck::CheckFrames(OpenedSegment& segment, const HeldSegment& held) 
   const std::string name = SegmentName(held.first_seq);
   if (held.frame_at > 0 && IsZeroAt(file, held.frame_at)) return Changed(kTruncated, name);
   SeenSegments::Open& seen = seen_->open[held.first_seq];
-  const uint64_t seen_end = std::max(seen.end, kSegmentHeaderBytes);
+  const uint64_t seen_end = std::max<uint64_t>(seen.end, kSegmentHeaderBytes);
   const auto lacks_frames_from = [&](uint64_t begin) {
     return FramesEnd(segment, held.first_seq, begin, held.end).offset < held.end;
   };
