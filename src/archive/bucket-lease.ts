@@ -1,12 +1,10 @@
 /** The lease of an archived log: the object `lease` in the archive's folder. */
-import type { LeasePlace, LeaseValue, StoredLease } from '../ship/lease.js'
+import { LEASE_RANGE, type LeasePlace, type LeaseValue, type StoredLease } from '../ship/lease.js'
 import { Bucket } from './bucket.js'
 import type { ResolvedBucket } from './bucket-options.js'
 import { archiveRoot } from './layout.js'
 import { sha256Of } from './piece.js'
 import { ConditionFailed } from './store-errors.js'
-
-const MAX_MS = 2 ** 31 - 1
 
 /** The longest timeout of a request: a request that hangs must not end a lease. */
 const TIMEOUT_MS = 2000
@@ -26,7 +24,7 @@ export class BucketLease implements LeasePlace {
     const found = await this.#bucket.getJson(this.#key, (fields) => ({
       owner: fields.uuid('owner'),
       beat: fields.whole('beat'),
-      ms: fields.whole('ms', { min: 1, max: MAX_MS }),
+      ms: fields.whole('ms', LEASE_RANGE),
     }))
     return found && { ...found.value, version: found.etag }
   }

@@ -2,7 +2,7 @@
 import { DurlogError } from '../errors.js'
 import { UUID } from '../options/checks.js'
 import { ShipConflict } from '../ship/conflict.js'
-import type { LeasePlace, LeaseValue, StoredLease } from '../ship/lease.js'
+import { LEASE_RANGE, type LeasePlace, type LeaseValue, type StoredLease } from '../ship/lease.js'
 import { type LiveLink, NatsLink } from './nats-link.js'
 import type { ResolvedPlace } from './options.js'
 import { publishAfter } from './publish-after.js'
@@ -68,7 +68,8 @@ export class NatsLease implements LeasePlace {
 function valueIn(data: Uint8Array, subject: string): LeaseValue {
   try {
     const { owner, beat, ms } = JSON.parse(Buffer.from(data).toString()) as LeaseValue
-    if (UUID.test(owner) && Number.isSafeInteger(beat) && Number.isSafeInteger(ms) && ms > 0) return { owner, beat, ms }
+    const isMs = Number.isSafeInteger(ms) && ms >= LEASE_RANGE.min && ms <= LEASE_RANGE.max
+    if (UUID.test(owner) && Number.isSafeInteger(beat) && isMs) return { owner, beat, ms }
   } catch {
     // As another content.
   }

@@ -9,6 +9,7 @@
  */
 import { randomUUID } from 'node:crypto'
 import type { LeaseView } from '../index.js'
+import type { Range } from '../options/checks.js'
 import { clock, wait } from '../timers.js'
 
 /** The value of a lease. No two values of a lease are equal. */
@@ -40,6 +41,8 @@ export interface LeasePlace {
 
 /** The duration of a lease, by default. */
 export const LEASE_MS = 15_000
+/** The durations of leases. With a shorter one, holder and standbys would ask the destination without a pause. */
+export const LEASE_RANGE: Range = { min: 100, max: 2 ** 31 - 1, unit: 'milliseconds' }
 /** A holder renews the lease, and others read it, this many times in its duration. */
 const LOOKS = 5
 /**

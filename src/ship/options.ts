@@ -2,8 +2,8 @@
 import { invalidArgument } from '../errors.js'
 import type { Duration, ReadableLog } from '../index.js'
 import { checkSignal } from '../options/abort-signal.js'
-import { bag, choice, flag, type Range, shown, whole } from '../options/checks.js'
-import { LEASE_MS } from './lease.js'
+import { bag, choice, flag, shown, whole } from '../options/checks.js'
+import { LEASE_MS, LEASE_RANGE } from './lease.js'
 import type { ShipperOptions } from './types.js'
 
 const MIB = 2 ** 20
@@ -55,9 +55,6 @@ export function resolveReplicate<O extends ReplicateOptions>(
     rest,
   }
 }
-
-/** The range of `leaseMs`. */
-export const LEASE_RANGE: Range = { min: 100, max: MAX_MS, unit: 'milliseconds' }
 
 export interface ResolvedReplicatorOptions {
   cursor: string

@@ -1,5 +1,9 @@
+import { randomUUID } from 'node:crypto'
 import { expect, test, vi } from 'vitest'
+import { BucketLease } from '../../src/archive/bucket-lease.js'
+import { resolveBucket } from '../../src/archive/bucket-options.js'
 import { Lease, type LeasePlace, type LeaseValue, type StoredLease } from '../../src/ship/lease.js'
+import { store } from '../fixtures/archive.js'
 import { adjustableClock } from '../fixtures/fake-clock.js'
 
 const MS = 1000
@@ -129,4 +133,17 @@ test('a writer that the destination has accepted takes the lease from any holder
   expect(await next.look()).toBe(true)
   expect(await during(5 * MS, writer, next)).toEqual([false, true])
   expect(next.view.ms).toBe(2 * MS)
+})
+
+test('a stored duration that would make processes ask without a pause is refused', async () => {
+  const s3 = await store()
+  const uuid = randomUUID()
+  const lease = new BucketLease(resolveBucket(s3.access), uuid)
+  await lease.write({ owner: randomUUID(), beat: 0, ms: 100 }, undefined)
+  expect(await lease.read()).toMatchObject({ ms: 100 })
+  const [key = ''] = s3.keys('lease')
+  const body = Buffer.from(JSON.stringify({ owner: randomUUID(), beat: 1, ms: 1 }))
+  s3.objects.set(key, { body, metadata: {}, etag: '"1"' })
+  await expect(lease.read()).rejects.toMatchObject({ code: 'ERR_DURLOG_CORRUPT' })
+  await lease.close()
 })
