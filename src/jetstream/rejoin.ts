@@ -9,7 +9,6 @@ import { readCopy } from '../ship/copy.js'
 import { firstOther, type RejoinReport, rejoinLog } from '../ship/rejoin.js'
 import { ofFileSystem } from '../support/file-system-error.js'
 import { refuseStreams } from '../support/streams-log.js'
-import { wait } from '../timers.js'
 import { AckTimeout } from './ack-timeout.js'
 import { Assembler } from './assembler.js'
 import { consume } from './consume.js'
@@ -60,9 +59,7 @@ async function markOf(
       signal?.throwIfAborted()
       if (error instanceof DurlogError) throw error
       await link.leaveAfter(error)
-      const pauseMs = backoff.failed(error as Error, retryForMs)
-      onRetry({ error: error as Error, attempt: backoff.failures, pauseMs })
-      await wait(pauseMs, { signal }).catch(() => {})
+      await backoff.pause(error as Error, { retryForMs, signal, onRetry })
     }
   }
 }
