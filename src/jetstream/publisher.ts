@@ -140,10 +140,9 @@ export class Publisher {
     if (this.#open === undefined) return
     const { run, origin, dones } = this.#open
     this.#open = undefined
-    const [only, ...others] = run.records
     const messages =
-      only !== undefined && others.length === 0
-        ? this.#messagesOf(only, origin)
+      run.records.length === 1
+        ? this.#messagesOf(run.records[0] as ShipRecord, origin)
         : [run.toMessage(origin, this.#place.shape.idSuffix)]
     const done = (): void => {
       for (const each of dones) each()
