@@ -8,12 +8,11 @@ import { fencedError } from '../ship/fenced.js'
 import { encodingOfStreams } from '../streams/files/main-log.js'
 import type { StreamEncoding } from '../streams/port/types.js'
 import { clearTimeout, clock, setTimeout } from '../timers.js'
-import { advanceBoundary, readBoundary } from './boundary.js'
+import { deleteParts, readBoundary } from './boundary.js'
 import type { Bucket } from './bucket.js'
 import { CheckpointArchiver } from './checkpoint-archiver.js'
 import { archiveCursors } from './cursors.js'
 import { beginHistory, fenceKey, readFence } from './fence.js'
-import { inParallel } from './in-parallel.js'
 import { digitsOf } from './layout.js'
 import { type History, listFences, listParts } from './manifest.js'
 import { type PieceFacts, toMetadata } from './piece.js'
@@ -444,11 +443,7 @@ export class ArchiveDestination implements Destination {
    * archived whole stay.
    */
   async #removeParts({ history: { names }, segmentsFrom, segmentsEnd }: ArchivePosition): Promise<void> {
-    const { boundary } = names
     const parts = (await listParts(this.#bucket, names, segmentsEnd)).filter(({ firstSeq }) => firstSeq >= segmentsFrom)
-    const last = parts.at(-1)
-    if (last === undefined) return
-    await advanceBoundary(this.#bucket, boundary, last.firstSeq)
-    await inParallel(parts, ({ key }) => this.#bucket.delete(key))
+    await deleteParts(this.#bucket, names.boundary, parts)
   }
 }

@@ -5,6 +5,7 @@
  */
 
 import type { Bucket } from './bucket.js'
+import { inParallel } from './in-parallel.js'
 import { sha256Of } from './piece.js'
 import type { StoredFields } from './stored-fields.js'
 
@@ -18,10 +19,25 @@ export async function readBoundary(bucket: Bucket, key: string): Promise<number>
 }
 
 /**
+ * Deletes parts of the history whose boundary has `key`, in the order of their seqs, after it has raised the boundary.
+ * Throws as `advanceBoundary`.
+ */
+export async function deleteParts(
+  bucket: Bucket,
+  key: string,
+  parts: readonly { key: string; firstSeq: number }[],
+): Promise<void> {
+  const last = parts.at(-1)
+  if (last === undefined) return
+  await advanceBoundary(bucket, key, last.firstSeq)
+  await inParallel(parts, (part) => bucket.delete(part.key))
+}
+
+/**
  * Raises the boundary to `seq` unless it is already as high. Throws ConditionFailed if another archiver raises it at
  * the same time.
  */
-export async function advanceBoundary(bucket: Bucket, key: string, seq: number): Promise<void> {
+async function advanceBoundary(bucket: Bucket, key: string, seq: number): Promise<void> {
   const found = await bucket.getJson(key, seqOf)
   if (found !== undefined && found.value >= seq) return
   const body = Buffer.from(JSON.stringify({ seq }))

@@ -1,7 +1,7 @@
 /** Archives the checkpoints of a folder of streams, and removes the objects that no kept checkpoint needs. */
 import { ShipConflict } from '../ship/conflict.js'
 import { clock } from '../timers.js'
-import { advanceBoundary } from './boundary.js'
+import { deleteParts } from './boundary.js'
 import type { Bucket } from './bucket.js'
 import { type CheckpointManifest, manifestText } from './checkpoint-format.js'
 import { type ArchivedCheckpoint, uploadCheckpoint } from './checkpoint-upload.js'
@@ -165,13 +165,11 @@ export class CheckpointArchiver {
     )
     for (const { generation, names } of histories) {
       const isEnded = generation !== history.generation && manifest.isBegun && history.from <= from
+      const isRemoved = ({ key }: { key: string }): boolean => isEnded || unneeded.has(key)
       const parts = await listParts(this.#bucket, names, Number.POSITIVE_INFINITY)
-      const removedParts = parts.filter(({ key }) => isEnded || unneeded.has(key))
-      const last = removedParts.at(-1)
-      if (last !== undefined) await advanceBoundary(this.#bucket, names.boundary, last.firstSeq)
+      await deleteParts(this.#bucket, names.boundary, parts.filter(isRemoved))
       const segments = await listFolder(this.#bucket, names.log, Number.POSITIVE_INFINITY)
-      const removed = [...removedParts, ...segments.filter(({ key }) => isEnded || unneeded.has(key))]
-      await this.#delete(removed.map(({ key }) => key))
+      await this.#delete(segments.filter(isRemoved).map(({ key }) => key))
     }
     position.first = entries.find(({ key }) => !unneeded.has(key))?.firstSeq ?? position.first
   }
