@@ -61,15 +61,12 @@ export async function uploadCheckpoint(
   for (let pass = 1; ; pass++) {
     const { streams: found, ...rest } = await readCheckpoint(dir)
     const known = new Map([...(base?.manifest.packs ?? []), ...writer.stored])
-    const kept = found.flatMap((stream) => slicesOf(sameStream(earlier, stream)))
     const buckets = base?.manifest.buckets ?? []
-    const replaced = packsToReplace(liveBytes(known, [...kept, ...buckets.map(({ slice }) => slice)]), {
-      now: archivedMs,
-      historyMs,
-    })
+    const turn = new TimeSlice()
+    const kept = sameStreams(earlier, found)
+    const replaced = packsToReplace(await liveBytes(known, kept, buckets, turn), { now: archivedMs, historyMs })
     const streams = new Map<string, ArchivedStream>()
     const wrong = new Set<string>()
-    const turn = new TimeSlice()
     for (const stream of found) {
       if (turn.isOver()) await turn.nextTurn()
       const { files, isRight } = await copyStream(writer, dir, stream, sameStream(earlier, stream), replaced)
@@ -79,12 +76,12 @@ export async function uploadCheckpoint(
     await writer.flush()
     // In the last pass, another program has changed the files: the archive gets them as they are.
     if (wrong.size > 0 && pass < MAX_PASSES) {
-      earlier = new Map([...streams].filter(([name]) => !wrong.has(name)))
+      for (const name of wrong) streams.delete(name)
+      earlier = streams
       continue
     }
-    const stored = await storeBuckets(writer, [...streams.values()], buckets, replaced)
-    const slices = [...streams.values()].flatMap(slicesOf)
-    const all = liveBytes(new Map([...known, ...writer.stored]), [...slices, ...stored.map(({ slice }) => slice)])
+    const stored = await storeBuckets(writer, streams, { earlier: buckets, replaced, turn })
+    const all = await liveBytes(new Map([...known, ...writer.stored]), streams.values(), stored, turn)
     const packs = new Map([...all].filter(([, { live }]) => live > 0))
     return { manifest: { generation, archivedMs, ...rest, packs, buckets: stored }, streams }
   }
@@ -96,16 +93,35 @@ function sameStream(earlier: ReadonlyMap<string, ArchivedStream>, { name, create
   return found?.stream.created === created ? found : undefined
 }
 
+/** The streams of the earlier checkpoint that are among `found`. */
+function* sameStreams(
+  earlier: ReadonlyMap<string, ArchivedStream>,
+  found: readonly StoredStream[],
+): Generator<ArchivedStream | undefined, void, undefined> {
+  for (const stream of found) yield sameStream(earlier, stream)
+}
+
 function slicesOf(archived: ArchivedStream | undefined): Slice[] {
   return archived?.files.flatMap(({ index, records }) => [...index, ...records]) ?? []
 }
 
-function liveBytes(packs: ReadonlyMap<string, PackFacts>, slices: readonly Slice[]): Map<string, PackFacts> {
+/** Counts the bytes of each pack that `streams` and `buckets` use. */
+async function liveBytes(
+  packs: ReadonlyMap<string, PackFacts>,
+  streams: Iterable<ArchivedStream | undefined>,
+  buckets: CheckpointManifest['buckets'],
+  turn: TimeSlice,
+): Promise<Map<string, PackFacts>> {
   const counted = new Map([...packs].map(([name, facts]) => [name, { ...facts, live: 0 }]))
-  for (const { pack, length } of slices) {
+  const count = ({ pack, length }: Slice): void => {
     const facts = counted.get(pack)
     if (facts !== undefined) facts.live += length
   }
+  for (const stream of streams) {
+    if (turn.isOver()) await turn.nextTurn()
+    for (const slice of slicesOf(stream)) count(slice)
+  }
+  for (const { slice } of buckets) count(slice)
   return counted
 }
 
@@ -194,14 +210,20 @@ async function copyContent(
 /** Stores the texts of the streams. Those that have not changed keep their slices. */
 async function storeBuckets(
   writer: PackWriter,
-  streams: readonly ArchivedStream[],
-  earlier: CheckpointManifest['buckets'],
-  replaced: ReadonlySet<string>,
+  streams: ReadonlyMap<string, ArchivedStream>,
+  {
+    earlier,
+    replaced,
+    turn,
+  }: { earlier: CheckpointManifest['buckets']; replaced: ReadonlySet<string>; turn: TimeSlice },
 ): Promise<CheckpointManifest['buckets']> {
   // A power of two, so that the number of buckets rarely changes.
-  const count = 2 ** Math.ceil(Math.log2(Math.max(1, streams.length / STREAMS_IN_BUCKET)))
+  const count = 2 ** Math.ceil(Math.log2(Math.max(1, streams.size / STREAMS_IN_BUCKET)))
   const members = Array.from({ length: count }, (): ArchivedStream[] => [])
-  for (const one of streams) members[bucketOf(one.stream.name, count)]?.push(one)
+  for (const [name, one] of streams) {
+    if (turn.isOver()) await turn.nextTurn()
+    members[bucketOf(name, count)]?.push(one)
+  }
   // The order of the catalog's records changes when it is trimmed.
   for (const some of members) some.sort((a, b) => a.stream.created - b.stream.created)
   const texts: { sha256: string; slices: Slice[] }[] = []
