@@ -1,20 +1,13 @@
 /** The names, defaults and checks of the options of `listArchive`, `restoreArchive` and `readArchive`. */
 import { invalidArgument } from '../errors.js'
-import type { LeaseView, ReadableLog } from '../index.js'
+import type { ReadableLog } from '../index.js'
 import { checkSignal } from '../options/abort-signal.js'
 import { checkSeq, resolveDir, toTimeMs } from '../options/call-options.js'
 import { bag, callback, flag, shown, whole } from '../options/checks.js'
 import { type RestoreRetry, resolveRestoreRetry } from '../ship/options.js'
 import type { ShipRetry } from '../ship/types.js'
 import { BUCKET_OPTION_NAMES, type ResolvedBucket, resolveBucket } from './bucket-options.js'
-import type {
-  ArchiveChoice,
-  BucketAccess,
-  ReadArchiveOptions,
-  RejoinOptions,
-  RestoreArchiveOptions,
-  StandByOptions,
-} from './types.js'
+import type { ArchiveChoice, BucketAccess, ReadArchiveOptions, RejoinOptions, RestoreArchiveOptions } from './types.js'
 
 export const CHOICE_NAMES: readonly string[] = [...BUCKET_OPTION_NAMES, 'uuid', 'generation']
 
@@ -64,21 +57,10 @@ export function resolveTakeOver(options: unknown): { force: boolean; rest: unkno
   return { force: flag('force', force, false), rest }
 }
 
-/** Throws ERR_DURLOG_INVALID_ARGUMENT. */
-export function resolveStandBy(options: unknown): {
-  onLease: (lease: LeaseView) => void
-  following: ResolvedRestore
-  taking: ResolvedRestore
-} {
-  const names = NAMES.filter((name) => !['generation', 'to', 'until', 'follow'].includes(name))
-  const { onLease, ...rest } = bag('standBy options', options, [...names, 'onLease'])
-  const following = resolveRestore({ ...rest, follow: true })
-  return {
-    onLease: callback('onLease', onLease as StandByOptions['onLease']),
-    following,
-    taking: { ...following, follow: false },
-  }
-}
+/** The options of a restore that `standBy` takes. */
+export const STAND_BY_NAMES: readonly string[] = NAMES.filter(
+  (name) => !['generation', 'to', 'until', 'follow'].includes(name),
+)
 
 export interface ResolvedRejoin {
   access: BucketAccess

@@ -5,7 +5,7 @@ import type { Log } from '../index.js'
 import { open, openRestored } from '../open.js'
 import { resolveDir } from '../options/call-options.js'
 import { Backoff } from '../ship/backoff.js'
-import { type StandByCalls, standByUntilTaken } from '../ship/stand-by.js'
+import { resolveStandBy, type StandByCalls, standByUntilTaken } from '../ship/stand-by.js'
 import { gapError } from '../ship/start.js'
 import { makeCatalog } from '../streams/files/main-log.js'
 import { ofFileSystem } from '../support/file-system-error.js'
@@ -20,7 +20,7 @@ import { type CursorPositions, readCursors } from './cursors.js'
 import type { Manifest, PieceEntry } from './manifest.js'
 import { damaged, factsOf, HEADER_BYTES, offsetOfSeq, type PieceFacts, pieceIn, sha256Of } from './piece.js'
 import { readPieces } from './ranges.js'
-import { type ResolvedRestore, resolveRestore, resolveStandBy, resolveTakeOver } from './restore-options.js'
+import { type ResolvedRestore, resolveRestore, resolveTakeOver, STAND_BY_NAMES } from './restore-options.js'
 import { endOfBatches, factsBefore, follows, knownEnd, missingFrom, provenEnd, wantedPieces } from './restore-plan.js'
 import { type ArchiveRestoreMark, newGeneration, RestoreTarget } from './restore-target.js'
 import type { RestoredFiles } from './restored-files.js'
@@ -75,7 +75,7 @@ async function take(dir: string, options: ResolvedRestore, force: boolean): Prom
  */
 export async function standBy(dir: string | URL, options: StandByOptions): Promise<TakeOverReport | undefined> {
   const folder = resolveDir(dir)
-  const { following, taking, onLease } = resolveStandBy(options)
+  const { following, taking, onLease } = resolveStandBy(options, STAND_BY_NAMES, resolveRestore)
   if (!mayFollow(folder)) return undefined
   const calls: StandByCalls<TakeOverReport> = {
     onLease,

@@ -1,6 +1,5 @@
 /** The names, defaults and checks of `RestoreOptions`. */
 import { DurlogError, invalidArgument } from '../errors.js'
-import type { LeaseView } from '../index.js'
 import { checkSignal } from '../options/abort-signal.js'
 import { checkSeq, resolveDir, toTimeMs } from '../options/call-options.js'
 import { bag, callback, flag, whole } from '../options/checks.js'
@@ -10,7 +9,7 @@ import type { RejoinMark } from '../ship/rejoin.js'
 import type { ShipRetry } from '../ship/types.js'
 import type { StreamEncoding } from '../streams/port/types.js'
 import { PLACE_NAMES, type ResolvedPlace, resolvePlace } from './options.js'
-import type { RejoinOptions, RestoreOptions, StandByOptions } from './types.js'
+import type { RejoinOptions, RestoreOptions } from './types.js'
 
 const RESTORE_NAMES: readonly string[] = [
   ...PLACE_NAMES,
@@ -56,21 +55,10 @@ export function resolveTakeOver(options: unknown): { force: boolean; rest: unkno
   return { force: flag('force', force, false), rest }
 }
 
-/** Throws ERR_DURLOG_INVALID_ARGUMENT. */
-export function resolveStandBy(options: unknown): {
-  onLease: (lease: LeaseView) => void
-  following: ResolvedRestoreOptions
-  taking: ResolvedRestoreOptions
-} {
-  const names = RESTORE_NAMES.filter((name) => !['from', 'to', 'until', 'follow'].includes(name))
-  const { onLease, ...rest } = bag('standBy options', options, [...names, 'onLease'])
-  const following = resolveRestoreOptions({ ...rest, follow: true })
-  return {
-    onLease: callback('onLease', onLease as StandByOptions['onLease']),
-    following,
-    taking: { ...following, follow: false },
-  }
-}
+/** The options of a restore that `standBy` takes. */
+export const STAND_BY_NAMES: readonly string[] = RESTORE_NAMES.filter(
+  (name) => !['from', 'to', 'until', 'follow'].includes(name),
+)
 
 /** Throws ERR_DURLOG_INVALID_ARGUMENT. */
 export function resolveRestoreOptions(options: unknown): ResolvedRestoreOptions {

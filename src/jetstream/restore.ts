@@ -10,7 +10,7 @@ import { readCopy } from '../ship/copy.js'
 import { claimedError } from '../ship/fenced.js'
 import { recordCrc } from '../ship/record-crc.js'
 import { unfinishedRejoin } from '../ship/rejoin.js'
-import { type StandByCalls, standByUntilTaken } from '../ship/stand-by.js'
+import { resolveStandBy, type StandByCalls, standByUntilTaken } from '../ship/stand-by.js'
 import { writeGeneration } from '../ship/write-generation.js'
 import { makeCatalog, makeLogFolder, streamsLog } from '../streams/files/main-log.js'
 import type { StreamEncoding } from '../streams/port/types.js'
@@ -28,8 +28,8 @@ import {
   nothingThere,
   type ResolvedRestoreOptions,
   resolveRestoreOptions,
-  resolveStandBy,
   resolveTakeOver,
+  STAND_BY_NAMES,
   type StreamRestoreMark,
 } from './restore-options.js'
 import { findStream, missingError } from './stream.js'
@@ -72,7 +72,7 @@ async function take(dir: string, options: ResolvedRestoreOptions, force: boolean
  */
 export async function standBy(dir: string | URL, options: StandByOptions): Promise<TakeOverReport | undefined> {
   const folder = resolveDir(dir)
-  const { following, taking, onLease } = resolveStandBy(options)
+  const { following, taking, onLease } = resolveStandBy(options, STAND_BY_NAMES, resolveRestoreOptions)
   if (!mayFollow(folder)) return undefined
   const calls: StandByCalls<TakeOverReport> = {
     onLease,

@@ -1,6 +1,7 @@
 /** A standby: follows a replicated log as a replica, and takes over when the lease of its writer ends. */
 import { isCode } from '../errors.js'
 import type { LeaseView } from '../index.js'
+import { bag, callback } from '../options/checks.js'
 import { Lease, type LeasePlace } from './lease.js'
 
 /** The calls of one kind of destination. */
@@ -12,6 +13,24 @@ export interface StandByCalls<Report> {
   follow(signal: AbortSignal, onCaughtUp: (place: () => LeasePlace) => void): Promise<unknown>
   takeOver(signal: AbortSignal): Promise<Report>
   onLease(lease: LeaseView): void
+}
+
+/**
+ * Resolves the options of `standBy`: those of a restore with `names`, and `onLease`. Returns the options of the restore
+ * that follows, and of the one that takes over. Throws ERR_DURLOG_INVALID_ARGUMENT.
+ */
+export function resolveStandBy<Options extends { follow: boolean }>(
+  options: unknown,
+  names: readonly string[],
+  resolveRestore: (options: unknown) => Options,
+): { onLease: (lease: LeaseView) => void; following: Options; taking: Options } {
+  const { onLease, ...rest } = bag('standBy options', options, [...names, 'onLease'])
+  const following = resolveRestore({ ...rest, follow: true })
+  return {
+    onLease: callback('onLease', onLease as ((lease: LeaseView) => void) | undefined),
+    following,
+    taking: { ...following, follow: false },
+  }
 }
 
 /** Resolves when the log was taken over. Rejects with the reason of `signal`, or as `follow` and `takeOver` do. */
