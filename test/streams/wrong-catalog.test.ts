@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { open } from '../../src/index.js'
 import { openOrdered } from '../../src/open.js'
+import { readCheckpoint } from '../../src/streams/files/folder-checkpoint.js'
 import { openStreams, type Streams } from '../../src/streams/index.js'
 import { scratchDir } from '../fixtures/scratch.js'
 import { all } from '../fixtures/streams.js'
@@ -100,6 +101,11 @@ test.each(NUMBERS)('a record of the stream %s without a number at %j is refused'
   }
 })
 
+test('a checkpoint with a wrong record is not archived', async () => {
+  const dir = await folder.withGroup([changed('a', ['disk', 2], 'x')])
+  await expect(readCheckpoint(dir)).rejects.toMatchObject({ code: 'ERR_DURLOG_CORRUPT' })
+})
+
 test.each<[name: string, path: (string | number)[], value: unknown]>([
   ['a', ['kind'], 'strea'],
   ['a', ['name'], ''],
@@ -160,6 +166,7 @@ test('two forks that name each other as their source are refused', async () => {
 
 test('a wrong record of a group without a commit has no effect', async () => {
   const dir = await folder.withGroup([changed('a', ['created'], 'x')], { kind: 'begin' })
+  expect((await readCheckpoint(dir)).streams).toHaveLength(3)
   const streams = await openStreams(dir, { exclusive: true })
   expect(await all(streams.stream('a').read())).toHaveLength(20)
   await streams.close()
@@ -167,5 +174,6 @@ test('a wrong record of a group without a commit has no effect', async () => {
 
 test('a group of a newer version is reported as such, also if its records are different', async () => {
   const dir = await folder.withGroup([{ kind: 'new' }], { ...find('commit'), version: 3, position: 'new' })
+  await expect(readCheckpoint(dir)).rejects.toMatchObject({ code: 'ERR_DURLOG_VERSION' })
   await expect(openStreams(dir, { exclusive: true })).rejects.toMatchObject({ code: 'ERR_DURLOG_VERSION' })
 })

@@ -10,7 +10,7 @@ import { native } from '../../native/native.js'
 import { openRestored } from '../../open.js'
 import { TimeSlice } from '../../support/time-slice.js'
 import { codecOf } from '../port/encoding.js'
-import { Catalog } from '../state/catalog.js'
+import { BEGIN, CATALOG_SEGMENT_BYTES, Catalog, parseRecord, SliceWriter, wrongValue } from '../state/catalog.js'
 import { wrongMember } from '../state/catalog-check.js'
 import { type CatalogHead, loadedStream, type StoredRecord, type StoredStream } from '../state/catalog-records.js'
 import { INDEX_ENTRY_BYTES } from '../state/record-index.js'
@@ -21,9 +21,8 @@ import { FolderFiles, recordsName } from './folder-files.js'
 /** How often the catalog is read again because a checkpoint has trimmed it meanwhile. */
 const MAX_PASSES = 5
 const READ_AT_ONCE = 1 << 20
-/** The records of one batch of a catalog that is made: a batch must fit into its smallest segment. */
+/** The number of records that are read at once. */
 const BATCH_RECORDS = 256
-const BATCH_LENGTH = 1 << 15
 
 export interface FolderCheckpoint {
   head: CatalogHead
@@ -59,13 +58,20 @@ async function readCatalog(path: string): Promise<FolderCheckpoint> {
   const streams = new Map<string, StoredStream>()
   let head: CatalogHead | undefined
   let group: StoredRecord[] = []
+  // A group does not count without a commit, so a wrong record in it is not an error yet.
+  let wrong: DurlogError | undefined
   for await (const batch of log.read({ from: log.firstSeq, to: log.nextSeq }).batches(BATCH_RECORDS)) {
-    for (const { data } of batch) {
+    for (const { seq, data } of batch) {
       if (slice.isOver()) await slice.nextTurn()
-      const record = JSON.parse(data.toString('utf8')) as StoredRecord
-      if (record.kind === 'begin') group = []
-      else group.push(record)
+      const record = parseRecord(path, seq, data)
+      if (record.kind === 'begin') {
+        group = []
+        wrong = undefined
+      } else group.push(record)
+      const member = wrongMember(record)
+      if (member !== undefined) wrong ??= wrongValue(path, seq, member)
       if (record.kind !== 'commit') continue
+      if (wrong !== undefined) throw wrong
       for (const one of group) {
         if (one.kind === 'stream') streams.set(one.name, one)
         if (one.kind === 'gone') streams.delete(one.name)
@@ -171,21 +177,15 @@ export async function finishFolder(
 ): Promise<void> {
   const files = new FolderFiles(dir)
   await files.sync()
-  await using catalog = await openRestored(files.catalog, undefined, { segmentBytes: 8 << 20 })
-  let batch: string[] = [JSON.stringify({ kind: 'begin' } satisfies StoredRecord)]
-  let length = 0
-  const flush = async (): Promise<void> => {
-    await catalog.appendBatch(batch, { durability: 'memory' })
-    batch = []
-    length = 0
-  }
+  await using catalog = await openRestored(files.catalog, undefined, { segmentBytes: CATALOG_SEGMENT_BYTES })
+  const writer = new SliceWriter(catalog)
+  writer.put(BEGIN)
   for (const stream of streams) {
     const text = JSON.stringify(stream)
-    if (batch.length > 0 && (batch.length === BATCH_RECORDS || length + text.length > BATCH_LENGTH)) await flush()
-    batch.push(text)
-    length += text.length
+    if (!writer.hasRoom(text.length)) await writer.flush()
+    writer.put(text)
   }
-  await flush()
+  await writer.flush()
   await catalog.append(JSON.stringify({ kind: 'commit', ...head } satisfies StoredRecord), { durability: 'full' })
   // Every value that the archive has given is checked here, before the restored streams are used.
   await new Catalog(catalog).load()

@@ -30,7 +30,8 @@ const SLICE_RECORDS = 256
 const SLICE_LENGTH = 1 << 15
 /** The number of records that are read at once. */
 const BATCH_RECORDS = 256
-const BEGIN = JSON.stringify({ kind: 'begin' } satisfies StoredRecord)
+/** The first record of each group. */
+export const BEGIN: string = JSON.stringify({ kind: 'begin' } satisfies StoredRecord)
 /** The catalog may have this many dead records more than it has streams. */
 const SLACK_RECORDS = 4096
 /** The limit of the dead records of requests, which may be long, in bytes. */
@@ -90,13 +91,7 @@ export class Catalog {
     for await (const batch of log.read().batches(BATCH_RECORDS)) {
       for (const { seq, data } of batch) {
         if (slice.isOver()) await slice.nextTurn()
-        const record = this.#parse(data, seq)
-        // Checked first: the records of a newer version may be different.
-        if (record.kind === 'commit' && record.version > KEPT_VERSION)
-          throw new DurlogError(
-            'ERR_DURLOG_VERSION',
-            `a newer version of durlog wrote the catalog in ${log.dir}: use that version`,
-          )
+        const record = parseRecord(log.dir, seq, data)
         const member = wrongMember(record)
         if (member !== undefined) {
           wrong ??= { seq, member }
@@ -119,7 +114,7 @@ export class Catalog {
         // If a group without a commit came before, its checkpoint did not end.
         if (record.kind === 'commit') {
           if (lastCreated >= record.position) wrong ??= { seq, member: 'position' }
-          if (wrong !== undefined) throw this.#wrongRecord(wrong.seq, `has an impossible value of "${wrong.member}"`)
+          if (wrong !== undefined) throw wrongValue(log.dir, wrong.seq, wrong.member)
           head = record
           storedRequests = requests
           await this.#noteAll(names, seqs)
@@ -200,7 +195,7 @@ export class Catalog {
     for await (const batch of this.#log.read({ from, to: end }).batches(BATCH_RECORDS)) {
       for (const { seq, data } of batch) {
         if (slice.isOver()) await slice.nextTurn()
-        const record = this.#parse(data, seq)
+        const record = parseRecord(this.#log.dir, seq, data)
         if (record.kind !== 'stream' || this.#live.get(record.name) !== seq || newSeqs.has(record.name)) continue
         if (!writer.hasRoom(data.length)) await writer.flush()
         newSeqs.set(record.name, writer.put(data))
@@ -223,26 +218,38 @@ export class Catalog {
       else this.#live.set(name, seq)
     }
   }
+}
 
-  #parse(data: Buffer, seq: number): StoredRecord {
-    try {
-      return JSON.parse(data.toString()) as StoredRecord
-    } catch (cause) {
-      throw this.#wrongRecord(seq, 'is not JSON', cause)
-    }
+/**
+ * Parses record `seq` of the catalog in `dir`. Throws ERR_DURLOG_CORRUPT, or ERR_DURLOG_VERSION if a newer version of
+ * durlog has written its group: the other records of the group may be different, too.
+ */
+export function parseRecord(dir: string, seq: number, data: Buffer): StoredRecord {
+  let record: StoredRecord
+  try {
+    record = Object(JSON.parse(data.toString()))
+  } catch (cause) {
+    throw wrongRecord(dir, seq, 'is not JSON', cause)
   }
+  if (record.kind !== 'commit' || !(record.version > KEPT_VERSION)) return record
+  throw new DurlogError('ERR_DURLOG_VERSION', `a newer version of durlog wrote the catalog in ${dir}: use that version`)
+}
 
-  #wrongRecord(seq: number, problem: string, cause?: unknown): DurlogError {
-    return new DurlogError(
-      'ERR_DURLOG_CORRUPT',
-      `record ${seq} of the catalog in ${this.#log.dir} ${problem}, so another program has written it: restore the folder of streams from a copy`,
-      { path: this.#log.dir, lostFirst: seq, lostLast: seq, cause },
-    )
-  }
+/** The error for a record whose member `member` has a value that durlog does not write: see `wrongMember`. */
+export function wrongValue(dir: string, seq: number, member: string): DurlogError {
+  return wrongRecord(dir, seq, `has an impossible value of "${member}"`)
+}
+
+function wrongRecord(dir: string, seq: number, problem: string, cause?: unknown): DurlogError {
+  return new DurlogError(
+    'ERR_DURLOG_CORRUPT',
+    `record ${seq} of the catalog in ${dir} ${problem}, so another program has written it: restore the folder of streams from a copy`,
+    { path: dir, lostFirst: seq, lostLast: seq, cause },
+  )
 }
 
 /** Appends records in slices, so that neither the memory nor a turn of the event loop has to take all of them. */
-class SliceWriter {
+export class SliceWriter {
   readonly #log: Log
   #records: (string | Buffer)[] = []
   #length = 0
