@@ -207,6 +207,21 @@ describe('a transport', () => {
   })
 })
 
+describe.each([
+  ['a transport', async (dir: string) => (await transport({ dir })) as LineStream],
+  ['a destination', (dir: string) => destination({ dir })],
+] as const)('%s that ends', (_what, make) => {
+  test('answers a flush at that moment, and one afterwards, without an error', async () => {
+    const dir = join(scratchDir(), 'log')
+    const stream = await make(dir)
+    const flushed = (): Promise<unknown> => new Promise((resolve) => stream.flush(resolve))
+    stream.write('last\n')
+    stream.end()
+    expect([await flushed(), await flushed()]).toEqual([undefined, undefined])
+    expect(await linesIn(dir)).toEqual(['last'])
+  })
+})
+
 test.each([
   ['no dir', {}],
   ['an unknown option', { dir: 'log', segmentSize: 1 }],

@@ -23,7 +23,7 @@ export interface LogDestination extends EventEmitter<LogDestinationEvents>, Asyn
    * Stores a line, without its line break, at `memory` before it returns. If there is no room, blocks until there is.
    */
   write(line: string): boolean
-  /** Calls `callback` once every line so far is synced. `logger.flush` calls this method. */
+  /** Calls `callback` once every line so far is synced, also after `end`. `logger.flush` calls this method. */
   flush(callback?: (error?: Error) => void): void
   /** As `flush`, but blocks the thread; pino calls it after `logger.fatal`. Throws the errors of `log.flushSync`. */
   flushSync(): void
@@ -68,7 +68,7 @@ class OwnThread extends EventEmitter<LogDestinationEvents> implements LogDestina
 
   flush(callback: (error?: Error) => void = () => {}): void {
     this.#noneHeld()
-      .then(() => this.log.sync(this.#lines.flushed))
+      .then<unknown>(() => this.#closing ?? this.log.sync(this.#lines.flushed))
       .then(
         () => callback(),
         (error: Error) => callback(error),

@@ -1,5 +1,5 @@
 /** A transport, which pino loads in a worker thread: `pino.transport({ target: 'durlog/pino', options })`. */
-import { Writable } from 'node:stream'
+import { finished, Writable } from 'node:stream'
 import { StringDecoder } from 'node:string_decoder'
 import { type Durability, DurlogError, type Log } from '../index.js'
 import { flushAtEnd } from './last-flush.js'
@@ -33,8 +33,15 @@ export class LineStream extends Writable {
     this.#forget = flushAtEnd(() => this.#log.flushSync(this.#lines.flushed))
   }
 
-  /** Calls `callback` once every line so far is synced. pino's `logger.flush(callback)` calls this method. */
+  /**
+   * Calls `callback` once every line so far is synced. pino's `logger.flush(callback)` calls this method, also after
+   * `end` if the process ends at that moment: the log is closed then, which syncs it.
+   */
   flush(callback: Done): void {
+    if (this.writableEnded || this.destroyed) {
+      finished(this, { readable: false }, callback)
+      return
+    }
     this.write('', (error) => {
       if (error) callback(error)
       else this.#log.sync(this.#lines.flushed).then(() => callback(), callback)
