@@ -76,15 +76,15 @@ async function runAll(work: Workspace, commands: readonly string[], special: Spe
   }
 }
 
-/** A copier or a restore that runs until SIGTERM; a restore needs a new folder. */
-const forever = (work: Workspace, position: string): Special[] => [
+/** A copier that runs until it has copied every record, or a restore; a restore needs a new folder. */
+const forever = (work: Workspace): Special[] => [
   [
     / (ship|archive) (?!.* --(once|status))/,
     async (command) => {
       const isOfStreams = command.includes(' ./sessions ')
       const append = isOfStreams ? 'streams ./sessions append chat' : 'append ./orders'
       await work.sh(`echo '"order 18"' | npx durlog ${append}`)
-      await runUntil(work, `${command} --json`, position)
+      await runUntil(work, `${command} --json`, '"lag":{"records":0,')
     },
   ],
   [/ --follow/, (command) => runReplica(work, command, 'replica')],
@@ -177,7 +177,7 @@ await rm('./restored', { recursive: true, force: true }) // a restore needs a ne
       [
         'On the command line: sh',
         {
-          run: (work, commands) => runAll(work, commands, forever(work, 'archivedSeq')),
+          run: (work, commands) => runAll(work, commands, forever(work)),
         },
       ],
       [
@@ -433,7 +433,7 @@ await rm('./orders', { recursive: true }) // the machine is lost\n`,
             runAll(
               work,
               commands.map((command) => command.replace(' --creds ship.creds', '')),
-              forever(work, 'shippedSeq'),
+              forever(work),
             ),
         },
       ],

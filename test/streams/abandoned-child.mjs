@@ -1,5 +1,5 @@
 // Abandons readers, with the built package and --expose-gc. Arguments: the folder, whether it is exclusive. Prints the
-// number of descriptors that are still open, and the number of warnings.
+// number of their descriptors that are still open, and the number of warnings.
 import { readdirSync } from 'node:fs'
 import { openStreams } from '../../dist/streams/index.js'
 
@@ -20,5 +20,6 @@ for (let i = 0; i < 2000 && descriptors() > before; i++) {
   gc()
   await turn()
 }
-console.log(descriptors() - before, warnings)
+// A descriptor that the owner's thread had open for a moment before is none of theirs.
+console.log(Math.max(0, descriptors() - before), warnings)
 await streams.close()
