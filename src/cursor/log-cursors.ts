@@ -76,7 +76,7 @@ export class LogCursors {
       if (cut !== undefined) return 'cut'
       if (position < range.first) return 'overrun'
       if (proof === undefined) return 'ready'
-      const found = await this.#host.checksum(proof.position - 1)
+      const found = await this.#host.reads.checksumIfHeld(proof.position - 1)
       return found === undefined || found === proof.checksum ? 'ready' : 'replaced'
     }
     return await Promise.all(

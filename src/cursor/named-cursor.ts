@@ -10,6 +10,7 @@ import { native } from '../native/native.js'
 import { abortable, resolveWait } from '../options/abort-signal.js'
 import { checkSeq } from '../options/call-options.js'
 import { resolveCommitOptions, resolveCursorReadOptions } from '../options/cursor-options.js'
+import type { LogReads } from '../reader/log-reads.js'
 import type { ReadSource } from '../reader/read-source.js'
 import type { Truncation } from '../reader/truncation.js'
 import { clearTimeout, setTimeout } from '../timers.js'
@@ -20,7 +21,6 @@ import type {
   CursorReadOptions,
   DurableCursor,
   LogReader,
-  ReadOptions,
   WaitOptions,
 } from '../types.js'
 import { CursorReader, type PassedRecords } from './cursor-reader.js'
@@ -28,12 +28,7 @@ import { CursorReader, type PassedRecords } from './cursor-reader.js'
 /** The log that a cursor belongs to. */
 export interface CursorHost {
   readonly source: ReadSource
-  read(options?: ReadOptions): LogReader
-  /**
-   * The checksum of record `seq`; undefined if there is no such record, or it cannot be read. Works until the log is
-   * closed.
-   */
-  checksum(seq: number): Promise<number | undefined>
+  readonly reads: LogReads
   /** Brings every record appended so far to `level`. Undefined if another process writes the log. */
   readonly sync: ((level: 'sync' | 'full') => Promise<number>) | undefined
 }
@@ -107,7 +102,7 @@ export class NamedCursor implements DurableCursor {
   async #checkProof(): Promise<void> {
     const proof = this.#native.proof()
     if (proof === undefined) return
-    const found = await this.#host.checksum(proof.position - 1)
+    const found = await this.#host.reads.checksumIfHeld(proof.position - 1)
     if (found !== undefined && found !== proof.checksum) this.#failure = replacedError(this.name, proof.position - 1)
     else this.#proven = proof.position
   }
@@ -131,7 +126,7 @@ export class NamedCursor implements DurableCursor {
   async #prove(): Promise<void> {
     const position = this.#position
     if (position <= this.#proven || this.#failure !== undefined) return
-    const checksum = await this.#host.checksum(position - 1)
+    const checksum = await this.#host.reads.checksumIfHeld(position - 1)
     if (checksum === undefined) return
     this.#native.prove(position, checksum)
     this.#proven = position
@@ -160,7 +155,7 @@ export class NamedCursor implements DurableCursor {
     const checked = resolveCursorReadOptions(options)
     this.#compare()
     const from = this.#position
-    const reader = this.#host.read(from === -1 ? checked : { ...checked, from })
+    const reader = this.#host.reads.read(from === -1 ? checked : { ...checked, from })
     const isClosed = (): boolean => this.#closing !== undefined
     const cursor: PassedRecords = {
       isClosed,
@@ -320,7 +315,7 @@ export class NamedCursor implements DurableCursor {
         signal?.throwIfAborted()
       })
       if (seen !== this.#source.lastTruncation) continue
-      const checksum = position > first ? await this.#host.checksum(position - 1) : undefined
+      const checksum = position > first ? await this.#host.reads.checksumIfHeld(position - 1) : undefined
       if (seen !== this.#source.lastTruncation) continue
       await this.#native.place(position, this.#source.followLimit(true), generation, checksum)
       this.#proven = checksum === undefined ? 0 : position

@@ -1,8 +1,5 @@
 /** The public object of a log that is open for writing: checks arguments and delegates. */
-import { EventEmitter } from 'node:events'
-import type { Readable } from 'node:stream'
 import { atCaller } from '../caller-stack.js'
-import { LogCursors } from '../cursor/log-cursors.js'
 import { invalidArgument, isCode, outcomeOfCall, outOfRange } from '../errors.js'
 import { LEVELS } from '../native/levels.js'
 import { Counter, type NativeLog, type NativeRecovery, type NativeSharedLog } from '../native/log.js'
@@ -24,29 +21,19 @@ import type {
   AppendOptions,
   AppendSyncOptions,
   BatchRange,
-  CursorOptions,
-  CursorSummary,
   Durability,
-  DurableCursor,
-  EnsureCursorOptions,
   Log,
-  LogEvents,
-  LogPosition,
-  LogReader,
-  LogRecord,
   LogRecovery,
   LogStats,
   LogWritable,
   Payload,
-  ReadableOptions,
-  ReadOptions,
-  TimePoint,
   WaitOptions,
   WritableOptions,
 } from '../types.js'
 import { Announcer } from './announcer.js'
 import type { WritePipeline } from './append/write-pipeline.js'
 import { DiskUse } from './disk-use.js'
+import { LogFace } from './log-face.js'
 import { FileChanges } from './maintenance/file-changes.js'
 import type { TrimBounds } from './maintenance/trim-request.js'
 import { RecordEncoder } from './record-encoder.js'
@@ -62,9 +49,7 @@ export interface WriterParts {
   options: ResolvedOptions
 }
 
-export class WriterLog extends EventEmitter<LogEvents> implements Log<unknown> {
-  readonly dir: string
-  readonly uuid: string
+export class WriterLog extends LogFace implements Log<unknown> {
   readonly readOnly = false
   readonly recovery: LogRecovery
 
@@ -76,7 +61,6 @@ export class WriterLog extends EventEmitter<LogEvents> implements Log<unknown> {
   readonly #appendCall: AppendCall
   readonly #source: WriterSource | FolderSource
   readonly #reads: LogReads
-  readonly #cursors: LogCursors
   readonly #changes: FileChanges
   readonly #announcer: Announcer
   readonly #diskUse: DiskUse
@@ -85,9 +69,11 @@ export class WriterLog extends EventEmitter<LogEvents> implements Log<unknown> {
   #generation: number
 
   constructor({ dir, native, pipeline, options }: WriterParts) {
-    super()
-    this.dir = dir
-    this.uuid = native.uuid
+    const unshared = native.shared ? undefined : { native, source: new WriterSource(dir, options.salvage, native) }
+    // A shared log is read like a log that another process writes.
+    const source = unshared?.source ?? FolderSource.ofWriter(dir, options.salvage, native)
+    const reads = new LogReads(source, unshared !== undefined, options.codec)
+    super({ source, reads, sync: async (level) => pipeline.sync(levelCode(level)) })
     this.recovery = toRecovery(native.recovery)
     this.#generation = native.generation
     this.#native = native
@@ -98,23 +84,15 @@ export class WriterLog extends EventEmitter<LogEvents> implements Log<unknown> {
     this.#diskUse = new DiskUse(dir)
     const announcer = new Announcer(this, native)
     this.#announcer = announcer
-    const unshared = native.shared ? undefined : { native, source: new WriterSource(dir, options.salvage, native) }
-    // A shared log is read like a log that another process writes.
-    this.#source = unshared?.source ?? FolderSource.ofWriter(dir, options.salvage, native)
-    this.#reads = new LogReads(this.#source, unshared !== undefined, options.codec)
-    this.#cursors = new LogCursors({
-      source: this.#source,
-      read: (options) => this.#reads.read(options),
-      checksum: (seq) => this.#reads.checksumIfHeld(this.uuid, seq),
-      sync: (level) => this.sync(level),
-    })
+    this.#source = source
+    this.#reads = reads
     const onCut = (nextSeq: number, records: number): void => {
       if (records > 0) this.#generation++
       this.#diskUse.forget()
       announcer.onCut(nextSeq)
       this.#replication?.onCut(nextSeq)
     }
-    const parts = { dir, uuid: native.uuid, native, unshared, pipeline, reads: this.#reads, onCut }
+    const parts = { dir, uuid: native.uuid, native, unshared, pipeline, reads, onCut }
     this.#changes = new FileChanges(parts, announcer, options.retention)
     pipeline.listen({
       onMoved: () => {
@@ -154,14 +132,6 @@ export class WriterLog extends EventEmitter<LogEvents> implements Log<unknown> {
 
   get generation(): number {
     return this.#generation
-  }
-
-  isCurrent(position: LogPosition): Promise<boolean> {
-    return this.#reads.isCurrent(this.uuid, position)
-  }
-
-  checksum(seq: number): Promise<number> {
-    return this.#reads.checksum(this.uuid, seq)
   }
 
   get firstSeq(): number {
@@ -261,42 +231,6 @@ export class WriterLog extends EventEmitter<LogEvents> implements Log<unknown> {
     return this.#pipeline.flushSync(levelCode(durability))
   }
 
-  read(options?: ReadOptions): LogReader {
-    return this.#reads.read(options)
-  }
-
-  readable(options?: ReadableOptions): Readable {
-    return this.#reads.readable(options)
-  }
-
-  get(seq: number): Promise<LogRecord> {
-    return this.#reads.get(seq)
-  }
-
-  getSync(seq: number): LogRecord {
-    return this.#reads.getSync(seq)
-  }
-
-  seqAt(time: TimePoint): Promise<number> {
-    return this.#reads.seqAt(time)
-  }
-
-  cursor(name: string, options?: CursorOptions): Promise<DurableCursor> {
-    return this.#cursors.cursor(name, options)
-  }
-
-  ensureCursor(name: string, options?: EnsureCursorOptions): Promise<void> {
-    return this.#cursors.ensureCursor(name, options)
-  }
-
-  cursors(): Promise<CursorSummary[]> {
-    return this.#cursors.cursors()
-  }
-
-  removeCursor(name: string): Promise<void> {
-    return this.#cursors.removeCursor(name)
-  }
-
   writable(options?: WritableOptions): LogWritable {
     return makeWritable(this.#pipeline, this.#options, options)
   }
@@ -328,7 +262,7 @@ export class WriterLog extends EventEmitter<LogEvents> implements Log<unknown> {
       ...native.stats(),
       ...this.#pipeline.pending(),
       ...this.#source.counts,
-      cursors: this.#cursors.opened(),
+      cursors: LogFace.openCursors(this),
       ...(native.shared && { shared: native.members() }),
       ...(this.#replication !== undefined && { replication: this.#replication.stats() }),
     }
@@ -340,7 +274,8 @@ export class WriterLog extends EventEmitter<LogEvents> implements Log<unknown> {
     if (this.#closing === undefined) {
       // Replication reads the log, and has a cursor.
       const replicated = this.#replication?.close()
-      const cursors = replicated === undefined ? this.#refuseReads() : replicated.then(() => this.#refuseReads())
+      const cursors =
+        replicated === undefined ? LogFace.refuseReads(this) : replicated.then(() => LogFace.refuseReads(this))
       const closed = this.#changes
         .close(() => (replicated === undefined ? this.#closeFiles() : replicated.then(() => this.#closeFiles())))
         .finally(() => this.#source.end())
@@ -348,16 +283,6 @@ export class WriterLog extends EventEmitter<LogEvents> implements Log<unknown> {
       this.#announcer.onClosing()
     }
     return this.#closing
-  }
-
-  /** Refuses reads, and closes the cursors. */
-  #refuseReads(): Promise<void> {
-    this.#reads.refuse()
-    return this.#cursors.close()
-  }
-
-  [Symbol.asyncDispose](): Promise<void> {
-    return this.close()
   }
 
   /** In a shared log, first updates the counters with the progress of the other writers. */

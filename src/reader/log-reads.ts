@@ -83,23 +83,23 @@ export class LogReads {
     }
   }
 
-  /** Whether the log `uuid` still begins with the records that it had up to `position`. */
-  async isCurrent(uuid: string, position: LogPosition): Promise<boolean> {
-    const { generation, seq, checksum, ...of } = checkLogPosition(position)
+  /** Whether the log still begins with the records that it had up to `position`. */
+  async isCurrent(position: LogPosition): Promise<boolean> {
+    const { uuid, generation, seq, checksum } = checkLogPosition(position)
     this.check()
-    if (of.uuid !== uuid || (seq >= 0 && checksum === undefined)) return false
+    if (uuid !== this.#source.uuid || (seq >= 0 && checksum === undefined)) return false
     // Read the end and the record before the cuts: a cut is recorded before the log becomes shorter.
     const { next } = await atCaller(this.#source.range(false))
-    if (seq >= next || !(await atCaller(this.#holds(uuid, seq, checksum)))) return false
+    if (seq >= next || !(await atCaller(this.#holds(seq, checksum)))) return false
     return await atCaller(isUncut(this.#source.dir, { uuid, generation, end: seq + 1 }))
   }
 
   /**
    * Whether record `seq` has this checksum. If the log has no record before it any more, that cannot be known: true.
    */
-  async #holds(uuid: string, seq: number, checksum: number | undefined): Promise<boolean> {
+  async #holds(seq: number, checksum: number | undefined): Promise<boolean> {
     try {
-      return seq < this.#source.seqs().first || (await this.checksum(uuid, seq)) === checksum
+      return seq < this.#source.seqs().first || (await this.checksum(seq)) === checksum
     } catch (error) {
       if (isCode(error, 'ERR_DURLOG_VOID')) return false
       // Removed since the end was read: by a trim, or by a cut, which is recorded.
@@ -108,18 +108,22 @@ export class LogReads {
     }
   }
 
-  /** The checksum of record `seq` of the log `uuid`. */
-  async checksum(uuid: string, seq: number): Promise<number> {
-    return checksumOf(uuid, await this.get(seq))
+  async checksum(seq: number): Promise<number> {
+    return this.#checksumOf(await this.get(seq))
   }
 
   /** As `checksum`, also while the log is being closed; undefined if there is no such record, or it cannot be read. */
-  async checksumIfHeld(uuid: string, seq: number): Promise<number | undefined> {
+  async checksumIfHeld(seq: number): Promise<number | undefined> {
     try {
-      return checksumOf(uuid, await this.#points.get(seq))
+      return this.#checksumOf(await this.#points.get(seq))
     } catch {
       return undefined
     }
+  }
+
+  #checksumOf({ seq, timestamp, data }: LogRecord): number {
+    const head = Buffer.from(`${this.#source.uuid}:${seq}:${timestamp}:`)
+    return native.crc32c(native.crc32c(0, head), data)
   }
 
   getSync(seq: number): LogRecord {
@@ -154,8 +158,4 @@ export class LogReads {
   check(): void {
     if (this.#refused) throw closedError(this.#source.dir)
   }
-}
-
-function checksumOf(uuid: string, { seq, timestamp, data }: LogRecord): number {
-  return native.crc32c(native.crc32c(0, Buffer.from(`${uuid}:${seq}:${timestamp}:`)), data)
 }
