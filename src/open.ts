@@ -17,7 +17,6 @@ import {
   resolveOptions,
   type WriterOrReaderOptions,
 } from './options/open-options.js'
-import { refuseBackup } from './support/backup-mark.js'
 import { loaded } from './support/file-system-error.js'
 import { refuseStreams } from './support/streams-log.js'
 import type { DecodedRecord, Encoding, Log, OpenOptions, ReadOnlyLog, ReadOnlyOptions } from './types.js'
@@ -91,20 +90,24 @@ export async function openRestored(
 
 /**
  * As `open` for writing, but only `replicate` begins to replicate the log. The first segment of a new log has
- * `firstSegmentBytes`; each later one is twice as long, up to `segmentBytes`.
+ * `firstSegmentBytes`; each later one is twice as long, up to `segmentBytes`. `refuse`: see `openWriter`.
  */
-export async function openFraming(dir: string, options: OpenOptions, firstSegmentBytes: number): Promise<FramingLog> {
+export async function openFraming(
+  dir: string,
+  options: OpenOptions,
+  firstSegmentBytes: number,
+  refuse?: (dir: string) => void,
+): Promise<FramingLog> {
   const path = resolveDir(dir)
   const resolved = resolveOptions(options)
   const { openWriter, FramingLog } = await writers()
-  return openWriter(path, { ...resolved, native: { ...resolved.native, firstSegmentBytes } }, FramingLog)
+  return openWriter(path, { ...resolved, native: { ...resolved.native, firstSegmentBytes } }, FramingLog, refuse)
 }
 
 /** As `open` for writing. */
 export async function openOrdered(dir: string, options: OpenOptions): Promise<OrderedLog> {
   const path = resolveDir(dir)
   const resolved = resolveOptions(options)
-  refuseBackup(path)
   const { openWriter, OrderedLog } = await writers()
   return openWriter(path, resolved, OrderedLog)
 }
@@ -122,7 +125,6 @@ async function openReader(dir: string, options: ResolvedOptions): Promise<ReadOn
 
 async function openPlain(dir: string, options: ResolvedOptions): Promise<Log> {
   refuseStreams(dir)
-  refuseBackup(dir)
   const { openWriter, WriterLog } = await writers()
   const log = await openWriter(dir, options, WriterLog)
   WriterLog.replicate(log)

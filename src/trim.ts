@@ -13,6 +13,7 @@ import { native } from './native/native.js'
 import { open, openFraming, trimFound } from './open.js'
 import { resolveDir } from './options/call-options.js'
 import { type ResolvedTrim, resolveTrimOptions } from './options/trim-options.js'
+import { refuseReplica } from './support/folder-marks.js'
 import { refuseStreams } from './support/streams-log.js'
 import { clock, wait } from './timers.js'
 import type { TrimOptions, TrimReport } from './types.js'
@@ -74,7 +75,9 @@ async function planTrim(dir: string, { policy, before }: ResolvedTrim): Promise<
 }
 
 async function trimHere(dir: string, request: TrimRequest, segmentBytes: number): Promise<number> {
-  const log = await openFraming(dir, { create: false, segmentBytes, preallocate: 'none' }, segmentBytes)
+  // Of a backup, too: a trim does not separate it from its source.
+  const options = { create: false, segmentBytes, preallocate: 'none' } as const
+  const log = await openFraming(dir, options, segmentBytes, refuseReplica)
   try {
     const bounds = await currentBounds(dir, request)
     if (request.seal && bounds.before >= log.nextSeq) await log.rotate()

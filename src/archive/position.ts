@@ -1,7 +1,7 @@
 /** Determines the record with which archiving continues, by comparing the archive's last piece with the log. */
 import { DurlogError } from '../errors.js'
 import type { DurableCursor, Log, ReadableLog, ReadOnlyLog } from '../index.js'
-import { refuseReplica } from '../support/replica.js'
+import { refuseReplica } from '../support/folder-marks.js'
 import { isUncut } from '../uncut.js'
 import type { Bucket } from './bucket.js'
 import { readFence } from './fence.js'

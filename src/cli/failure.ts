@@ -1,7 +1,7 @@
 /** Converts an error to the report of the command: code, message, advice and exit status. */
 import type { Command } from 'commander'
 import { DurlogError, type DurlogErrorCode } from '../errors.js'
-import { isBackup } from '../support/backup-mark.js'
+import { isBackup } from '../support/folder-marks.js'
 import { ExitCode } from '../terminal/exit-codes.js'
 import { InputError } from '../terminal/input-error.js'
 import { InterruptedError } from '../terminal/interrupt.js'

@@ -1,8 +1,9 @@
 /** The server of a standby: it answers each request with 503 and the code `standby`, until the standby takes over. */
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import { createServer as createTlsServer } from 'node:https'
-import type { AddressInfo } from 'node:net'
 import type { TlsOptions } from '../http/index.js'
+import { listen } from '../http/listen.js'
+import { MetricsText } from '../http/metrics.js'
 import type { LeaseView } from '../index.js'
 
 const MESSAGE = 'another server serves these streams: repeat the request there'
@@ -10,17 +11,16 @@ const BODY = JSON.stringify({ error: { code: 'standby', message: MESSAGE } })
 
 export class StandbyServer implements AsyncDisposable {
   readonly url: string
-  readonly #server: ReturnType<typeof createServer>
+  readonly #server: Server
 
-  private constructor(server: ReturnType<typeof createServer>, scheme: string) {
+  private constructor(server: Server, url: string) {
     this.#server = server
-    const { address, family, port } = server.address() as AddressInfo
-    this.url = `${scheme}://${family === 'IPv6' ? `[${address}]` : address}:${port}`
+    this.url = url
   }
 
   /** Rejects with the error of `listen`. `lease` returns the lease as the standby has seen it last. */
   static async start(
-    { host, port, tls }: { host: string; port: number; tls: TlsOptions | undefined },
+    address: { host: string; port: number; tls: TlsOptions | undefined },
     lease: () => LeaseView | undefined,
   ): Promise<StandbyServer> {
     const answer = (request: IncomingMessage, response: ServerResponse): void => {
@@ -36,9 +36,9 @@ export class StandbyServer implements AsyncDisposable {
       })
       response.end(request.method === 'HEAD' ? undefined : body)
     }
+    const { tls } = address
     const server = tls === undefined ? createServer(answer) : createTlsServer(tls, answer)
-    await new Promise<void>((resolve, reject) => server.once('error', reject).listen(port, host, resolve))
-    return new StandbyServer(server, tls === undefined ? 'http' : 'https')
+    return new StandbyServer(server, await listen(server, address))
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -49,14 +49,8 @@ export class StandbyServer implements AsyncDisposable {
 }
 
 function metricsOf(lease: LeaseView | undefined): string {
-  const metrics: [name: string, help: string, value: number][] = [
-    ['standby', '1 while this server stands by.', 1],
-    ['replication_lease_held', '1 while this server holds the lease.', Number(lease?.isHeld === true)],
-    ['replication_lease_age_seconds', 'Time since the lease was renewed.', (lease?.ageMs ?? 0) / 1000],
-  ]
-  return metrics
-    .map(
-      ([name, help, value]) => `# HELP durlog_${name} ${help}\n# TYPE durlog_${name} gauge\ndurlog_${name} ${value}\n`,
-    )
-    .join('')
+  const text = new MetricsText()
+  text.gauge('standby', '1 while this server stands by.', 1)
+  text.lease(lease ?? { isHeld: false, ageMs: 0 })
+  return text.toString()
 }

@@ -1,4 +1,5 @@
-/** The metrics of a handler, in the text format of Prometheus. */
+/** Metrics in the text format of Prometheus. */
+import type { LeaseView } from '../index.js'
 import type { ServedPort } from '../streams/port/port.js'
 import type { Buffered } from './buffered.js'
 import type { Live } from './live.js'
@@ -14,6 +15,30 @@ interface Durations {
   seconds: number
 }
 
+export class MetricsText {
+  readonly #lines: string[] = []
+
+  /** Each value has the text between the name of the metric and the value: a suffix, labels, both or nothing. */
+  add(name: string, type: string, help: string, values: Iterable<[text: string, value: number]>): void {
+    this.#lines.push(`# HELP durlog_${name} ${help}`, `# TYPE durlog_${name} ${type}`)
+    for (const [text, value] of values) this.#lines.push(`durlog_${name}${text} ${value}`)
+  }
+
+  gauge(name: string, help: string, value: number): void {
+    this.add(name, 'gauge', help, [['', value]])
+  }
+
+  lease({ isHeld, ageMs }: Pick<LeaseView, 'isHeld' | 'ageMs'>): void {
+    this.gauge('replication_lease_held', '1 while this server holds the lease.', Number(isHeld))
+    this.gauge('replication_lease_age_seconds', 'Time since the lease was renewed.', ageMs / 1000)
+  }
+
+  toString(): string {
+    return `${this.#lines.join('\n')}\n`
+  }
+}
+
+/** The metrics of a handler. */
 export class Metrics {
   readonly #access: ServedPort
   readonly #live: Live
@@ -56,60 +81,55 @@ export class Metrics {
   /** Returns the metrics. If the owner of the folder does not answer, those that only it knows are missing. */
   async text(): Promise<string> {
     const stats = await Promise.resolve(this.#access.stats()).catch(() => undefined)
-    const lines: string[] = []
-    const add = (name: string, type: string, help: string, values: Iterable<[string, number]>): void => {
-      lines.push(`# HELP ${name} ${help}`, `# TYPE ${name} ${type}`)
-      for (const [labels, value] of values) lines.push(`${name}${labels === '' ? '' : `{${labels}}`} ${value}`)
-    }
+    const text = new MetricsText()
     const requests = [...this.#requests].flatMap(([method, statuses]) =>
-      [...statuses].map(([status, count]): [string, number] => [`method="${method}",status="${status}"`, count]),
+      [...statuses].map(([status, count]): [string, number] => [`{method="${method}",status="${status}"}`, count]),
     )
-    add('durlog_http_requests_total', 'counter', 'Finished requests.', requests)
-    const drops: [string, number][] = [...this.#drops].map(([reason, count]) => [`reason="${reason}"`, count])
-    add('durlog_http_dropped_total', 'counter', 'Slow clients that the server has dropped.', drops)
-    add('durlog_http_live_requests', 'gauge', 'Open long-polls and event streams.', [['', this.#live.open]])
+    text.add('http_requests_total', 'counter', 'Finished requests.', requests)
+    const drops: [string, number][] = [...this.#drops].map(([reason, count]) => [`{reason="${reason}"}`, count])
+    text.add('http_dropped_total', 'counter', 'Slow clients that the server has dropped.', drops)
+    text.gauge('http_live_requests', 'Open long-polls and event streams.', this.#live.open)
     const held = 'Bytes of request bodies and answers that wait in memory for clients.'
-    add('durlog_http_buffered_bytes', 'gauge', held, [['', this.#buffered.bytes]])
-    const isFailing = this.#access.checkpointFailure === undefined ? 0 : 1
-    add('durlog_streams_checkpoint_failing', 'gauge', '1 if the last checkpoint has not stored all streams.', [
-      ['', isFailing],
-    ])
+    text.gauge('http_buffered_bytes', held, this.#buffered.bytes)
+    const isFailing = this.#access.checkpointFailure !== undefined
+    text.gauge('streams_checkpoint_failing', '1 if the last checkpoint has not stored all streams.', Number(isFailing))
     if (stats !== undefined) {
-      add('durlog_streams', 'gauge', 'Streams in the folder.', [['', stats.streams]])
-      add('durlog_streams_memory_bytes', 'gauge', 'Bytes of memory of the records that wait for a checkpoint.', [
-        ['', stats.memTableBytes],
-      ])
+      text.gauge('streams', 'Streams in the folder.', stats.streams)
+      const waiting = 'Bytes of memory of the records that wait for a checkpoint.'
+      text.gauge('streams_memory_bytes', waiting, stats.memTableBytes)
     }
     if (stats?.replication !== undefined) {
       const { replicatedSeq, lag, waitingAppends, stalled, fenced, failure, lease } = stats.replication
-      const gauge = (name: string, help: string, value: number): void =>
-        add(`durlog_replication_${name}`, 'gauge', help, [['', value]])
-      gauge('seq', 'The last entry of the main log that the destination has acknowledged.', replicatedSeq)
-      gauge('lag_records', 'Entries of the main log that are synced here and not replicated.', lag.records)
-      gauge('lag_bytes', 'Bytes of these entries.', lag.bytes)
-      gauge('lag_seconds', 'Age of the oldest of these entries.', lag.ms / 1000)
-      gauge('waiting_appends', 'Appends that wait for the destination.', waitingAppends)
-      gauge('stalled', '1 if appends have waited for ten seconds.', Number(stalled))
-      gauge('fenced', '1 if another server has taken over.', Number(fenced))
-      gauge('failed', '1 if replication has stopped for good.', Number(failure !== undefined))
-      if (lease !== undefined) {
-        gauge('lease_held', '1 while this server holds the lease.', Number(lease.isHeld))
-        gauge('lease_age_seconds', 'Time since the lease was renewed.', lease.ageMs / 1000)
-      }
+      const acknowledged = 'The last entry of the main log that the destination has acknowledged.'
+      text.gauge('replication_seq', acknowledged, replicatedSeq)
+      text.gauge(
+        'replication_lag_records',
+        'Entries of the main log that are synced here and not replicated.',
+        lag.records,
+      )
+      text.gauge('replication_lag_bytes', 'Bytes of these entries.', lag.bytes)
+      text.gauge('replication_lag_seconds', 'Age of the oldest of these entries.', lag.ms / 1000)
+      text.gauge('replication_waiting_appends', 'Appends that wait for the destination.', waitingAppends)
+      text.gauge('replication_stalled', '1 if appends have waited for ten seconds.', Number(stalled))
+      text.gauge('replication_fenced', '1 if another server has taken over.', Number(fenced))
+      text.gauge('replication_failed', '1 if replication has stopped for good.', Number(failure !== undefined))
+      if (lease !== undefined) text.lease(lease)
     }
-    lines.push(
-      '# HELP durlog_http_request_seconds Durations of requests, without long-polls and event streams.',
-      '# TYPE durlog_http_request_seconds histogram',
-    )
+    this.#addDurations(text)
+    return text.toString()
+  }
+
+  #addDurations(text: MetricsText): void {
+    const values: [string, number][] = []
     for (const [method, { counts, seconds }] of this.#durations) {
       let sum = 0
       for (const [at, count] of counts.entries()) {
         sum += count
-        lines.push(`durlog_http_request_seconds_bucket{method="${method}",le="${BOUNDS[at] ?? '+Inf'}"} ${sum}`)
+        values.push([`_bucket{method="${method}",le="${BOUNDS[at] ?? '+Inf'}"}`, sum])
       }
-      lines.push(`durlog_http_request_seconds_sum{method="${method}"} ${seconds}`)
-      lines.push(`durlog_http_request_seconds_count{method="${method}"} ${sum}`)
+      values.push([`_sum{method="${method}"}`, seconds], [`_count{method="${method}"}`, sum])
     }
-    return `${lines.join('\n')}\n`
+    const help = 'Durations of requests, without long-polls and event streams.'
+    text.add('http_request_seconds', 'histogram', help, values)
   }
 }

@@ -1,13 +1,14 @@
 /** A server of streams on a port: the handler with a page, metrics and limits on connections. */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import { createServer as createTlsServer, type Server as TlsServer } from 'node:https'
-import type { AddressInfo, Socket } from 'node:net'
+import type { Socket } from 'node:net'
 import { invalidArgument } from '../errors.js'
 import { portOf, type ServedPort } from '../streams/port/port.js'
 import type { Streams } from '../streams/port/types.js'
 import { clearTimeout, clock, setImmediate, setTimeout } from '../timers.js'
 import { CLOSE_MS, handlerOf, type ServerHandler } from './handler.js'
 import { refuseMalformed } from './in-order.js'
+import { listen } from './listen.js'
 import { expectContinue } from './node-exchange.js'
 import { operationsOf } from './operations.js'
 import { resolveServerOptions } from './options.js'
@@ -68,18 +69,13 @@ export async function serve(access: ServedPort, options?: ServerOptions): Promis
     sockets.add(socket)
     socket.once('close', () => sockets.delete(socket))
   })
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject)
-    server.listen(port, host, resolve)
-  })
-  const bound = server.address() as AddressInfo
-  const name = bound.family === 'IPv6' ? `[${bound.address}]` : bound.address
+  const url = await listen(server, { host, port, tls })
   const close = (): Promise<void> => {
     closing ??= closeServer(server, sockets, handler)
     return closing
   }
   return {
-    url: `${tls === undefined ? 'http' : 'https'}://${name}:${bound.port}`,
+    url,
     setTls: (renewed: TlsOptions): void => {
       if (tls === undefined) throw invalidArgument('setTls needs a server that was started with the option tls')
       ;(server as TlsServer).setSecureContext(checkTls(renewed))

@@ -2,7 +2,7 @@
 import { waitForLock } from '../native/lock-wait.js'
 import { native } from '../native/native.js'
 import type { ResolvedOptions } from '../options/open-options.js'
-import { refuseReplica } from '../support/replica.js'
+import { refuseCopy } from '../support/folder-marks.js'
 import { WritePipeline } from './append/write-pipeline.js'
 import { WriterLog, type WriterParts } from './writer-log.js'
 
@@ -18,7 +18,7 @@ export async function openWriter<L extends WriterLog>(
   dir: string,
   options: ResolvedOptions,
   Face: new (parts: WriterParts) => L,
-  refuse: (dir: string) => void = refuseReplica,
+  refuse: (dir: string) => void = refuseCopy,
 ): Promise<L> {
   // Before the log is recovered, and again with its lock.
   refuse(dir)

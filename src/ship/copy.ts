@@ -7,9 +7,8 @@ import { link, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { DurlogError } from '../errors.js'
 import { UUID } from '../options/checks.js'
-import { syncFolder, writeSynced } from '../support/durable-files.js'
+import { replaceSynced, syncFolder, writeSynced } from '../support/durable-files.js'
 import { ofFileSystem } from '../support/file-system-error.js'
-import { rename } from '../support/rename.js'
 
 const NAME = 'copy'
 
@@ -30,13 +29,7 @@ export async function readCopy(dir: string): Promise<Copy> {
       return undefined
     })
     if (found !== undefined) return copyIn(found, join(dir, NAME))
-    await store(dir, { id: randomUUID(), generation: -1 }, async (made, path) => {
-      // Unlike `rename`, this fails if another process has stored an identity meanwhile.
-      await link(made, path).catch((error: NodeJS.ErrnoException) => {
-        if (error.code !== 'EEXIST') throw error
-      })
-      await rm(made)
-    })
+    await create(dir)
   }
 }
 
@@ -57,16 +50,28 @@ function copyIn(text: string, path: string): Copy {
 /** Notes that the copy in `dir` writes the history of `generation`. */
 export async function noteHistory(dir: string, generation: number): Promise<void> {
   const copy = await readCopy(dir)
-  if (copy.generation !== generation) await store(dir, { ...copy, generation }, rename)
+  if (copy.generation === generation) return
+  const text = JSON.stringify({ ...copy, generation } satisfies Copy)
+  await replaceSynced(join(dir, NAME), text, newFile(dir)).catch((error) => {
+    throw ofFileSystem(error)
+  })
 }
 
-async function store(dir: string, copy: Copy, place: (made: string, path: string) => Promise<void>): Promise<void> {
+/** Stores a new identity, unless another process has stored one meanwhile, which a rename would replace. */
+async function create(dir: string): Promise<void> {
+  const made = newFile(dir)
   try {
-    const made = join(dir, `${NAME}.${randomUUID()}`)
-    await writeSynced(made, JSON.stringify(copy))
-    await place(made, join(dir, NAME))
+    await writeSynced(made, JSON.stringify({ id: randomUUID(), generation: -1 } satisfies Copy))
+    await link(made, join(dir, NAME)).catch((error: NodeJS.ErrnoException) => {
+      if (error.code !== 'EEXIST') throw error
+    })
+    await rm(made)
     await syncFolder(dir)
   } catch (error) {
     throw ofFileSystem(error)
   }
+}
+
+function newFile(dir: string): string {
+  return join(dir, `${NAME}.${randomUUID()}`)
 }

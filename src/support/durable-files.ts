@@ -42,9 +42,11 @@ export async function syncFolder(path: string): Promise<void> {
   }
 }
 
-/** Replaces the file at `path`, or creates it, and syncs it. At any moment it has all of the old or of the new text. */
-export async function replaceSynced(path: string, text: string): Promise<void> {
-  const made = `${path}.new`
+/**
+ * Replaces the file at `path`, or creates it, and syncs it. At any moment it has all of the old or of the new text. If
+ * several processes may do so at the same time, `made` must be a unique path in the same folder.
+ */
+export async function replaceSynced(path: string, text: string, made = `${path}.new`): Promise<void> {
   await writeSynced(made, text)
   await rename(made, path)
   await syncFolder(dirname(path))

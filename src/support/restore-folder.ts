@@ -9,8 +9,8 @@ import type { NativeFileLock } from '../native/cursors.js'
 import { native } from '../native/native.js'
 import { replaceSynced, syncFolder } from './durable-files.js'
 import { ofFileSystem } from './file-system-error.js'
+import { RESTORE_MARK } from './folder-marks.js'
 import { makeFolder, takeOwners } from './new-files.js'
-import { RESTORE_MARK } from './replica.js'
 
 /** A mark that is being written. */
 const MAKING = `${RESTORE_MARK}.new`

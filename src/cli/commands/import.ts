@@ -4,8 +4,7 @@ import { resolve } from 'node:path'
 import { type Command, Option } from 'commander'
 import type { Log } from '../../index.js'
 import { type OrderedLog, openOrdered, openRestored } from '../../open.js'
-import { refuseBackup } from '../../support/backup-mark.js'
-import { refuseReplica } from '../../support/replica.js'
+import { refuseCopy } from '../../support/folder-marks.js'
 import { addJson } from '../../terminal/arguments.js'
 import { ExitCode } from '../../terminal/exit-codes.js'
 import { InputError } from '../../terminal/input-error.js'
@@ -123,8 +122,7 @@ async function openForImport(dir: string, input: Input, flags: Flags): Promise<O
   const options = toOpenOptions(flags)
   if (!flags.keep) return openOrdered(dir, options)
   const path = resolve(dir)
-  refuseBackup(path)
-  refuseReplica(path)
+  refuseCopy(path)
   const [, first = '0'] = FIRST_SEQ.exec((await firstBytes(input)).toString()) ?? []
   const { segmentBytes } = flags
   return openRestored(

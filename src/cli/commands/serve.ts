@@ -4,6 +4,7 @@ import { resolve } from 'node:path'
 import { type Command, Option } from 'commander'
 import { archiveTo, standBy as standByArchive } from '../../archive/index.js'
 import { type ServerOptions, type StreamsServer, serveLog, serveStreams } from '../../http/index.js'
+import { listen } from '../../http/listen.js'
 import { BODY_SIZES, CONNECTION_COUNTS, namesOf, originsOf, PORTS, STREAM_COUNTS, WAITS } from '../../http/options.js'
 import type { LeaseView, ReplicateTo } from '../../index.js'
 import { jetstream, standBy as standByStream } from '../../jetstream/index.js'
@@ -221,9 +222,9 @@ function toReplication(flags: Flags): Pick<StreamsOptions, 'replicate' | 'durabi
 }
 
 /** Rejects with the error of `listen` that the server would get, before `openStreams` creates the folder. */
-async function checkAddress({ host, port }: Flags): Promise<void> {
+async function checkAddress(flags: Flags): Promise<void> {
   const server = createServer((socket) => socket.destroy())
-  await new Promise<void>((resolve, reject) => server.once('error', reject).listen(port, host, resolve))
+  await listen(server, flags)
   await new Promise((resolve) => server.close(resolve))
 }
 

@@ -4,15 +4,15 @@ import { readdir, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { isCode } from '../../errors.js'
 import { inspect, open } from '../../index.js'
-import { openOrdered } from '../../open.js'
+import { openRestored } from '../../open.js'
 import { copyStart, problemOf } from '../../streams/files/file-io.js'
 import { type FileNames, filesOf, indexBytesOf } from '../../streams/files/folder-checkpoint.js'
 import { FolderFiles } from '../../streams/files/folder-files.js'
 import { Catalog } from '../../streams/state/catalog.js'
 import { decodeEntry, EntryKind } from '../../streams/state/entry.js'
 import type { FileDisk, StreamState } from '../../streams/state/state.js'
-import { isBackup } from '../../support/backup-mark.js'
 import { syncFolder } from '../../support/durable-files.js'
+import { isBackup } from '../../support/folder-marks.js'
 import { makeFolder } from '../../support/new-files.js'
 import { rename } from '../../support/rename.js'
 import { InputError } from '../../terminal/input-error.js'
@@ -182,7 +182,7 @@ async function copyCatalog(
       if (!isCode(error, 'ERR_DURLOG_OUT_OF_RANGE') || attempt === MAX_PASSES) throw error
     }
   }
-  await using log = await openOrdered(copy.catalog, { create: false })
+  await using log = await openRestored(copy.catalog, undefined, { create: false })
   const { head, streams } = await new Catalog(log).load()
   const states: StreamState[] = []
   for (const name of streams.names()) states.push(streams.get(name) as StreamState)

@@ -4,7 +4,6 @@ import { DurlogError, isCode } from '../../errors.js'
 import { native } from '../../native/native.js'
 import { type FramingLog as Log, openFraming } from '../../open.js'
 import { longestRecordBytes } from '../../options/open-options.js'
-import { refuseBackup } from '../../support/backup-mark.js'
 import { ofFileSystem } from '../../support/file-system-error.js'
 import { segmentSeqs } from '../../support/segment-name.js'
 import { STREAMS_CURSOR } from '../../support/streams-log.js'
@@ -59,7 +58,6 @@ export async function openLocal(
   const { logSegmentBytes = LOG_SEGMENT_BYTES, onLocked = () => {} } = internals
   const files = new FolderFiles(dir)
   await refuseLog(files.dir)
-  refuseBackup(files.dir)
   const log = await openFraming(
     files.log,
     {

@@ -3,7 +3,6 @@ import { DurlogError } from '../../errors.js'
 import type { DurableCursor, Log } from '../../index.js'
 import { onAbort } from '../../options/abort-signal.js'
 import { TimeSlice } from '../../support/time-slice.js'
-import type { FolderFiles } from '../files/folder-files.js'
 import { RecordSource, removedStream } from '../files/record-source.js'
 import type { StreamCodec } from '../port/encoding.js'
 import type { Batches, ReadBounds } from '../port/port.js'
@@ -12,25 +11,14 @@ import { noSuchStream } from '../state/decide.js'
 import { decodeEntry, EntryKind } from '../state/entry.js'
 import type { StreamState } from '../state/state.js'
 import type { StreamTable } from '../state/table.js'
+import type { StreamStore } from './store.js'
 
 /** With `created`, the stream must be the one that the entry at this position created. */
 export type StreamRange = ReadBounds & { created?: number | undefined }
 
-export interface ReadFolder {
-  readonly folder: { files: FolderFiles; log: Log }
-  /** The current table. It is replaced when the streams are loaded again. */
-  readonly table: StreamTable
-  /** Whether every record that readers may see is synced. */
-  readonly isSynced: boolean
-  /** The stream, if callers may see it and it has not expired. */
-  find(name: string): StreamState | undefined
-  /** Throws ERR_DURLOG_CLOSED if the folder is closed. */
-  checkOpen(): void
-}
-
 /** Reads from the stream's files up to the last checkpoint, then from memory. */
 export async function* readStream(
-  folder: ReadFolder,
+  folder: StreamStore,
   name: string,
   { from, to = Number.POSITIVE_INFINITY, untilMs, follow, durableOnly, created: original }: StreamRange,
   codecOf: (encoding: StreamEncoding) => StreamCodec,
@@ -147,7 +135,7 @@ export function changeOf(table: StreamTable, name: string, signal?: AbortSignal 
  * begins at its position, and fails if records that it has delivered are cut from the log.
  */
 export async function* readAll(
-  folder: ReadFolder,
+  folder: StreamStore,
   { from, to, untilMs = Number.POSITIVE_INFINITY, follow, durableOnly }: ReadBounds,
   codecOf: (encoding: StreamEncoding) => StreamCodec,
   signal: AbortSignal,
