@@ -8,9 +8,8 @@ import { DurlogError, isCode } from '../../errors.js'
 import { open } from '../../index.js'
 import { native } from '../../native/native.js'
 import { openRestored } from '../../open.js'
-import { TimeSlice } from '../../support/time-slice.js'
 import { codecOf } from '../port/encoding.js'
-import { BEGIN, CATALOG_SEGMENT_BYTES, Catalog, parseRecord, SliceWriter, wrongValue } from '../state/catalog.js'
+import { BEGIN, CATALOG_SEGMENT_BYTES, Catalog, readGroups, SliceWriter } from '../state/catalog.js'
 import { wrongMember } from '../state/catalog-check.js'
 import { type CatalogHead, loadedStream, type StoredRecord, type StoredStream } from '../state/catalog-records.js'
 import { INDEX_ENTRY_BYTES } from '../state/record-index.js'
@@ -21,8 +20,6 @@ import { FolderFiles, recordsName } from './folder-files.js'
 /** How often the catalog is read again because a checkpoint has trimmed it meanwhile. */
 const MAX_PASSES = 5
 const READ_AT_ONCE = 1 << 20
-/** The number of records that are read at once. */
-const BATCH_RECORDS = 256
 
 export interface FolderCheckpoint {
   head: CatalogHead
@@ -54,33 +51,24 @@ export async function readCheckpoint(dir: string): Promise<FolderCheckpoint> {
 
 async function readCatalog(path: string): Promise<FolderCheckpoint> {
   await using log = await open(path, { readOnly: true })
-  const slice = new TimeSlice()
   const streams = new Map<string, StoredStream>()
   let head: CatalogHead | undefined
-  let group: StoredRecord[] = []
-  // A group does not count without a commit, so a wrong record in it is not an error yet.
-  let wrong: DurlogError | undefined
-  for await (const batch of log.read({ from: log.firstSeq, to: log.nextSeq }).batches(BATCH_RECORDS)) {
-    for (const { seq, data } of batch) {
-      if (slice.isOver()) await slice.nextTurn()
-      const record = parseRecord(path, seq, data)
-      if (record.kind === 'begin') {
-        group = []
-        wrong = undefined
-      } else group.push(record)
-      const member = wrongMember(record)
-      if (member !== undefined) wrong ??= wrongValue(path, seq, member)
-      if (record.kind !== 'commit') continue
-      if (wrong !== undefined) throw wrong
-      for (const one of group) {
-        if (one.kind === 'stream') streams.set(one.name, one)
-        if (one.kind === 'gone') streams.delete(one.name)
-      }
+  let group: (StoredStream | string)[] = []
+  await readGroups(log, {
+    begin: () => {
       group = []
-      const { kind, ...rest } = record
-      head = rest
-    }
-  }
+    },
+    add: (record) => {
+      if (record.kind !== 'requests') group.push(record.kind === 'stream' ? record : record.name)
+    },
+    commit: (committed) => {
+      for (const one of group) {
+        if (typeof one === 'string') streams.delete(one)
+        else streams.set(one.name, one)
+      }
+      head = committed
+    },
+  })
   if (head === undefined) throw new DurlogError('ERR_DURLOG_NOT_FOUND', `${path} has no checkpoint`, { path })
   const kept = [...streams.values()].map((stream) => stream.kept?.[1] ?? Number.POSITIVE_INFINITY)
   const from = kept.reduce((least, position) => Math.min(least, position), head.position)

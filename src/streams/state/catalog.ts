@@ -2,7 +2,7 @@
  * The catalog: a small log with the state of each stream as of the last checkpoint. See docs/FORMAT.md, "The catalog".
  */
 import { DurlogError } from '../../errors.js'
-import type { Log } from '../../index.js'
+import type { Log, ReadOnlyLog } from '../../index.js'
 import { TimeSlice } from '../../support/time-slice.js'
 import { nextTurn } from '../../timers.js'
 import { wrongMember } from './catalog-check.js'
@@ -66,66 +66,40 @@ export class Catalog {
     })
   }
 
-  /**
-   * Loads the state. Throws ERR_DURLOG_CORRUPT, or ERR_DURLOG_VERSION if a newer version of durlog has written the
-   * catalog.
-   */
+  /** Loads the state. Throws as `readGroups`. */
   async load(): Promise<CatalogState> {
     this.#live.clear()
     this.#requests = []
     const log = this.#log
     const rows = new CatalogRows(log.firstSeq, log.nextSeq)
-    const slice = new TimeSlice()
     let head: CatalogHead | undefined
-    /**
-     * The first record of the current group that is wrong. A group does not count without a commit, so it is not an
-     * error yet.
-     */
-    let wrong: { seq: number; member: string } | undefined
-    let lastCreated = -1
     /** The entries of the current group. The seq is undefined if the stream was deleted. */
     let names: string[] = []
     let seqs: (number | undefined)[] = []
     let requests: StoredRequests = []
     let storedRequests: StoredRequests = []
-    for await (const batch of log.read().batches(BATCH_RECORDS)) {
-      for (const { seq, data } of batch) {
-        if (slice.isOver()) await slice.nextTurn()
-        const record = parseRecord(log.dir, seq, data)
-        const member = wrongMember(record)
-        if (member !== undefined) {
-          wrong ??= { seq, member }
-          if (record.kind !== 'commit') continue
-        }
-        if (record.kind === 'stream') {
-          rows.add(seq, data, record)
-          lastCreated = Math.max(lastCreated, record.created)
-        }
-        if (record.kind === 'stream' || record.kind === 'gone') {
-          names.push(record.name)
-          seqs.push(record.kind === 'stream' ? seq : undefined)
-          continue
-        }
-        if (record.kind === 'requests') {
-          requests.push([record.client, record.requests])
-          this.#requests.push({ end: seq + 1, bytes: data.length })
-          continue
-        }
-        // If a group without a commit came before, its checkpoint did not end.
-        if (record.kind === 'commit') {
-          if (lastCreated >= record.position) wrong ??= { seq, member: 'position' }
-          if (wrong !== undefined) throw wrongValue(log.dir, wrong.seq, wrong.member)
-          head = record
-          storedRequests = requests
-          await this.#noteAll(names, seqs)
-        }
-        wrong = undefined
-        lastCreated = -1
+    await readGroups(log, {
+      begin: () => {
         names = []
         seqs = []
         requests = []
-      }
-    }
+      },
+      add: (record, seq, data) => {
+        if (record.kind === 'stream') rows.add(seq, data, record)
+        if (record.kind === 'requests') {
+          requests.push([record.client, record.requests])
+          this.#requests.push({ end: seq + 1, bytes: data.length })
+        } else {
+          names.push(record.name)
+          seqs.push(record.kind === 'stream' ? seq : undefined)
+        }
+      },
+      commit: async (committed) => {
+        head = committed
+        storedRequests = requests
+        await this.#noteAll(names, seqs)
+      },
+    })
     return { head, requests: storedRequests, ...(await rows.streams(this.#live)) }
   }
 
@@ -220,11 +194,51 @@ export class Catalog {
   }
 }
 
+/** Takes the records of a catalog, group by group. */
+interface GroupReader {
+  /** A group begins. If the records since the last call were not committed, their checkpoint did not end. */
+  begin(): void
+  add(record: Exclude<StoredRecord, { kind: 'begin' | 'commit' }>, seq: number, data: Buffer): void
+  commit(head: CatalogHead): Promise<void> | void
+}
+
+/**
+ * Reads the catalog `log`. Throws ERR_DURLOG_CORRUPT, ERR_DURLOG_VERSION if a newer version of durlog has written the
+ * catalog, or ERR_DURLOG_OUT_OF_RANGE if its owner, another process, has trimmed it meanwhile.
+ */
+export async function readGroups(log: Log | ReadOnlyLog, reader: GroupReader): Promise<void> {
+  const slice = new TimeSlice()
+  /** The first record of the group that is wrong. A group does not count without a commit, so it is no error yet. */
+  let wrong: { seq: number; member: string } | undefined
+  let lastCreated = -1
+  for await (const batch of log.read({ from: log.firstSeq, to: log.nextSeq }).batches(BATCH_RECORDS)) {
+    for (const { seq, data } of batch) {
+      if (slice.isOver()) await slice.nextTurn()
+      const record = parseRecord(log.dir, seq, data)
+      const member = wrongMember(record)
+      if (member !== undefined) wrong ??= { seq, member }
+      if (record.kind === 'commit') {
+        if (lastCreated >= record.position) wrong ??= { seq, member: 'position' }
+        if (wrong !== undefined) throw wrongValue(log.dir, wrong.seq, wrong.member)
+        const { kind, ...head } = record
+        await reader.commit(head)
+      } else if (record.kind !== 'begin') {
+        if (record.kind === 'stream') lastCreated = Math.max(lastCreated, record.created)
+        if (member === undefined) reader.add(record, seq, data)
+        continue
+      }
+      wrong = undefined
+      lastCreated = -1
+      reader.begin()
+    }
+  }
+}
+
 /**
  * Parses record `seq` of the catalog in `dir`. Throws ERR_DURLOG_CORRUPT, or ERR_DURLOG_VERSION if a newer version of
  * durlog has written its group: the other records of the group may be different, too.
  */
-export function parseRecord(dir: string, seq: number, data: Buffer): StoredRecord {
+function parseRecord(dir: string, seq: number, data: Buffer): StoredRecord {
   let record: StoredRecord
   try {
     record = Object(JSON.parse(data.toString()))
@@ -236,7 +250,7 @@ export function parseRecord(dir: string, seq: number, data: Buffer): StoredRecor
 }
 
 /** The error for a record whose member `member` has a value that durlog does not write: see `wrongMember`. */
-export function wrongValue(dir: string, seq: number, member: string): DurlogError {
+function wrongValue(dir: string, seq: number, member: string): DurlogError {
   return wrongRecord(dir, seq, `has an impossible value of "${member}"`)
 }
 
