@@ -1,4 +1,4 @@
-// npm run test:all: every test of `npm run check`. With --electron also `npm run test:electron`.
+// npm run test:all: every test of `npm run check`. With --electron also Electron's.
 import { argv, exit } from 'node:process'
 import { runTogether } from './run-together.mjs'
 
@@ -11,7 +11,7 @@ exit(
       ['scripts/test-schedules.mjs'],
       ['test/trials/main.mjs', 'faults', '--short'],
       ['scripts/fuzz.mjs', '--seconds', '5'],
-      ...(argv.includes('--electron') ? [['scripts/test-electron.mjs']] : []),
+      ...(argv.includes('--electron') ? [['scripts/test-electron.mjs', '--built']] : []),
     ],
   ),
 )

