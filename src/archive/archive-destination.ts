@@ -13,6 +13,7 @@ import type { Bucket } from './bucket.js'
 import { CheckpointArchiver } from './checkpoint-archiver.js'
 import { archiveCursors } from './cursors.js'
 import { beginHistory, fenceKey, readFence } from './fence.js'
+import { Gates } from './gates.js'
 import { digitsOf } from './layout.js'
 import { type History, listFences, listParts } from './manifest.js'
 import { type PieceFacts, toMetadata } from './piece.js'
@@ -69,6 +70,7 @@ export class ArchiveDestination implements Destination {
   #waiting: { end: number; resolve: () => void }[] = []
   /** The log's generation when the session began. */
   #generation = -1
+  #gates: Gates | undefined
   #inFlight = 0
   #isProbed = false
   /** Keeps its progress if a session fails. */
@@ -169,7 +171,10 @@ export class ArchiveDestination implements Destination {
     const position = await findPosition(this.#bucket, log, this.#segments, cursor)
     if (signal.aborted) return
     if (position.begins === undefined) await this.#checkOwner(log, position.history)
-    const { generation } = position
+    const { generation, history } = position
+    const { id: owner } = await readCopy(log.dir)
+    const toError = (newer: number): Error => olderError(log, newer)
+    this.#gates = new Gates(this.#bucket, history.names, { generation, owner }, toError)
     this.#log = log
     this.#generation = generation
     this.#checked = asked
@@ -390,6 +395,7 @@ export class ArchiveDestination implements Destination {
     const unreported = this.#unreported
     this.#inFlight = unreported.records + records
     if (position.begins !== undefined) await this.#beginHistory(session, position, position.begins)
+    await this.#gates?.beforeUpload()
     await this.#bucket.put(key, body, {
       sha256,
       metadata: toMetadata(facts),

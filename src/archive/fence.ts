@@ -36,8 +36,8 @@ export async function readFence(bucket: Bucket, key: string): Promise<Fence | un
   return (await bucket.getJson(key, toFence))?.value
 }
 
-/** Creates the fence, or returns the one that is there. Throws ConditionFailed if a part has the name. */
-async function fenceOrFind(bucket: Bucket, key: string, fence: Fence): Promise<Fence> {
+/** Creates the fence, or returns the one that is there. Throws ConditionFailed if another object has the name. */
+export async function fenceOrFind(bucket: Bucket, key: string, fence: Fence): Promise<Fence> {
   const body = Buffer.from(JSON.stringify(fence))
   try {
     await bucket.put(key, body, {
@@ -83,7 +83,7 @@ export async function beginHistory(bucket: Bucket, { uuid, dir, history, parent,
     throw new StoreFailure(`the archive has the history ${fence.generation}`)
   }
   // A whole segment has another name. If one was stored before the fence, its records belong to the parent.
-  if ((await endOfHistory(bucket, root, parent.generation)) > end) throw new StoreFailure('the archive has changed')
+  if ((await endOfHistory(bucket, root, parent.generation)) > end) throw new ConditionFailed('the archive has changed')
   await addHistory(bucket, root, { ...history, parent: parent.generation, owner })
   await noteHistory(dir, generation)
 }

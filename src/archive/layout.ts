@@ -17,6 +17,8 @@ export class HistoryNames {
   readonly boundary: string
   /** The object that holds the positions of the log's cursors. */
   readonly cursors: string
+  /** The folder of gates: see gates.ts. */
+  readonly gates: string
 
   /** `root` is the archive's folder. */
   constructor(root: string, generation: number) {
@@ -25,6 +27,7 @@ export class HistoryNames {
     this.tail = `${root}tail${suffix}/`
     this.boundary = `${root}boundary${suffix}`
     this.cursors = `${root}cursors${suffix}`
+    this.gates = `${root}gate${suffix}/`
   }
 }
 

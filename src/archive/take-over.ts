@@ -4,8 +4,10 @@ import { claimedError } from '../ship/fenced.js'
 import type { Bucket } from './bucket.js'
 import type { ChosenArchive } from './choose.js'
 import { beginHistory, fenceKey, readFence } from './fence.js'
+import { closeGate } from './gates.js'
 import { HistoryNames } from './layout.js'
 import { newGeneration } from './restore-target.js'
+import { ConditionFailed } from './store-errors.js'
 
 export interface ClaimTarget {
   bucket: Bucket
@@ -38,6 +40,12 @@ export async function claimNext(
   const isOwn = fence?.owner === id
   const generation = isOwn ? fence.generation : Math.max(await newGeneration(chosen), (fence?.generation ?? 0) + 1)
   const history = { generation, from: end, parent: parent.generation, names: new HistoryNames(root, generation) }
-  await beginHistory(bucket, { uuid, dir, history, parent, end })
+  try {
+    await beginHistory(bucket, { uuid, dir, history, parent, end })
+  } catch (error) {
+    // The writer was faster, and may be so each time.
+    if (error instanceof ConditionFailed) await closeGate(bucket, parent.names, { generation, owner: id })
+    throw error
+  }
   return generation
 }

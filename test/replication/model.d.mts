@@ -6,8 +6,11 @@ export interface Limits {
   records?: [number, number]
   rotations?: number
   faults?: number
+  gates?: boolean
 }
 export const BROKEN: readonly string[]
+export const STARVING: string
+export const GATES: Limits
 export function explore(
   limits: Limits,
   broken?: string,

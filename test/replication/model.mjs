@@ -2,7 +2,9 @@
  * A model of the replication to an archive: the writer, two standbys and, if asked, a second archiver of the writer's
  * log. It explores every order of their requests, with appends and a rotation at any moment. Up to `faults` requests
  * are stored without an answer, or arrive at any later time. In every state, a restore must deliver each acknowledged
- * record. The steps are those of src/archive: position.ts, archive-destination.ts, fence.ts, take-over.ts.
+ * record, and no writer stores more than two parts in a session after a gate was closed: here, it passes a gate
+ * before each part but the first. The steps are those of src/archive: position.ts, archive-destination.ts, fence.ts,
+ * gates.ts, take-over.ts.
  *
  *   node test/replication/model.mjs
  */
@@ -16,6 +18,8 @@ export const BROKEN = [
   'a late upload wins',
   'a fence is looked for only at the next seq',
 ]
+/** A change that must let a writer upload without end while a copy claims the next generation. */
+export const STARVING = 'a writer passes closed gates'
 
 /** Restores the history of `generation`: its records up to its end. `seen` are the objects that a list has shown. */
 function contentOf(seen, generation) {
@@ -42,6 +46,11 @@ const generationsIn = (seen) =>
   Object.keys(seen)
     .filter((key) => key[0] === 'h')
     .map((key) => Number(key.slice(1)))
+const gatesIn = (seen, generation) =>
+  Object.entries(seen)
+    .filter(([key]) => key.startsWith(`g${generation}/`))
+    .map(([key, { owner }]) => ({ number: Number(key.slice(key.indexOf('/') + 1)), owner }))
+    .sort((one, other) => one.number - other.number)
 const newestIn = (seen) => Math.max(0, ...generationsIn(seen))
 const fencesIn = (seen, generation) =>
   Object.entries(seen).filter(([key, { owner }]) => key.startsWith(`t${generation}/`) && owner !== undefined)
@@ -103,8 +112,10 @@ class Explorer {
     return undefined
   }
 
-  #check({ store, acknowledged, doubled }) {
+  #check({ actors, store, acknowledged, doubled }) {
     if (doubled !== undefined) return doubled
+    const busy = actors.find(({ afterGate }) => afterGate > 2)
+    if (busy !== undefined) return `${busy.id} has stored ${busy.afterGate} parts after a gate was closed`
     const content = contentOf(store, newestIn(store))
     const at = acknowledged.findIndex((text, seq) => text !== null && content[seq] !== text)
     return at === -1
@@ -189,6 +200,7 @@ class Explorer {
       return this.#list(actor, fork, 'fences', (own) => {
         const { seen } = own
         own.seen = undefined
+        if (this.#limits.gates) Object.assign(own, { gate: undefined, mayStore: true, afterGate: 0 })
         if (newestIn(seen) > generation) {
           own.pc = 'fenced'
           return
@@ -222,6 +234,8 @@ class Explorer {
       for (const [key] of parts) fork(`DELETE ${key}`, (next) => delete next.store[key])
       return
     }
+    if (this.#limits.gates && !actor.mayStore && actor.next < source.log.length)
+      return this.#passGate(actor, fork, state)
     // A writer may store the whole segment as soon as it is sealed, or first its part, if that upload has begun before.
     if (actor.whole < source.sealed) {
       const first = actor.whole
@@ -235,11 +249,29 @@ class Explorer {
       const records = source.log.slice(first)
       this.#put(fork, state, `t${generation}/${first}`, { first, records }, (isNew, next, own) => {
         own.pc = isNew ? 'ready' : 'list'
+        if (this.#limits.gates) own.mayStore = false
         if (!isNew) return
+        if (gatesIn(next.store, generation).some(({ owner }) => owner !== own.id)) own.afterGate++
         own.next = first + records.length
         this.#acknowledge(next, own)
       })
     }
+  }
+
+  /** A writer passes the next gate by creating it, unless another copy has closed it. */
+  #passGate({ id, generation, gate }, fork, state) {
+    const pass = (own, number, isClosed) => {
+      if (isClosed && this.#broken !== STARVING) own.pc = 'fenced'
+      else Object.assign(own, { gate: number, mayStore: gate !== undefined })
+    }
+    if (gate === undefined)
+      return fork('lists gates', (next, own) => {
+        const gates = gatesIn(next.store, generation)
+        const { number, owner } = gates.at(-1) ?? { number: 0, owner: id }
+        pass(own, number, owner !== id)
+      })
+    const key = `g${generation}/${gate + 1}`
+    this.#put(fork, state, key, { owner: id }, (_, { store }, own) => pass(own, gate + 1, store[key].owner !== id))
   }
 
   #acknowledge(state, { role, log, next, id, fence }) {
@@ -285,19 +317,37 @@ class Explorer {
         })
       return this.#put(fork, state, key, object, (isNew, next, own) => {
         const { owner } = next.store[key]
-        own.pc = isNew || owner === id ? 'check-list' : owner === undefined ? 'list' : 'fenced'
+        own.pc = isNew || owner === id ? 'check-list' : owner !== undefined ? 'fenced' : this.#afterRefusal
+      })
+    }
+    if (pc === 'gates')
+      return fork('lists gates', (next, own) => {
+        const gates = gatesIn(next.store, own.parent)
+        own.closes = (gates.at(-1)?.number ?? 0) + 2
+        own.pc = gates.some(({ owner }) => owner === id) ? 'list' : 'close'
+      })
+    if (pc === 'close') {
+      const gate = `g${actor.parent}/${actor.closes}`
+      return this.#put(fork, state, gate, { owner: id }, (_, { store }, own) => {
+        if (store[gate].owner === id) own.pc = 'list'
+        else own.closes += 2
       })
     }
     if (pc === 'check-list' || pc === 'check-list2')
       return this.#list(actor, fork, 'add', (own) => {
         const { seen } = own
         own.seen = undefined
-        if (contentOf(seen, own.parent).length > end) own.pc = 'list'
+        if (contentOf(seen, own.parent).length > end) own.pc = this.#afterRefusal
       })
     this.#put(fork, state, `h${generation}`, { from: end, parent: actor.parent, owner: id }, (isNew, _, own) => {
       if (isNew) this.#becomeWriter(own, generation)
       else own.pc = 'list'
     })
+  }
+
+  /** The next step of a standby whose claim was slower than an upload. */
+  get #afterRefusal() {
+    return this.#limits.gates ? 'gates' : 'list'
   }
 
   #becomeWriter(own, generation) {
@@ -312,6 +362,7 @@ class Explorer {
       made: 0,
       pc: 'list',
       next: 0,
+      closes: undefined,
     })
   }
 }
@@ -322,10 +373,13 @@ function stepsOf(steps) {
   return list
 }
 
+/** Limits with gates, and with so many records that a writer meets one that is closed. */
+export const GATES = { gates: true, records: [5, 1], rotations: 0, faults: 0 }
+
 /** Explores all states within `limits`. */
 export function explore(limits, broken) {
   const explorer = new Explorer(
-    { standbys: 1, archivers: 0, records: [2, 1], rotations: 1, faults: 1, ...limits },
+    { standbys: 1, archivers: 0, records: [2, 1], rotations: 1, faults: 1, gates: false, ...limits },
     broken,
   )
   const failure = explorer.run()
@@ -339,7 +393,7 @@ if (process.argv[1] === fileURLToPath(import.meta.url)) {
   }
   const plans =
     process.argv[2] === undefined
-      ? [{}, { faults: 2 }, { archivers: 1 }, { standbys: 2 }]
+      ? [{}, { faults: 2 }, { archivers: 1 }, { standbys: 2 }, GATES]
       : [JSON.parse(process.argv[2])]
   for (const plan of plans) {
     const begun = Date.now()
@@ -347,4 +401,5 @@ if (process.argv[1] === fileURLToPath(import.meta.url)) {
     console.log(`${Date.now() - begun} ms`)
   }
   for (const broken of BROKEN) show(broken, explore({ faults: 2 }, broken), true)
+  show(STARVING, explore(GATES, STARVING), true)
 }

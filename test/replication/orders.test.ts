@@ -5,7 +5,7 @@
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { scratchDir } from '../fixtures/scratch.js'
-import { explore } from './model.mjs'
+import { explore, GATES, STARVING } from './model.mjs'
 import { makeBase, runOrder } from './orders.mjs'
 
 test('in an order of the requests of a writer and two standbys, no acknowledged record is lost or acknowledged twice', async () => {
@@ -27,4 +27,8 @@ test.each([
   'a fence is looked for only at the next seq',
 ])('the model loses an acknowledged record with: %s', (broken) => {
   expect(explore({ faults: 2 }, broken).failure).toMatch(/acknowledged as/)
+})
+
+test('the model starves a claim if a writer passes gates that another copy has closed', () => {
+  expect(explore(GATES, STARVING).failure).toMatch(/after a gate was closed/)
 })

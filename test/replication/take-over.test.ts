@@ -164,6 +164,28 @@ test('a second archiver of the log removes no part of a history that is fenced',
   expect(await taking).toMatchObject({ nextSeq: 2 })
 })
 
+test('a claim succeeds after a bounded number of uploads, although uploads of the former writer are always faster', async () => {
+  const s3 = await store()
+  const former = await openAt(join(scratchDir(), 'a'), s3)
+  await former.append('0', REPLICATED)
+  let uploads = 0
+  let isFenced = false
+  s3.fault = async ({ method, key, headers }) => {
+    const isClaim = method === 'PUT' && key.includes('/tail/') && headers['x-amz-meta-durlog-fence'] !== undefined
+    // A claim arrives after the next uploads, unless the writer has stopped, or has nothing more to append.
+    for (let i = 0; isClaim && !isFenced && i < 24 && uploads < 150; i++)
+      isFenced = await former.append(`${uploads++}`, REPLICATED).then(
+        () => false,
+        ({ code }) => code === 'ERR_DURLOG_FENCED',
+      )
+    return undefined
+  }
+  const { nextSeq } = await takeOver(join(scratchDir(), 'b'), s3.access)
+  expect(isFenced).toBe(true)
+  expect(nextSeq).toBe(former.replicatedSeq + 1)
+  expect(uploads).toBeLessThanOrEqual(64)
+})
+
 test('of two standbys that take over at the same time one wins, and the other remains a replica', async () => {
   const s3 = await store()
   const former = await openAt(join(scratchDir(), 'a'), s3)
