@@ -7,8 +7,11 @@ const BATCH_BYTES = 2 * 1024 * 1024
 const MIN_READ_BYTES = 64 * 1024
 /** The bytes of the shortest frame, which limits the number of records in a buffer. */
 const MIN_FRAME_BYTES = 32
-/** The largest table of records. A buffer that is enlarged for a long record does not need a larger table. */
-const MAX_ENTRIES = BATCH_BYTES / MIN_FRAME_BYTES
+/**
+ * The most records of a batch. A caller that takes buffered records without waiting keeps the event loop from turning
+ * until the batch is consumed.
+ */
+const MAX_ENTRIES = 8192
 /** The count of numbers that a table holds for each record: see `NativeBatch`. */
 export const ENTRY_NUMBERS = 3
 
