@@ -12,8 +12,8 @@ const streams = role === 'owner' ? await openStreams(dir) : undefined
 async function resultOf(append) {
   try {
     return (await append()).seq
-  } catch ({ code }) {
-    return code
+  } catch ({ code, message }) {
+    return code === 'ERR_DURLOG_TOO_MANY_FILES' ? code : `${code}: ${message}`
   }
 }
 
