@@ -2,7 +2,6 @@
 import type { Readable } from 'node:stream'
 import { atCaller } from '../caller-stack.js'
 import { closedError, invalidArgument, isCode } from '../errors.js'
-import { native } from '../native/native.js'
 import { isUncut } from '../native/uncut.js'
 import { checkLogPosition, checkSeq, toTimeMs } from '../options/call-options.js'
 import type { Codec } from '../options/encoding.js'
@@ -12,6 +11,7 @@ import { PointReads } from './point-reads.js'
 import type { ReadSource } from './read-source.js'
 import { makeReadable } from './readable.js'
 import { Reader } from './reader.js'
+import { checksumOf } from './record-checksum.js'
 
 export class LogReads {
   readonly #source: ReadSource
@@ -109,21 +109,16 @@ export class LogReads {
   }
 
   async checksum(seq: number): Promise<number> {
-    return this.#checksumOf(await this.get(seq))
+    return checksumOf(this.#source.uuid, await this.get(seq))
   }
 
   /** As `checksum`, also while the log is being closed; undefined if there is no such record, or it cannot be read. */
   async checksumIfHeld(seq: number): Promise<number | undefined> {
     try {
-      return this.#checksumOf(await this.#points.get(seq))
+      return checksumOf(this.#source.uuid, await this.#points.get(seq))
     } catch {
       return undefined
     }
-  }
-
-  #checksumOf({ seq, timestamp, data }: LogRecord): number {
-    const head = Buffer.from(`${this.#source.uuid}:${seq}:${timestamp}:`)
-    return native.crc32c(native.crc32c(0, head), data)
   }
 
   getSync(seq: number): LogRecord {

@@ -84,6 +84,13 @@ const CALLS: Record<string, Call> = {
   'read all': (s) => all(s.readAll()),
   'read all backwards': (s) => all(s.readAll({ from: -2 })),
   'read all of a range': (s) => all(s.readAll({ from: 1, to: 3 })),
+  'read all from a wrong position': (s) => all(s.readAll({ from: wrong({ uuid: 'u', generation: 0, seq: 'x' }) })),
+  'read all from a position of another log': (s) =>
+    all(s.readAll({ from: { uuid: 'u', generation: 0, seq: 0, checksum: 1 } })),
+  'read all from the position of a record': async (s) => {
+    const record = (await all(s.readAll()))[2]
+    return [record?.logPosition.seq, await all(s.readAll({ from: record?.logPosition }))]
+  },
   'read all beyond the end': (s) => all(s.readAll({ from: 1e6 })),
   info: (s) => s.stream('a').info(),
   'info of a fork': (s) => s.stream('f').info(),

@@ -17,7 +17,7 @@ import type { CommittedRecord, StreamsCursor, StreamsReadOptions } from '../port
  */
 export async function* untilClosed<T>(
   read: (signal: AbortSignal) => Batches<T>,
-  { follow }: ReadBounds,
+  { follow }: Pick<ReadBounds, 'follow'>,
   signal: AbortSignal,
 ): Batches<T> {
   const batches = read(signal)

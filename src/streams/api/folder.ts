@@ -11,7 +11,7 @@ import { queueMicrotask } from '../../timers.js'
 import type { RecordReader } from '../../types.js'
 import { encodeForAny } from '../port/encoding.js'
 import { checkStreamName } from '../port/file-name.js'
-import { resolveBatch, resolveListOptions, resolveReadOptions } from '../port/options.js'
+import { resolveBatch, resolveListOptions, resolveReadAllOptions } from '../port/options.js'
 import { type Batches, makeGroup, type PortCursor, providePort, type StreamsPort } from '../port/port.js'
 import type {
   CommittedRecord,
@@ -78,7 +78,7 @@ export class Folder<V> extends EventEmitter<StreamsEvents> implements Streams<V>
   }
 
   readAll(options?: StreamsReadOptions): RecordReader<CommittedRecord<V>> {
-    const { range, signal } = resolveReadOptions(options)
+    const { range, signal } = resolveReadAllOptions(options)
     const read = (stop: AbortSignal): Batches<CommittedRecord<V>> => {
       this.#port.checkOpen()
       return this.#port.readAll(range, stop) as Batches<CommittedRecord<V>>

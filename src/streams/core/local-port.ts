@@ -1,6 +1,6 @@
 /** A folder of streams in the process (or thread) that owns it, as its callers use it. */
 import type { DurlogError } from '../../errors.js'
-import type { CursorOptions } from '../../index.js'
+import type { CursorOptions, LogRecord } from '../../index.js'
 import { APPEND_LEVELS } from '../../native/levels.js'
 import { TimeSlice } from '../../support/time-slice.js'
 import { queueMicrotask } from '../../timers.js'
@@ -9,6 +9,7 @@ import type { Body, BodyRead } from '../port/body.js'
 import { codecOf, storedCodecOf } from '../port/encoding.js'
 import { contentTypeOf } from '../port/meta.js'
 import {
+  type AllBounds,
   type Awaitable,
   type Batches,
   type CreationRequest,
@@ -16,7 +17,6 @@ import {
   type KnownGroup,
   knownGroup,
   type PortCursor,
-  type ReadBounds,
   type SeenState,
   type SentValues,
   type Settle,
@@ -28,7 +28,8 @@ import { StreamIdentities } from '../port/stream-identities.js'
 import type { CommittedRecord, StreamAppendResult, StreamEncoding, StreamInfo, StreamRecord } from '../port/types.js'
 import { noSuchStream } from '../state/decide.js'
 import type { RequestId } from '../state/dedup-table.js'
-import { EntryKind } from '../state/entry.js'
+import { type Entry, EntryKind } from '../state/entry.js'
+import { EntryRecord } from '../state/entry-record.js'
 import type { StreamState } from '../state/state.js'
 import { makeStream } from './creation.js'
 import { bareItem, firstResult, groupItems } from './items.js'
@@ -46,6 +47,9 @@ export class LocalPort implements StreamsPort {
     this.identities = new StreamIdentities(uuid, generation)
     this.store = store
   }
+
+  readonly #toRecord = (entry: LogRecord, decoded: Entry): EntryRecord =>
+    new EntryRecord(this.identities, entry, decoded)
 
   get encoding(): StreamEncoding {
     return this.store.encoding
@@ -215,8 +219,8 @@ export class LocalPort implements StreamsPort {
     return readStream(this.store, name, range, stored ? storedCodecOf : codecOf, signal)
   }
 
-  readAll(range: ReadBounds, signal: AbortSignal, stored = false): Batches<CommittedRecord<unknown>> {
-    return readAll(this.store, range, stored ? storedCodecOf : codecOf, signal)
+  readAll(range: AllBounds, signal: AbortSignal): Batches<CommittedRecord<unknown>> {
+    return readAll(this.store, range, this.#toRecord, signal)
   }
 
   async read(
@@ -298,7 +302,7 @@ export class LocalPort implements StreamsPort {
       get position() {
         return cursor.position
       },
-      read: (range, signal) => readAll(this.store, range, codecOf, signal, cursor),
+      read: (range, signal) => readAll(this.store, range, this.#toRecord, signal, cursor),
       commit: (position, durability) => cursor.commit(position, durability),
       close: () => cursor.close(),
     }

@@ -1,14 +1,14 @@
 /** Iterates over the records of one stream, or of all streams. */
 import { DurlogError } from '../../errors.js'
-import type { DurableCursor, Log } from '../../index.js'
+import type { DurableCursor, Log, LogRecord } from '../../index.js'
 import { onAbort } from '../../options/abort-signal.js'
 import { TimeSlice } from '../../support/time-slice.js'
 import { RecordSource, removedStream } from '../files/record-source.js'
 import type { StreamCodec } from '../port/encoding.js'
-import type { Batches, ReadBounds } from '../port/port.js'
-import type { CommittedRecord, StreamEncoding, StreamRecord } from '../port/types.js'
+import type { AllBounds, Batches, ReadBounds } from '../port/port.js'
+import type { StreamEncoding, StreamRecord } from '../port/types.js'
 import { noSuchStream } from '../state/decide.js'
-import { decodeEntry, EntryKind } from '../state/entry.js'
+import { decodeEntry, type Entry, EntryKind } from '../state/entry.js'
 import type { StreamState } from '../state/state.js'
 import type { StreamTable } from '../state/table.js'
 import type { StreamStore } from './store.js'
@@ -134,34 +134,44 @@ export function changeOf(table: StreamTable, name: string, signal?: AbortSignal 
  * Iterates over the records of all streams in the order of their positions, by reading the main log. With `cursor`,
  * begins at its position, and fails if records that it has delivered are cut from the log.
  */
-export async function* readAll(
+export async function* readAll<T>(
   folder: StreamStore,
-  { from, to, untilMs = Number.POSITIVE_INFINITY, follow, durableOnly }: ReadBounds,
-  codecOf: (encoding: StreamEncoding) => StreamCodec,
+  { from, to, untilMs = Number.POSITIVE_INFINITY, follow, durableOnly }: AllBounds,
+  toRecord: (entry: LogRecord, decoded: Entry) => T,
   signal: AbortSignal,
   cursor?: DurableCursor,
-): Batches<CommittedRecord<unknown>> {
+): Batches<T> {
   folder.checkOpen()
   const slice = new TimeSlice()
   const range = { to, follow, durableOnly: durableOnly || folder.isSynced, signal }
-  await using reader = cursor?.read(range) ?? folder.folder.log.read({ from, ...range })
+  const { log } = folder.folder
+  await using reader = cursor?.read(range) ?? log.read({ from: await firstOf(log, from), ...range })
   for await (const batch of reader.batches()) {
-    let records: CommittedRecord<unknown>[] = []
-    for (const { seq: position, data } of batch) {
+    let records: T[] = []
+    for (const entry of batch) {
       if (slice.isOver()) {
         if (records.length > 0) yield records
         records = []
         await slice.nextTurn()
       }
-      const { kind, stream, seq, timeMs, encoding, bytes, valueAt } = decodeEntry(data, position)
-      if (kind !== EntryKind.append || folder.table.voids.has(position)) continue
-      if (timeMs >= untilMs) {
+      const decoded = decodeEntry(entry.data, entry.seq)
+      if (decoded.kind !== EntryKind.append || folder.table.voids.has(entry.seq)) continue
+      if (decoded.timeMs >= untilMs) {
         if (records.length > 0) yield records
         return
       }
-      const value = codecOf(encoding).decode(bytes.subarray(valueAt))
-      records.push({ stream, seq, value, timestamp: timeMs, position })
+      records.push(toRecord(entry, decoded))
     }
     if (records.length > 0) yield records
   }
+}
+
+/** The position at which to begin. Throws if `from` is the position of a record that the log does not hold. */
+async function firstOf(log: Log, from: AllBounds['from']): Promise<number | undefined> {
+  if (typeof from !== 'object') return from
+  if (await log.isCurrent(from)) return from.seq + 1
+  throw new DurlogError(
+    'ERR_DURLOG_CURSOR_CUT',
+    `the main log in ${log.dir} does not hold the record at the position ${from.seq} that was saved: it is of another folder, it was cut, or an older copy of the folder was put back. Undo or keep the effects of the records up to that position, then read from the oldest record`,
+  )
 }

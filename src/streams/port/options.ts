@@ -3,10 +3,10 @@
  * invalid one.
  */
 import { invalidArgument } from '../../errors.js'
-import type { AppendDurability, ReplicateTo } from '../../index.js'
+import type { AppendDurability, LogPosition, ReplicateTo } from '../../index.js'
 import { APPEND_LEVELS } from '../../native/levels.js'
 import { checkSignal } from '../../options/abort-signal.js'
-import { toTimeMs } from '../../options/call-options.js'
+import { checkLogPosition, toTimeMs } from '../../options/call-options.js'
 import { bag, choice, flag, isUnicode, shown, whole } from '../../options/checks.js'
 import { VALUES_MAX } from './encoding.js'
 import { checkStreamName, NAME_MAX_BYTES } from './file-name.js'
@@ -282,20 +282,37 @@ export function resolveListOptions(options: unknown): { prefix: string; signal: 
   return { prefix, signal: checkSignal(signal) }
 }
 
-/** Checks the options of a cursor's `read`, which have no `from`: it begins at the cursor's position. */
-export function resolveCursorReadOptions(options: unknown): ResolvedRead {
-  return resolveReadOptions(options, CURSOR_READ_NAMES)
+/** Checks the options of `readAll`. */
+export function resolveReadAllOptions(options: unknown): ResolvedRead<number | LogPosition> {
+  return resolveRead(options, READ_NAMES, (from) => (typeof from === 'object' ? checkLogPosition(from) : fromOf(from)))
 }
 
-export interface ResolvedRead {
-  range: ReadBounds
+/** Checks the options of a cursor's `read`, which have no `from`: it begins at the cursor's position. */
+export function resolveCursorReadOptions(options: unknown): ResolvedRead {
+  return resolveRead(options, CURSOR_READ_NAMES, fromOf)
+}
+
+export function resolveReadOptions(options: unknown): ResolvedRead {
+  return resolveRead(options, READ_NAMES, fromOf)
+}
+
+function fromOf(from: unknown): number {
+  return whole('from', from, FROM_RANGE, 0)
+}
+
+export interface ResolvedRead<From = number> {
+  range: ReadBounds<From>
   signal: AbortSignal | undefined
 }
 
-export function resolveReadOptions(options: unknown, names: readonly string[] = READ_NAMES): ResolvedRead {
+function resolveRead<From>(
+  options: unknown,
+  names: readonly string[],
+  checkFrom: (from: unknown) => From,
+): ResolvedRead<From> {
   const { from, to, until, follow, durableOnly, signal } = bag('read options', options, names) as StreamReadOptions
   const range = {
-    from: from === undefined ? undefined : whole('from', from, FROM_RANGE, 0),
+    from: from === undefined ? undefined : checkFrom(from),
     to: to === undefined ? undefined : whole('to', to, SEQ_RANGE, 0),
     untilMs: until === undefined ? undefined : toTimeMs('until', until),
     follow: flag('follow', follow, false),

@@ -3,7 +3,7 @@
  * `LocalPort` implements it in the process that owns the folder, `LinkPort` in the processes that share it.
  */
 import { type DurlogError, invalidArgument } from '../../errors.js'
-import type { AppendDurability, CommitOptions, CursorOptions, ReplicationStats } from '../../index.js'
+import type { AppendDurability, CommitOptions, CursorOptions, LogPosition, ReplicationStats } from '../../index.js'
 import type { Body, BodyRead } from './body.js'
 import type { EncodedValue, PackedValues } from './encoding.js'
 import type { StreamMeta } from './meta.js'
@@ -194,15 +194,18 @@ export interface ServedPort {
 }
 
 /** The checked options of a read. */
-export interface ReadBounds {
+export interface ReadBounds<From = number> {
   /** Undefined: the oldest record; negative: counted from the end. */
-  from: number | undefined
+  from: From | undefined
   to: number | undefined
   /** End before the first record of this time or later. */
   untilMs: number | undefined
   follow: boolean
   durableOnly: boolean
 }
+
+/** The checked options of a read of all streams. */
+export type AllBounds = ReadBounds<number | LogPosition>
 
 /** Iterates over arrays. It ends by an error when the signal that its maker got is aborted. */
 export type Batches<T> = AsyncGenerator<T[], void, undefined>
@@ -236,7 +239,7 @@ export interface StreamsPort extends ServedPort {
   /** Iterates over the records of a stream. With `stored`, values are delivered as `EncodedValue`s. */
   readStream(name: string, range: ReadBounds, stored: boolean, signal: AbortSignal): Batches<StreamRecord<unknown>>
   /** Iterates over the records of all streams. */
-  readAll(range: ReadBounds, signal: AbortSignal): Batches<CommittedRecord<unknown>>
+  readAll(range: AllBounds, signal: AbortSignal): Batches<CommittedRecord<unknown>>
   cursor(name: string, options: CursorOptions): Promise<PortCursor>
   removeCursor(name: string): Promise<void>
   checkpoint(): Promise<void>

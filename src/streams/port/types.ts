@@ -1,6 +1,14 @@
 /** The public types of `durlog/streams`. */
 import type { EventEmitter } from 'node:events'
-import type { CommitOptions, CursorOptions, DurlogError, RecordReader, TimePoint, WaitOptions } from '../../index.js'
+import type {
+  CommitOptions,
+  CursorOptions,
+  DurlogError,
+  LogPosition,
+  RecordReader,
+  TimePoint,
+  WaitOptions,
+} from '../../index.js'
 import type {
   StreamAppendOptions,
   StreamCreateOptions,
@@ -54,8 +62,15 @@ export interface StreamRecord<V> {
   position: number
 }
 
-/** As `StreamReadOptions`, with positions instead of seqs. `from` -n begins with the last n positions. */
-export type StreamsReadOptions = StreamReadOptions
+/** As `StreamReadOptions`, with positions instead of seqs. */
+export interface StreamsReadOptions extends Omit<StreamReadOptions, 'from'> {
+  /**
+   * The first position to deliver; -n begins with the last n positions. Or the `logPosition` of the last record that
+   * was processed: begins with the next one, or fails with ERR_DURLOG_CURSOR_CUT if the main log does not hold that
+   * record, for example because an older copy of the folder was put back.
+   */
+  from?: number | LogPosition | undefined
+}
 
 export interface StreamListOptions {
   /** Only the streams whose names begin with it. Default '': all. */
@@ -66,6 +81,8 @@ export interface StreamListOptions {
 
 export interface CommittedRecord<V> extends StreamRecord<V> {
   stream: string
+  /** The position with the identity of its record, to save: see `StreamsReadOptions.from`. JSON keeps it. */
+  readonly logPosition: LogPosition
 }
 
 export interface StreamInfo {

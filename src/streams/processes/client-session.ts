@@ -2,10 +2,11 @@
 import type { Socket } from 'node:net'
 import process from 'node:process'
 import { DurlogError } from '../../errors.js'
-import type { AppendDurability, CursorOptions } from '../../index.js'
+import type { AppendDurability, CursorOptions, LogRecord } from '../../index.js'
 import { TimeSlice } from '../../support/time-slice.js'
 import { clearInterval, setImmediate, setInterval } from '../../timers.js'
 import type { LocalPort } from '../core/local-port.js'
+import { readAll } from '../core/stream-reader.js'
 import { placeOf } from '../files/record-source.js'
 import { Body } from '../port/body.js'
 import { checkEncoding, EncodedValue } from '../port/encoding.js'
@@ -371,10 +372,14 @@ async function* batchesOf(port: LocalPort, request: ReadRequest, signal: AbortSi
   if (request.kind === 'change') return changeFrom(port, request.seen, signal)
   if (request.kind === 'list') {
     for await (const infos of port.infos(request.prefix, signal)) yield infos.map(sentInfo)
-  } else if (request.kind === 'all') yield* port.readAll(request, signal, true) as Batches<SentRecord>
+  } else if (request.kind === 'all') yield* readAll(port.store, request, sentEntry, signal)
   else
     for await (const records of port.readStream(request.stream, request, true, signal))
       yield records.map((record) => ({ stream: '', ...record, value: record.value as EncodedValue }))
+}
+
+function sentEntry({ seq, timestamp, data }: LogRecord): SentRecord {
+  return { stream: '', seq, timestamp, position: seq, value: new EncodedValue('buffer', data) }
 }
 
 function sentInfo(info: StreamInfo): SentRecord {

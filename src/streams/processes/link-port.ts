@@ -12,6 +12,7 @@ import { codecOf } from '../port/encoding.js'
 import { loadedMeta } from '../port/meta.js'
 import type { ResolvedStreamsOptions } from '../port/options.js'
 import {
+  type AllBounds,
   type Batches,
   type CreationRequest,
   type Group,
@@ -37,7 +38,9 @@ import type {
   StreamsEvents,
 } from '../port/types.js'
 import { noSuchStream } from '../state/decide.js'
-import { addBody, type PortCall, receivedError, type SentFile, type SentRecord, type Welcome } from './messages.js'
+import { decodeEntry } from '../state/entry.js'
+import { EntryRecord } from '../state/entry-record.js'
+import { addBody, type PortCall, receivedError, type SentFile, type Welcome } from './messages.js'
 import { OwnerHost } from './owner-host.js'
 import { OwnerLink } from './owner-link.js'
 import { SubmitOp, submitFrame } from './submission.js'
@@ -258,8 +261,13 @@ export class LinkPort implements StreamsPort {
     return changedFile(name, retention === undefined ? path : dirname(path), seq, 'the record is damaged')
   }
 
-  async *readAll(range: ReadBounds, signal: AbortSignal): Batches<CommittedRecord<unknown>> {
-    for await (const batch of this.#link.read({ kind: 'all', ...range }).batches(signal)) yield batch.map(committed)
+  async *readAll(range: AllBounds, signal: AbortSignal): Batches<CommittedRecord<unknown>> {
+    // The next owner may have a higher generation, because its recovery has cut the log.
+    const { identities } = this
+    for await (const batch of this.#link.read({ kind: 'all', ...range }).batches(signal))
+      yield batch.map(({ seq, timestamp, value: { data } }) => {
+        return new EntryRecord(identities, { seq, timestamp, data }, decodeEntry(data, seq))
+      })
   }
 
   /** Reads records in files from the files, and all others from the owner. */
@@ -401,10 +409,6 @@ function groupIn(view: StreamView, groupOf: (stream: StreamView) => KnownGroup):
   } catch {
     return undefined
   }
-}
-
-function committed({ stream, seq, timestamp, position, value }: SentRecord): CommittedRecord<unknown> {
-  return { stream, seq, value: codecOf(value.encoding).decode(value.data), timestamp, position }
 }
 
 function receivedView(view: StreamView): StreamView {

@@ -5,14 +5,14 @@ import { DurlogError, type DurlogErrorCode } from '../../errors.js'
 import type { AppendDurability, CommitOptions, CursorOptions } from '../../index.js'
 import type { Body, BodyRead } from '../port/body.js'
 import { ENCODING_NUMBERS, EncodedValue } from '../port/encoding.js'
-import type { ReadBounds, SeenState } from '../port/port.js'
+import type { AllBounds, ReadBounds, SeenState } from '../port/port.js'
 import type { StreamAppendResult, StreamEncoding } from '../port/types.js'
 import type { FileDisk } from '../state/state.js'
 import { type FrameMaker, FrameType, jsonOf, type MadeFrame, payloadOf, type SocketFrame } from './frames.js'
 import { encodingAt } from './submission.js'
 
 export const PROTOCOL = 'durlog-streams'
-export const PROTOCOL_VERSION = 8
+export const PROTOCOL_VERSION = 9
 
 /** The PID namespace of this process. Its id names another process, or none, in a process of another namespace. */
 export const PID_NAMESPACE: string = pidNamespace()
@@ -59,7 +59,7 @@ export interface Welcome {
  */
 export type ReadRequest =
   | ({ kind: 'stream'; stream: string; created?: number | undefined } & ReadBounds)
-  | ({ kind: 'all' } & ReadBounds)
+  | ({ kind: 'all' } & AllBounds)
   | { kind: 'list'; prefix: string }
   | { kind: 'change'; seen: SeenState }
 
@@ -98,7 +98,10 @@ export interface SentFile extends Omit<FileDisk, 'index'> {
   index: string
 }
 
-/** A record in the form in which it is sent to a reader. `stream` is '' if the reader knows it. */
+/**
+ * A record in the form in which it is sent to a reader. `stream` is '' if the reader knows it. In a read of all
+ * streams, an entry of the main log: `seq` is its position, and the value has its bytes.
+ */
 export interface SentRecord {
   stream: string
   seq: number
@@ -110,7 +113,7 @@ export interface SentRecord {
 export interface RecordsHeader {
   /** Of a stream: the position of the entry that created it, or -1 if it is not known. */
   created: number
-  /** The place to continue at: the seq after the last record, or in a read of all streams the position after it. */
+  /** The seq after the last record, at which to continue. */
   next: number
 }
 

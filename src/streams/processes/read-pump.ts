@@ -97,9 +97,9 @@ export class ReadPump {
     const { id, writer } = this.#context
     const { maker } = writer
     const at = maker.begin(FrameType.records, id, RECORDS_HEADER_BYTES + this.#bytes)
-    const { seq, position, stream } = this.#batch.at(-1) as SentRecord
+    const { seq } = this.#batch.at(-1) as SentRecord
     const created = this.#created === this.#context.created() ? this.#created : -1
-    let end = writeRecordsHeader(maker.bytes, at, { created, next: (stream === '' ? seq : position) + 1 })
+    let end = writeRecordsHeader(maker.bytes, at, { created, next: seq + 1 })
     for (const record of this.#batch) end = writeRecord(maker.bytes, end, record)
     maker.shorten(end)
     this.#batch = []

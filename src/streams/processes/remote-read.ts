@@ -17,7 +17,7 @@ export class RemoteRead {
   #ended = false
   #error: unknown
   #wake: (() => void) | undefined
-  /** The seq or position after the last record that was received. */
+  /** The seq after the last record that was received. */
   #next: number | undefined
   #created: number | undefined
   /** The names that were delivered: the next owner begins the list again. */
