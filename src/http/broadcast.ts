@@ -20,7 +20,7 @@ export class Broadcast implements Subscribers {
   #next: number
   readonly #subscribers = new Set<Subscriber>()
   /** The subscribers that joined while a delivery was due. They may already have its records, so they join after it. */
-  #ahead: Subscriber[] = []
+  readonly #ahead = new Set<Subscriber>()
   #forget: (() => void) | undefined
   #isDue = false
   #tookMs = 0
@@ -35,25 +35,24 @@ export class Broadcast implements Subscribers {
 
   join(subscriber: Subscriber): void {
     if (subscriber.next === this.#next && !this.#isDue) this.#subscribers.add(subscriber)
-    else if (this.#isDue) this.#ahead.push(subscriber)
+    else if (this.#isDue) this.#ahead.add(subscriber)
     else subscriber.catchUp()
   }
 
   leave(subscriber: Subscriber): void {
     this.#subscribers.delete(subscriber)
-    const at = this.#ahead.indexOf(subscriber)
-    if (at !== -1) this.#ahead.splice(at, 1)
-    if (this.#subscribers.size === 0 && this.#ahead.length === 0 && !this.#isDue) this.#end()
+    this.#ahead.delete(subscriber)
+    if (this.#subscribers.size === 0 && this.#ahead.size === 0 && !this.#isDue) this.#end()
   }
 
   #listen(): void {
-    const { access, live } = this.#service
+    const { access } = this.#service
     const seen = { name: this.#name, created: this.#created, visible: this.#next, endVisible: false }
     this.#forget = access.onChange(seen, () => {
       this.#isDue = true
       const deliver = (): void => {
         this.#deliver().catch(() => {
-          live.broadcasts.delete(this.#name)
+          this.#end()
           for (const subscriber of [...this.#subscribers, ...this.#ahead]) subscriber.finish()
         })
       }
@@ -77,7 +76,7 @@ export class Broadcast implements Subscribers {
       }
       this.#isDue = false
       this.#listen()
-      for (const subscriber of this.#ahead.splice(0)) this.join(subscriber)
+      for (const subscriber of this.#takeAhead()) this.join(subscriber)
       if (this.#subscribers.size === 0) this.#end()
       return
     }
@@ -101,8 +100,14 @@ export class Broadcast implements Subscribers {
 
   #finishAll(): void {
     this.#end()
-    for (const subscriber of this.#ahead.splice(0)) subscriber.catchUp()
+    for (const subscriber of this.#takeAhead()) subscriber.catchUp()
     for (const subscriber of this.#subscribers) subscriber.finish()
+  }
+
+  #takeAhead(): Subscriber[] {
+    const ahead = [...this.#ahead]
+    this.#ahead.clear()
+    return ahead
   }
 
   #end(): void {

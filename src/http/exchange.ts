@@ -66,7 +66,7 @@ export interface Exchange extends Held {
   reply(status: number, headers: HeaderList, body?: Buffer | string): void
   /** Begins an answer whose body is sent in parts. */
   open(status: number, headers: HeaderList): BodySink
-  /** Calls `ended` once, when the answer is complete or the client has disconnected. */
+  /** Calls `ended` once, when the answer is complete or the client has disconnected; at once if that was before. */
   onEnd(ended: () => void): void
 }
 

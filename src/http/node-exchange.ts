@@ -192,7 +192,8 @@ export class NodeExchange implements Exchange, BodySink {
   }
 
   onEnd(ended: () => void): void {
-    this.#response.on('close', ended)
+    if (this.#response.closed) ended()
+    else this.#response.on('close', ended)
   }
 
   write(chunk: Buffer): void {

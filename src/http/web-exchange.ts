@@ -32,7 +32,7 @@ export class WebExchange implements Exchange, BodySink {
   #hasEnded = false
   #readsBody = false
   #onEnd: (() => void)[] = []
-  #onDrain: (() => void) | undefined
+  #onDrain: ((drained: boolean) => void) | undefined
 
   constructor(request: Request, limits: ClientLimits) {
     this.#limits = limits
@@ -116,7 +116,7 @@ export class WebExchange implements Exchange, BodySink {
         },
         pull: () => {
           this.#count()
-          this.#onDrain?.()
+          this.#onDrain?.(true)
         },
         cancel: () => this.#ended(),
       },
@@ -155,8 +155,7 @@ export class WebExchange implements Exchange, BodySink {
         resolve(drained)
       }
       const timer = setTimeout(() => settle(false), this.#limits.slowReaderMs)
-      this.#onDrain = () => settle(true)
-      this.onEnd(() => settle(false))
+      this.#onDrain = settle
     })
   }
 
@@ -176,6 +175,7 @@ export class WebExchange implements Exchange, BodySink {
 
   #ended(): void {
     this.#hasEnded = true
+    this.#onDrain?.(false)
     for (const ended of this.#onEnd.splice(0)) ended()
   }
 }

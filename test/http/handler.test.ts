@@ -301,6 +301,41 @@ test('live reads above maxLive are refused with 503 and Retry-After', async () =
   first.abort()
 })
 
+test.each(['sse', 'long-poll'])(
+  'a client that has gone before its live read (%s) begins takes no place',
+  async (live) => {
+    let [onArrival, onEnd] = [() => {}, () => {}]
+    const arrived = new Promise<void>((resolve) => {
+      onArrival = resolve
+    })
+    const ended = new Promise<void>((resolve) => {
+      onEnd = resolve
+    })
+    const { url, streams } = await serveUntilDone({
+      maxLive: 1,
+      longPollMs: 60_000,
+      authorize: async ({ header }) => {
+        if (header('x-waits') !== undefined) {
+          onArrival()
+          await ended
+        }
+        return { read: true }
+      },
+      onRequest: onEnd,
+    })
+    await streams.stream('s').create()
+    const leaving = new AbortController()
+    const gone = fetch(`${url}/s?offset=now&live=${live}`, { signal: leaving.signal, headers: { 'x-waits': '1' } })
+    await arrived
+    leaving.abort()
+    await expect(gone).rejects.toThrow()
+    await ended
+    const next = await fetch(`${url}/s?offset=now&live=sse`)
+    expect(next.status).toBe(200)
+    await next.body?.cancel()
+  },
+)
+
 test('when maxLive is reached, a tenant with fewer live reads gets the place of the oldest of the tenant with most', async () => {
   const { url, streams } = await serveUntilDone({
     maxLive: 4,
