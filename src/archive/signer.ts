@@ -86,6 +86,7 @@ async function askFor(
   const aborted = new Promise<never>((_, reject) => {
     abort = () => reject(new Error(`no result of credentials(): ${(signal.reason as Error).message}`))
     signal.addEventListener('abort', abort, { once: true })
+    if (signal.aborted) abort()
   })
   try {
     return await Promise.race([credentials(), aborted])
