@@ -22,7 +22,7 @@ import {
 import { LISTEN_WITHIN_MS, type OwnerHost } from './owner-host.js'
 import { FAILED_TICKS, OwnerWatch, stalledOwner } from './owner-watch.js'
 import { type PendingRequest, PendingRequests } from './pending-requests.js'
-import { isOneWaiting, RemoteRead } from './remote-read.js'
+import { RemoteRead } from './remote-read.js'
 
 type MakeFrame = (maker: FrameMaker, number: number) => MadeFrame
 
@@ -50,6 +50,8 @@ export class OwnerLink {
   readonly #submits = new PendingRequests()
   readonly #calls = new PendingRequests()
   readonly #reads = new Map<number, RemoteRead>()
+  /** The number of reads whose callers wait for records. */
+  #waitingReads = 0
   #connection: Connection | undefined
   #connecting = false
   /** The connection that waits for the owner's welcome. */
@@ -131,7 +133,10 @@ export class OwnerLink {
     const id = this.#nextRead++
     const read = new RemoteRead(request, {
       send: (type) => this.#connection?.json(type, id),
-      onWaiting: () => this.#keepAlive(),
+      onWaiting: (waits) => {
+        this.#waitingReads += waits ? 1 : -1
+        this.#keepAlive()
+      },
       onEnd: () => {
         this.#reads.delete(id)
         this.#keepAlive()
@@ -295,7 +300,7 @@ export class OwnerLink {
 
   #keepAlive(): void {
     const requests = this.#submits.size + this.#calls.size
-    this.#watch.awaiting = requests > 0 || this.#connecting || isOneWaiting(this.#reads.values())
+    this.#watch.awaiting = requests > 0 || this.#connecting || this.#waitingReads > 0
     if (requests === 0) this.#onIdle?.()
   }
 

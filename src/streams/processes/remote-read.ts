@@ -6,7 +6,8 @@ import { type ReadRequest, recordsHeader, recordsIn, type SentRecord } from './m
 
 export interface RemoteReadContext {
   send(type: typeof FrameType.more | typeof FrameType.endRead): void
-  onWaiting(): void
+  /** The caller begins or ends to wait for records. */
+  onWaiting(waits: boolean): void
   onEnd(): void
 }
 
@@ -26,10 +27,6 @@ export class RemoteRead {
   constructor(request: ReadRequest, context: RemoteReadContext) {
     this.#request = request
     this.#context = context
-  }
-
-  get waiting(): boolean {
-    return this.#wake !== undefined
   }
 
   /** The request for the records that were not received yet. */
@@ -96,7 +93,7 @@ export class RemoteRead {
     const changed = new Promise<void>((resolve) => {
       this.#wake = resolve
     })
-    this.#context.onWaiting()
+    this.#context.onWaiting(true)
     await changed
   }
 
@@ -104,13 +101,7 @@ export class RemoteRead {
     const wake = this.#wake
     if (wake === undefined) return
     this.#wake = undefined
-    this.#context.onWaiting()
+    this.#context.onWaiting(false)
     wake()
   }
-}
-
-/** Whether a caller waits for a record of one of the reads. */
-export function isOneWaiting(reads: Iterable<RemoteRead>): boolean {
-  for (const { waiting } of reads) if (waiting) return true
-  return false
 }
