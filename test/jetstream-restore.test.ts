@@ -101,6 +101,11 @@ describe.skipIf(missingServer !== '')('a restored log', () => {
       await restore(dir, options(nats, given))
       expect((await restored(dir)).content).toEqual(content.slice(first, next))
     }
+    for (const end of [{ to: 0 }, { until: 1_700_000_000_000 }, { from: 20, until: 1_700_000_000_020 }]) {
+      const dir = join(scratchDir(), 'empty')
+      expect(await codeOf(restore(dir, options(nats, end)))).toBe('ERR_DURLOG_NOT_FOUND')
+      expect(readdirSync(dir)).toEqual([])
+    }
   })
 
   test('has its long records unsplit again', async () => {

@@ -20,6 +20,7 @@ const NAMES: readonly string[] = [
     'pollMs',
     'retryForMs',
     'onProgress',
+    'onCaughtUp',
     'onRetry',
     'signal',
   ] satisfies (keyof RestoreArchiveOptions)[]),
@@ -38,6 +39,7 @@ export interface ResolvedRestore extends ResolvedChoice, RestoreRetry {
   follow: boolean
   pollMs: number
   onProgress: (restoredBytes: number, totalBytes: number) => void
+  onCaughtUp: (nextSeq: number) => void
   onRetry: (retry: ShipRetry) => void
   signal: AbortSignal | undefined
 }
@@ -52,7 +54,7 @@ export function resolveChoice(given: ArchiveChoice): ResolvedChoice {
 
 /** Throws ERR_DURLOG_INVALID_ARGUMENT. */
 export function resolveTakeOver(options: unknown): { force: boolean; rest: unknown } {
-  const names = NAMES.filter((name) => !['generation', 'to', 'until', 'follow', 'pollMs'].includes(name))
+  const names = NAMES.filter((name) => !['generation', 'to', 'until', 'follow', 'pollMs', 'onCaughtUp'].includes(name))
   const { force, ...rest } = bag('takeOver options', options, [...names, 'force'])
   return { force: flag('force', force, false), rest }
 }
@@ -92,6 +94,7 @@ export function resolveRestore(options: unknown): ResolvedRestore {
     pollMs: whole('pollMs', given.pollMs, MS, 1000),
     ...resolveRestoreRetry(given.retryForMs),
     onProgress: callback('onProgress', given.onProgress),
+    onCaughtUp: callback('onCaughtUp', given.onCaughtUp),
     onRetry: callback('onRetry', given.onRetry),
     signal: checkSignal(given.signal),
   }

@@ -9,7 +9,7 @@ import { resolveStandBy, type StandByCalls, standByUntilTaken } from '../ship/st
 import { gapError } from '../ship/start.js'
 import { makeCatalog } from '../streams/files/main-log.js'
 import { ofFileSystem } from '../support/file-system-error.js'
-import { enterFolder, mayFollow, RestoreLock, unmarkFolder } from '../support/restore-folder.js'
+import { enterFolder, mayFollow, RestoreLock, refuseWritable, unmarkFolder } from '../support/restore-folder.js'
 import { STREAMS_CURSOR } from '../support/streams-log.js'
 import { wait } from '../timers.js'
 import { Bucket } from './bucket.js'
@@ -62,6 +62,7 @@ export async function takeOver(dir: string | URL, options: TakeOverOptions): Pro
 }
 
 async function take(dir: string, options: ResolvedRestore, force: boolean): Promise<TakeOverReport> {
+  refuseWritable(dir)
   const claim: Claim = (chosen, target) => claimNext(chosen, target, force)
   const restore = new ArchiveRestore(dir, options, { claim })
   return { ...(await restore.run()), generation: restore.generation }
@@ -164,7 +165,7 @@ class ArchiveRestore {
 
   /** Makes one attempt. Returns whether the restore is complete; waits before it returns false. */
   async #attempt(before: ArchiveRestoreMark | undefined): Promise<boolean> {
-    const { signal, to, follow, pollMs, onRetry } = this.#options
+    const { signal, to, follow, pollMs, onCaughtUp, onRetry } = this.#options
     try {
       signal?.throwIfAborted()
       const chosen = await this.#choose()
@@ -183,6 +184,7 @@ class ArchiveRestore {
       this.#known = chosen
       await files.sync()
       this.#onCaughtUp?.(chosen.uuid)
+      onCaughtUp(files.next)
       await wait(pollMs, { signal })
       return false
     } catch (error) {

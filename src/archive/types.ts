@@ -153,6 +153,8 @@ export interface RestoreArchiveOptions extends ArchiveChoice {
   retryForMs?: Duration | undefined
   /** Called repeatedly with the bytes that were read and the bytes to read in total. */
   onProgress?: ((restoredBytes: number, totalBytes: number) => void) | undefined
+  /** With `follow`: called with the next seq each time that all records of the archive are restored. */
+  onCaughtUp?: ((nextSeq: number) => void) | undefined
   /** Called after a failed attempt, before the next one. */
   onRetry?: ((retry: ShipRetry) => void) | undefined
   /** Aborting the signal ends the restore: with `follow` it resolves, otherwise it rejects with the signal's reason. */
@@ -160,7 +162,7 @@ export interface RestoreArchiveOptions extends ArchiveChoice {
 }
 
 export interface TakeOverOptions
-  extends Omit<RestoreArchiveOptions, 'generation' | 'to' | 'until' | 'follow' | 'pollMs'> {
+  extends Omit<RestoreArchiveOptions, 'generation' | 'to' | 'until' | 'follow' | 'pollMs' | 'onCaughtUp'> {
   /**
    * Also replace a copy that has taken over and replicated nothing yet. Default false: reject with ERR_DURLOG_FENCED.
    */

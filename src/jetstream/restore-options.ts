@@ -21,6 +21,7 @@ const RESTORE_NAMES: readonly string[] = [
     'segmentBytes',
     'retryForMs',
     'onProgress',
+    'onCaughtUp',
     'onRetry',
     'signal',
   ] satisfies (keyof RestoreOptions)[]),
@@ -33,6 +34,7 @@ export interface ResolvedRestoreOptions extends ResolvedPlace, RestoreRetry {
   follow: boolean
   segmentBytes: number
   onProgress: (restored: number, total: number) => void
+  onCaughtUp: (nextSeq: number) => void
   onRetry: (retry: ShipRetry) => void
   signal: AbortSignal | undefined
 }
@@ -50,7 +52,7 @@ export interface StreamRestoreMark extends RejoinMark {
 
 /** Throws ERR_DURLOG_INVALID_ARGUMENT. */
 export function resolveTakeOver(options: unknown): { force: boolean; rest: unknown } {
-  const names = RESTORE_NAMES.filter((name) => !['to', 'until', 'follow'].includes(name))
+  const names = RESTORE_NAMES.filter((name) => !['to', 'until', 'follow', 'onCaughtUp'].includes(name))
   const { force, ...rest } = bag('takeOver options', options, [...names, 'force'])
   return { force: flag('force', force, false), rest }
 }
@@ -80,6 +82,7 @@ export function resolveRestoreOptions(options: unknown): ResolvedRestoreOptions 
     segmentBytes: whole('segmentBytes', given.segmentBytes, SEGMENT_BYTES_RANGE, DEFAULTS.segmentBytes),
     ...resolveRestoreRetry(given.retryForMs),
     onProgress: callback('onProgress', given.onProgress),
+    onCaughtUp: callback('onCaughtUp', given.onCaughtUp),
     onRetry: callback('onRetry', given.onRetry),
     signal: checkSignal(given.signal),
   }

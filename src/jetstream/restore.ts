@@ -14,7 +14,7 @@ import { resolveStandBy, type StandByCalls, standByUntilTaken } from '../ship/st
 import { writeGeneration } from '../ship/write-generation.js'
 import { makeCatalog, makeLogFolder, streamsLog } from '../streams/files/main-log.js'
 import type { StreamEncoding } from '../streams/port/types.js'
-import { enterFolder, markFolder, mayFollow, unmarkFolder } from '../support/restore-folder.js'
+import { enterFolder, markFolder, mayFollow, refuseWritable, unmarkFolder } from '../support/restore-folder.js'
 import { AckTimeout } from './ack-timeout.js'
 import { Assembler, type RestoredRecord } from './assembler.js'
 import { consume } from './consume.js'
@@ -33,7 +33,7 @@ import {
   type StreamRestoreMark,
 } from './restore-options.js'
 import { findStream, missingError } from './stream.js'
-import { crcIn, StreamSeqs } from './stream-seqs.js'
+import { crcIn, StreamSeqs, timeIn } from './stream-seqs.js'
 import type { RestoreOptions, RestoreReport, StandByOptions, TakeOverOptions, TakeOverReport } from './types.js'
 
 const PROGRESS_EVERY = 1000
@@ -61,6 +61,7 @@ export async function takeOver(dir: string | URL, options: TakeOverOptions): Pro
 }
 
 async function take(dir: string, options: ResolvedRestoreOptions, force: boolean): Promise<TakeOverReport> {
+  refuseWritable(dir)
   const taking = new Restore(dir, options, { claims: { force } })
   return { ...(await taking.run()), generation: taking.generation }
 }
@@ -179,7 +180,7 @@ class Restore {
   }
 
   async #openLog(seqs: StreamSeqs, before: StreamRestoreMark | undefined): Promise<void> {
-    const { stream, from, follow, to } = this.#options
+    const { stream, from, follow, to, untilMs } = this.#options
     const last = await seqs.last()
     let begin = await seqs.find(before?.first ?? from ?? 0, last)
     // A stream that drops old messages may have dropped only the first parts of its oldest record.
@@ -200,7 +201,10 @@ class Restore {
         `${this.#dir} holds an unfinished restore of ${mark.stream}, ${mark.subject}, from record ${mark.first}. Finish it with the same arguments, or use another folder`,
         { path: this.#dir },
       )
-    if (before === undefined) await markFolder(this.#dir, mark)
+    if (before === undefined) {
+      if (to <= first || timeIn(begin, first) >= untilMs) throw tooEarlyError(stream, begin.part.first)
+      await markFolder(this.#dir, mark)
+    }
     const { segmentBytes } = this.#options
     if (streams !== undefined) makeLogFolder(this.#logDir)
     this.#log = await openRestored(
@@ -244,7 +248,7 @@ class Restore {
     // The server has responded and the stream holds no more records, so this attempt has succeeded.
     if (begin === undefined) {
       this.#backoff.succeeded()
-      this.#calls.onCaughtUp?.()
+      this.#caughtUp(log)
     }
     try {
       for await (const message of messages) {
@@ -253,7 +257,7 @@ class Restore {
         if (this.#done) break
         if (!follow || messages.getPending() > 0) continue
         await log.sync()
-        this.#calls.onCaughtUp?.()
+        this.#caughtUp(log)
       }
       if (!this.#done) throw new Error('the stream ended')
     } finally {
@@ -310,6 +314,11 @@ class Restore {
     return false
   }
 
+  #caughtUp(log: Log): void {
+    this.#calls.onCaughtUp?.()
+    this.#options.onCaughtUp(log.nextSeq)
+  }
+
   #reportProgress(log: Log): void {
     const total = this.#end - log.firstSeq
     this.#options.onProgress(log.nextSeq - log.firstSeq, total)
@@ -339,6 +348,13 @@ async function lastRecord(log: Log): Promise<LogRecord | undefined> {
     }
   }
   return undefined
+}
+
+function tooEarlyError(stream: string, first: number): DurlogError {
+  return new DurlogError(
+    'ERR_DURLOG_NOT_FOUND',
+    `the stream ${stream} begins with record ${first}, which is not before the requested end of the restore: use a later end`,
+  )
 }
 
 function tooManyVoids(first: number, end: number): DurlogError {

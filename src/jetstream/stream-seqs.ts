@@ -22,6 +22,12 @@ export function crcIn({ part, data }: Located, seq: number): number | undefined 
   return record && recordCrc(part.uuid, seq, record.timestamp, record.data)
 }
 
+/** The time of record `seq`, or of the first record of the message if that is later. */
+export function timeIn({ part, data }: Located, seq: number): number {
+  const record = part.baseMs === undefined ? undefined : unpack(part, data)?.[Math.max(0, seq - part.first)]
+  return record?.timestamp ?? part.timestamp
+}
+
 export class StreamSeqs {
   readonly #live: LiveLink
   readonly #stream: string

@@ -83,13 +83,15 @@ export interface RestoreOptions extends NatsAccess, JetStreamPlace {
   retryForMs?: Duration | undefined
   /** Called every 1000 records with the number of restored records and the total. */
   onProgress?: ((restored: number, total: number) => void) | undefined
+  /** With `follow`: called with the next seq each time that all records of the stream are restored. */
+  onCaughtUp?: ((nextSeq: number) => void) | undefined
   /** Called after a failed attempt, before the next one. */
   onRetry?: ((retry: ShipRetry) => void) | undefined
   /** Aborting the signal ends the restore: with `follow` it resolves, otherwise it rejects with the signal's reason. */
   signal?: AbortSignal | undefined
 }
 
-export interface TakeOverOptions extends Omit<RestoreOptions, 'to' | 'until' | 'follow'> {
+export interface TakeOverOptions extends Omit<RestoreOptions, 'to' | 'until' | 'follow' | 'onCaughtUp'> {
   /** Also replace a copy that has taken over and shipped nothing yet. Default false: reject with ERR_DURLOG_FENCED. */
   force?: boolean | undefined
 }

@@ -11,6 +11,7 @@ import { replaceSynced, syncFolder } from './durable-files.js'
 import { ofFileSystem } from './file-system-error.js'
 import { RESTORE_MARK } from './folder-marks.js'
 import { makeFolder, takeOwners } from './new-files.js'
+import { segmentSeqs } from './segment-name.js'
 
 /** A mark that is being written. */
 const MAKING = `${RESTORE_MARK}.new`
@@ -43,6 +44,14 @@ export function mayFollow(dir: string): boolean {
     if (isCode(error, 'ERR_DURLOG_NOT_EMPTY')) return false
     throw error
   }
+}
+
+/** Throws ERR_DURLOG_NOT_EMPTY if `dir` holds a log, or the main log of streams, that is no replica. */
+export function refuseWritable(dir: string): void {
+  const holdsLog = [dir, join(dir, 'log')].some((one) => existsSync(one) && segmentSeqs(readdirSync(one)).length > 0)
+  if (!holdsLog || readMark(dir) !== undefined) return
+  const message = `${dir} holds a log that can be written already: it has taken over before, or was no replica. Open it; if another copy has taken over since, run "durlog rejoin"`
+  throw new DurlogError('ERR_DURLOG_NOT_EMPTY', message, { path: dir })
 }
 
 /** Returns the mark of the folder; undefined if it has none. */

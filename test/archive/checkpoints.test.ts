@@ -277,3 +277,26 @@ test('a trimmed folder is replicated, an append settles when the bucket can rest
   await next.stream('s').append('later')
   expect(await restoredContent(s3)).toEqual(await contentOf(next))
 })
+
+test('an archive of streams without checkpoints, from record 0 on, is continued, and nothing is lost at once or later', async () => {
+  const s3 = await store()
+  const streams = await folder()
+  for (let n = 0; n < 20; n++) await streams.stream('old').append(n)
+  const log = await openUntilDone(join(streams.dir, 'log'), { readOnly: true })
+  const end = log.nextSeq
+  const old = await contentOf(streams)
+  await archiveOnce(streams, s3)
+  // As an earlier version has left it.
+  for (const key of [...s3.keys('/checkpoint/'), ...s3.keys('/pack/')]) s3.objects.delete(key)
+  expect(await restoredContent(s3)).toEqual(old)
+  const day = 24 * HOUR_MS
+  for (const days of [0, 8]) {
+    await checkpoint(streams)
+    await archiveOnce(streams, s3, days * day, 7 * day)
+    expect(await restoredContent(s3)).toEqual(await contentOf(streams))
+    // Each state of the last seven days.
+    if (days === 0) expect(await restoredContent(s3, { to: end })).toEqual(old)
+  }
+  // What only states before that needed is removed.
+  expect(s3.keys('/tail/').map((key) => Number(key.slice(-20)))).not.toContain(0)
+})

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { restoreArchive } from '../../src/archive/index.js'
-import { type Log, open } from '../../src/index.js'
+import type { Log } from '../../src/index.js'
 import { archiveAll, type Plain, plainRecords, plainRecordsIn, store } from '../fixtures/archive.js'
 import type { FakeS3 } from '../fixtures/fake-s3.mjs'
 import { codeOf, scratchDir, scratchLog } from '../fixtures/scratch.js'
@@ -25,19 +25,18 @@ function replica(s3: FakeS3): Replica {
   const dir = join(scratchDir(), 'replica')
   const ending = new AbortController()
   const credentials = { ...s3.access.credentials, accessKeyId: 'replica' }
-  const options = { ...s3.access, credentials, follow: true, pollMs: 1, signal: ending.signal }
+  let nextSeq = -1
+  const onCaughtUp = (next: number): void => {
+    nextSeq = next
+  }
+  const options = { ...s3.access, credentials, follow: true, pollMs: 1, onCaughtUp, signal: ending.signal }
   const following = restoreArchive(dir, options)
   following.catch(() => {})
   onTestFinished(() => ending.abort())
-  const nextSeq = async (): Promise<number | undefined> => {
-    const log = await open(dir, { readOnly: true }).catch(() => undefined)
-    await log?.close()
-    return log?.nextSeq
-  }
   const ended = following.then(() => Promise.reject(new Error('the replica has ended')))
   return {
     following,
-    caughtUp: (log) => Promise.race([expect.poll(nextSeq).toBe(log.nextSeq), ended]),
+    caughtUp: (log) => Promise.race([expect.poll(() => nextSeq).toBe(log.nextSeq), ended]),
     end: async () => {
       ending.abort()
       await following

@@ -59,6 +59,8 @@ test('a copy that takes over continues the stream, and the former writer is fenc
   for (const text of ['0', '1', '2']) await former.append(text, REPLICATED)
   const dir = join(scratchDir(), 'b')
   expect(await takeOver(dir, to)).toMatchObject({ nextSeq: 3, generation: 1 })
+  const promoted = { code: 'ERR_DURLOG_NOT_EMPTY', message: expect.stringContaining('has taken over before') }
+  expect(await failure(takeOver(dir, to))).toMatchObject(promoted)
   expect(await failure(former.append('late', REPLICATED))).toMatchObject({
     code: 'ERR_DURLOG_FENCED',
     outcome: 'unknown',

@@ -54,6 +54,8 @@ test('a copy that takes over continues the log, and the former writer is fenced 
   expect(await refused).toMatchObject({ code: 'ERR_DURLOG_FENCED', outcome: 'unknown' })
   expect(await failure(former.append('later'))).toMatchObject({ code: 'ERR_DURLOG_FENCED', outcome: 'not-written' })
   expect(await archived(s3)).toEqual(['0', '1', '2'])
+  const promoted = { code: 'ERR_DURLOG_NOT_EMPTY', message: expect.stringContaining('has taken over before') }
+  expect(await failure(takeOver(dir, s3.access))).toMatchObject(promoted)
   const writer = await openAt(dir, s3)
   expect(await writer.append('3', REPLICATED)).toBe(3)
   expect(await archived(s3)).toEqual(['0', '1', '2', '3'])

@@ -1,6 +1,6 @@
 import { statSync } from 'node:fs'
 import type { Command } from 'commander'
-import { type ArchiveChoice, listArchive, restoreArchive } from '../../archive/index.js'
+import { type ArchiveChoice, listArchive, type RestoreArchiveOptions, restoreArchive } from '../../archive/index.js'
 import { restore } from '../../jetstream/index.js'
 import { addJson, parseWhole } from '../../terminal/arguments.js'
 import { ExitCode } from '../../terminal/exit-codes.js'
@@ -106,7 +106,7 @@ async function run(dir: string, url: string | undefined, flags: Flags, command: 
       segmentBytes,
       retryForMs: flags.retryFor,
       onProgress: (restored, total) => progress.update(restored, Number.isFinite(total) ? total : 0),
-      onRetry: retryReporter(reporter(json === true)),
+      ...followReports(dir, json === true),
       signal: ending,
     })
     if (json) return await writeSummary(`${JSON.stringify(report)}\n`)
@@ -140,13 +140,26 @@ async function runBucketRestore(
   const progress = startProgress('restore', 0, json === true)
   const onProgress = (read: number, total: number): void => progress.update(read, follow ? 0 : total)
   try {
-    const events = { onProgress, onRetry: retryReporter(reporter(json === true)) }
+    const events = { onProgress, ...followReports(dir, json === true) }
     const report = await restoreArchive(dir, { ...choice, ...events, to, until, follow, retryForMs: retryFor, signal })
     if (json) return await writeSummary(`${JSON.stringify(report)}\n`)
     const { firstSeq, nextSeq } = report
     await writeSummary(`restored ${formatCounted(nextSeq - firstSeq, 'record')}: ${formatSeqs(firstSeq, nextSeq)}\n`)
   } finally {
     progress.stop()
+  }
+}
+
+/** Reports failed attempts, and once that a restore with --follow has all records. */
+function followReports(dir: string, json: boolean): Required<Pick<RestoreArchiveOptions, 'onCaughtUp' | 'onRetry'>> {
+  const report = reporter(json)
+  let isReported = false
+  return {
+    onCaughtUp: (nextSeq) => {
+      if (!isReported) report('caught-up', { nextSeq }, `${dir} has all records, up to seq ${nextSeq - 1}; following`)
+      isReported = true
+    },
+    onRetry: retryReporter(report),
   }
 }
 
