@@ -3,28 +3,20 @@ import { invalidArgument } from '../errors.js'
 import type { ReadableLog } from '../index.js'
 import { checkSignal } from '../options/abort-signal.js'
 import { checkSeq, resolveDir, toTimeMs } from '../options/call-options.js'
-import { bag, callback, flag, shown, whole } from '../options/checks.js'
-import { type RestoreRetry, resolveRestoreRetry } from '../ship/options.js'
-import type { ShipRetry } from '../ship/types.js'
+import { bag, flag, shown, whole } from '../options/checks.js'
+import { RESTORE_OPTION_NAMES, type ResolvedRestoreBounds, resolveRestoreBounds } from '../ship/options.js'
 import { BUCKET_OPTION_NAMES, type ResolvedBucket, resolveBucket } from './bucket-options.js'
 import type { ArchiveChoice, BucketAccess, ReadArchiveOptions, RejoinOptions, RestoreArchiveOptions } from './types.js'
 
 export const CHOICE_NAMES: readonly string[] = [...BUCKET_OPTION_NAMES, 'uuid', 'generation']
 
-const NAMES: readonly string[] = [
-  ...CHOICE_NAMES,
-  ...([
-    'to',
-    'until',
-    'follow',
-    'pollMs',
-    'retryForMs',
-    'onProgress',
-    'onCaughtUp',
-    'onRetry',
-    'signal',
-  ] satisfies (keyof RestoreArchiveOptions)[]),
-]
+const NAMES: readonly string[] = [...CHOICE_NAMES, ...RESTORE_OPTION_NAMES, 'pollMs']
+/** The options of a restore that `standBy` takes. */
+export const STAND_BY_NAMES: readonly string[] = NAMES.filter(
+  (name) => !['generation', 'to', 'until', 'follow', 'onCaughtUp'].includes(name),
+)
+/** The options of a restore that `takeOver` takes. */
+export const TAKE_OVER_NAMES: readonly string[] = STAND_BY_NAMES.filter((name) => name !== 'pollMs')
 const MS = { min: 1, max: 2 ** 31 - 1, unit: 'milliseconds' }
 
 export interface ResolvedChoice {
@@ -33,15 +25,8 @@ export interface ResolvedChoice {
   generation: number | undefined
 }
 
-export interface ResolvedRestore extends ResolvedChoice, RestoreRetry {
-  to: number
-  untilMs: number
-  follow: boolean
+export interface ResolvedRestore extends ResolvedChoice, ResolvedRestoreBounds {
   pollMs: number
-  onProgress: (restoredBytes: number, totalBytes: number) => void
-  onCaughtUp: (nextSeq: number) => void
-  onRetry: (retry: ShipRetry) => void
-  signal: AbortSignal | undefined
 }
 
 /** Throws ERR_DURLOG_INVALID_ARGUMENT. */
@@ -51,18 +36,6 @@ export function resolveChoice(given: ArchiveChoice): ResolvedChoice {
   if (generation !== undefined) checkSeq('generation', generation)
   return { bucket: resolveBucket(given), uuid, generation }
 }
-
-/** Throws ERR_DURLOG_INVALID_ARGUMENT. */
-export function resolveTakeOver(options: unknown): { force: boolean; rest: unknown } {
-  const names = NAMES.filter((name) => !['generation', 'to', 'until', 'follow', 'pollMs', 'onCaughtUp'].includes(name))
-  const { force, ...rest } = bag('takeOver options', options, [...names, 'force'])
-  return { force: flag('force', force, false), rest }
-}
-
-/** The options of a restore that `standBy` takes. */
-export const STAND_BY_NAMES: readonly string[] = NAMES.filter(
-  (name) => !['generation', 'to', 'until', 'follow'].includes(name),
-)
 
 export interface ResolvedRejoin {
   access: BucketAccess
@@ -81,23 +54,8 @@ export function resolveRejoin(options: unknown): ResolvedRejoin {
 /** Throws ERR_DURLOG_INVALID_ARGUMENT. */
 export function resolveRestore(options: unknown): ResolvedRestore {
   const given = bag('restoreArchive options', options, NAMES) as unknown as RestoreArchiveOptions
-  const { to, until } = given
-  if (to !== undefined) checkSeq('to', to)
-  const follow = flag('follow', given.follow, false)
-  if (follow && (to !== undefined || until !== undefined))
-    throw invalidArgument('follow cannot be combined with to or until: a restore that follows does not end')
-  return {
-    ...resolveChoice(given),
-    to: to ?? Number.POSITIVE_INFINITY,
-    untilMs: until === undefined ? Number.POSITIVE_INFINITY : toTimeMs('until', until),
-    follow,
-    pollMs: whole('pollMs', given.pollMs, MS, 1000),
-    ...resolveRestoreRetry(given.retryForMs),
-    onProgress: callback('onProgress', given.onProgress),
-    onCaughtUp: callback('onCaughtUp', given.onCaughtUp),
-    onRetry: callback('onRetry', given.onRetry),
-    signal: checkSignal(given.signal),
-  }
+  const pollMs = whole('pollMs', given.pollMs, MS, 1000)
+  return { ...resolveChoice(given), ...resolveRestoreBounds(given), pollMs }
 }
 
 const READ_NAMES: readonly string[] = [

@@ -5,6 +5,7 @@ import type { Log } from '../index.js'
 import { open, openRestored } from '../open.js'
 import { resolveDir } from '../options/call-options.js'
 import { Backoff } from '../ship/backoff.js'
+import { resolveForce } from '../ship/options.js'
 import { resolveStandBy, type StandByCalls, standByUntilTaken } from '../ship/stand-by.js'
 import { gapError } from '../ship/start.js'
 import { makeCatalog } from '../streams/files/main-log.js'
@@ -20,7 +21,7 @@ import { type CursorPositions, readCursors } from './cursors.js'
 import type { Manifest, PieceEntry } from './manifest.js'
 import { damaged, factsOf, HEADER_BYTES, offsetOfSeq, type PieceFacts, pieceIn, sha256Of } from './piece.js'
 import { readPieces } from './ranges.js'
-import { type ResolvedRestore, resolveRestore, resolveTakeOver, STAND_BY_NAMES } from './restore-options.js'
+import { type ResolvedRestore, resolveRestore, STAND_BY_NAMES, TAKE_OVER_NAMES } from './restore-options.js'
 import { endOfBatches, factsBefore, follows, knownEnd, missingFrom, provenEnd, wantedPieces } from './restore-plan.js'
 import { type ArchiveRestoreMark, newGeneration, RestoreTarget } from './restore-target.js'
 import type { RestoredFiles } from './restored-files.js'
@@ -57,7 +58,7 @@ export async function restoreArchive(dir: string | URL, options: RestoreArchiveO
  * with ERR_DURLOG_FENCED if another copy has claimed it, which leaves `dir` a replica; otherwise as `restoreArchive`.
  */
 export async function takeOver(dir: string | URL, options: TakeOverOptions): Promise<TakeOverReport> {
-  const { force, rest } = resolveTakeOver(options)
+  const { force, rest } = resolveForce(options, TAKE_OVER_NAMES)
   return take(resolveDir(dir), resolveRestore(rest), force)
 }
 

@@ -3,7 +3,7 @@ import type { EventEmitter } from 'node:events'
 import type { DurlogError } from '../errors.js'
 import type { ByteSize, Duration, LeaseView, ReadableLog, TimePoint, WaitOptions } from '../index.js'
 import type { ReplicateOptions } from '../ship/options.js'
-import type { KeepAfterAck, ShipLag, ShipRetry, ShipStats } from '../ship/types.js'
+import type { CommonRestoreOptions, KeepAfterAck, ShipLag, ShipRetry, ShipStats } from '../ship/types.js'
 
 export interface S3Credentials {
   accessKeyId: string
@@ -137,28 +137,13 @@ export interface ArchiveChoice extends BucketAccess {
   generation?: number | undefined
 }
 
-export interface RestoreArchiveOptions extends ArchiveChoice {
+export interface RestoreArchiveOptions extends ArchiveChoice, CommonRestoreOptions {
   /** End before this seq; if that would divide a batch, end before the batch. Default: restore all records. */
   to?: number | undefined
-  /** End before the first record at or after this time: see `TimePoint`. */
-  until?: TimePoint | undefined
-  /** Continue until `signal` aborts: the folder is a replica that other processes can read. Default false. */
-  follow?: boolean | undefined
   /** The interval, in milliseconds, at which a replica checks for new records. Default 1000. */
   pollMs?: Duration | undefined
-  /**
-   * Reject with ERR_DURLOG_DESTINATION_UNREACHABLE after this many milliseconds of consecutive failures. Default 5 min;
-   * with `follow`, no limit after the replica has caught up once.
-   */
-  retryForMs?: Duration | undefined
   /** Called repeatedly with the bytes that were read and the bytes to read in total. */
   onProgress?: ((restoredBytes: number, totalBytes: number) => void) | undefined
-  /** With `follow`: called with the next seq each time that all records of the archive are restored. */
-  onCaughtUp?: ((nextSeq: number) => void) | undefined
-  /** Called after a failed attempt, before the next one. */
-  onRetry?: ((retry: ShipRetry) => void) | undefined
-  /** Aborting the signal ends the restore: with `follow` it resolves, otherwise it rejects with the signal's reason. */
-  signal?: AbortSignal | undefined
 }
 
 export interface TakeOverOptions

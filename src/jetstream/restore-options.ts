@@ -1,42 +1,32 @@
 /** The names, defaults and checks of `RestoreOptions`. */
 import { DurlogError, invalidArgument } from '../errors.js'
 import { checkSignal } from '../options/abort-signal.js'
-import { checkSeq, resolveDir, toTimeMs } from '../options/call-options.js'
-import { bag, callback, flag, whole } from '../options/checks.js'
+import { checkSeq, resolveDir } from '../options/call-options.js'
+import { bag, callback, whole } from '../options/checks.js'
 import { DEFAULTS, SEGMENT_BYTES_RANGE } from '../options/open-options.js'
-import { type RestoreRetry, resolveRestoreRetry } from '../ship/options.js'
+import {
+  RESTORE_OPTION_NAMES,
+  type ResolvedRestoreBounds,
+  resolveRestoreBounds,
+  resolveRestoreRetry,
+} from '../ship/options.js'
 import type { RejoinMark } from '../ship/rejoin.js'
 import type { ShipRetry } from '../ship/types.js'
 import type { StreamEncoding } from '../streams/port/types.js'
 import { PLACE_NAMES, type ResolvedPlace, resolvePlace } from './options.js'
 import type { RejoinOptions, RestoreOptions } from './types.js'
 
-const RESTORE_NAMES: readonly string[] = [
-  ...PLACE_NAMES,
-  ...([
-    'from',
-    'to',
-    'until',
-    'follow',
-    'segmentBytes',
-    'retryForMs',
-    'onProgress',
-    'onCaughtUp',
-    'onRetry',
-    'signal',
-  ] satisfies (keyof RestoreOptions)[]),
-]
+const RESTORE_NAMES: readonly string[] = [...PLACE_NAMES, ...RESTORE_OPTION_NAMES, 'from', 'segmentBytes']
+/** The options of a restore that `takeOver` takes. */
+export const TAKE_OVER_NAMES: readonly string[] = RESTORE_NAMES.filter(
+  (name) => !['to', 'until', 'follow', 'onCaughtUp'].includes(name),
+)
+/** The options of a restore that `standBy` takes. */
+export const STAND_BY_NAMES: readonly string[] = TAKE_OVER_NAMES.filter((name) => name !== 'from')
 
-export interface ResolvedRestoreOptions extends ResolvedPlace, RestoreRetry {
+export interface ResolvedRestoreOptions extends ResolvedPlace, ResolvedRestoreBounds {
   from: number | undefined
-  to: number
-  untilMs: number
-  follow: boolean
   segmentBytes: number
-  onProgress: (restored: number, total: number) => void
-  onCaughtUp: (nextSeq: number) => void
-  onRetry: (retry: ShipRetry) => void
-  signal: AbortSignal | undefined
 }
 
 /** The properties of an unfinished restore, which a run that continues it must share. */
@@ -51,41 +41,15 @@ export interface StreamRestoreMark extends RejoinMark {
 }
 
 /** Throws ERR_DURLOG_INVALID_ARGUMENT. */
-export function resolveTakeOver(options: unknown): { force: boolean; rest: unknown } {
-  const names = RESTORE_NAMES.filter((name) => !['to', 'until', 'follow', 'onCaughtUp'].includes(name))
-  const { force, ...rest } = bag('takeOver options', options, [...names, 'force'])
-  return { force: flag('force', force, false), rest }
-}
-
-/** The options of a restore that `standBy` takes. */
-export const STAND_BY_NAMES: readonly string[] = RESTORE_NAMES.filter(
-  (name) => !['from', 'to', 'until', 'follow'].includes(name),
-)
-
-/** Throws ERR_DURLOG_INVALID_ARGUMENT. */
 export function resolveRestoreOptions(options: unknown): ResolvedRestoreOptions {
   const given = bag('restore options', options, RESTORE_NAMES) as unknown as RestoreOptions
-  const { from, to, until } = given
+  const { from, to } = given
   if (from !== undefined) checkSeq('from', from)
-  if (to !== undefined) checkSeq('to', to)
+  const bounds = resolveRestoreBounds(given)
   if (from !== undefined && to !== undefined && to <= from)
     throw invalidArgument(`to must be after from, ${from}; got ${to}`)
-  const follow = flag('follow', given.follow, false)
-  if (follow && (to !== undefined || until !== undefined))
-    throw invalidArgument('follow cannot be combined with to or until: a restore that follows does not end')
-  return {
-    ...resolvePlace(given),
-    from,
-    to: to ?? Number.POSITIVE_INFINITY,
-    untilMs: until === undefined ? Number.POSITIVE_INFINITY : toTimeMs('until', until),
-    follow,
-    segmentBytes: whole('segmentBytes', given.segmentBytes, SEGMENT_BYTES_RANGE, DEFAULTS.segmentBytes),
-    ...resolveRestoreRetry(given.retryForMs),
-    onProgress: callback('onProgress', given.onProgress),
-    onCaughtUp: callback('onCaughtUp', given.onCaughtUp),
-    onRetry: callback('onRetry', given.onRetry),
-    signal: checkSignal(given.signal),
-  }
+  const segmentBytes = whole('segmentBytes', given.segmentBytes, SEGMENT_BYTES_RANGE, DEFAULTS.segmentBytes)
+  return { ...resolvePlace(given), ...bounds, from, segmentBytes }
 }
 
 export interface ResolvedStreamRejoin extends ResolvedPlace {

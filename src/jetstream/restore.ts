@@ -8,6 +8,7 @@ import { Backoff } from '../ship/backoff.js'
 import { ShipConflict } from '../ship/conflict.js'
 import { readCopy } from '../ship/copy.js'
 import { claimedError } from '../ship/fenced.js'
+import { resolveForce } from '../ship/options.js'
 import { recordCrc } from '../ship/record-crc.js'
 import { unfinishedRejoin } from '../ship/rejoin.js'
 import { resolveStandBy, type StandByCalls, standByUntilTaken } from '../ship/stand-by.js'
@@ -28,9 +29,9 @@ import {
   nothingThere,
   type ResolvedRestoreOptions,
   resolveRestoreOptions,
-  resolveTakeOver,
   STAND_BY_NAMES,
   type StreamRestoreMark,
+  TAKE_OVER_NAMES,
 } from './restore-options.js'
 import { findStream, missingError } from './stream.js'
 import { crcIn, StreamSeqs, timeIn } from './stream-seqs.js'
@@ -56,7 +57,7 @@ export async function restore(dir: string | URL, options: RestoreOptions): Promi
  * Rejects with ERR_DURLOG_FENCED if another copy has claimed it, which leaves `dir` a replica; otherwise as `restore`.
  */
 export async function takeOver(dir: string | URL, options: TakeOverOptions): Promise<TakeOverReport> {
-  const { force, rest } = resolveTakeOver(options)
+  const { force, rest } = resolveForce(options, TAKE_OVER_NAMES)
   return take(resolveDir(dir), resolveRestoreOptions(rest), force)
 }
 

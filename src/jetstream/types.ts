@@ -1,8 +1,8 @@
 /** The options and results of `ship` and `restore`. */
 import type { NatsConnection } from '@nats-io/transport-node'
-import type { ByteSize, Duration, LeaseView, TimePoint } from '../index.js'
+import type { ByteSize, Duration, LeaseView } from '../index.js'
 import type { ReplicateOptions } from '../ship/options.js'
-import type { ShipperOptions, ShipRetry } from '../ship/types.js'
+import type { CommonRestoreOptions, ShipperOptions, ShipRetry } from '../ship/types.js'
 
 export interface NatsTls {
   caFile?: string | undefined
@@ -65,30 +65,15 @@ export interface ShipOptions extends ShipperOptions, NatsAccess, JetStreamPlace 
 
 export interface ReplicateJetStreamOptions extends Omit<ShipOptions, 'signal'>, ReplicateOptions {}
 
-export interface RestoreOptions extends NatsAccess, JetStreamPlace {
+export interface RestoreOptions extends NatsAccess, JetStreamPlace, CommonRestoreOptions {
   /** The first seq to restore. Default: the oldest record that the stream holds. */
   from?: number | undefined
   /** End before this seq. Default: after the newest record that the stream holds when the restore begins. */
   to?: number | undefined
-  /** End before the first record at or after this time (see `TimePoint`). */
-  until?: TimePoint | undefined
-  /** Continue until `signal` aborts: the folder is a replica that other processes can read. Default false. */
-  follow?: boolean | undefined
   /** The log's `segmentBytes`. Default 64 MiB. Every record must fit into a segment. */
   segmentBytes?: ByteSize | undefined
-  /**
-   * Reject with ERR_DURLOG_DESTINATION_UNREACHABLE after this many milliseconds of consecutive failures. Default 5 min;
-   * with `follow`, no limit after the server has responded once.
-   */
-  retryForMs?: Duration | undefined
   /** Called every 1000 records with the number of restored records and the total. */
   onProgress?: ((restored: number, total: number) => void) | undefined
-  /** With `follow`: called with the next seq each time that all records of the stream are restored. */
-  onCaughtUp?: ((nextSeq: number) => void) | undefined
-  /** Called after a failed attempt, before the next one. */
-  onRetry?: ((retry: ShipRetry) => void) | undefined
-  /** Aborting the signal ends the restore: with `follow` it resolves, otherwise it rejects with the signal's reason. */
-  signal?: AbortSignal | undefined
 }
 
 export interface TakeOverOptions extends Omit<RestoreOptions, 'to' | 'until' | 'follow' | 'onCaughtUp'> {

@@ -2,9 +2,10 @@
 import { invalidArgument } from '../errors.js'
 import type { Duration, ReadableLog } from '../index.js'
 import { checkSignal } from '../options/abort-signal.js'
-import { bag, choice, flag, shown, whole } from '../options/checks.js'
+import { checkSeq, toTimeMs } from '../options/call-options.js'
+import { bag, callback, choice, flag, shown, whole } from '../options/checks.js'
 import { LEASE_MS, LEASE_RANGE } from './lease.js'
-import type { ShipperOptions } from './types.js'
+import type { CommonRestoreOptions, ShipperOptions, ShipRetry } from './types.js'
 
 const MIB = 2 ** 20
 const MAX_MS = 2 ** 31 - 1
@@ -86,7 +87,7 @@ export function resolveRetryFor(value: unknown, preset: number = Number.POSITIVE
   return value === Number.POSITIVE_INFINITY ? value : whole('retryForMs', value, range, preset)
 }
 
-export interface RestoreRetry {
+interface RestoreRetry {
   /** Infinity without a limit. */
   retryForMs: number
   /**
@@ -99,6 +100,57 @@ export interface RestoreRetry {
 /** Throws ERR_DURLOG_INVALID_ARGUMENT. */
 export function resolveRestoreRetry(value: unknown): RestoreRetry {
   return { retryForMs: resolveRetryFor(value, RESTORE_RETRY_MS), replicaRetryForMs: resolveRetryFor(value) }
+}
+
+type RestoreBounds = CommonRestoreOptions & {
+  to?: number | undefined
+  onProgress?: ((done: number, total: number) => void) | undefined
+}
+
+export const RESTORE_OPTION_NAMES: readonly string[] = [
+  'to',
+  'until',
+  'follow',
+  'retryForMs',
+  'onProgress',
+  'onCaughtUp',
+  'onRetry',
+  'signal',
+] satisfies (keyof RestoreBounds)[]
+
+export interface ResolvedRestoreBounds extends RestoreRetry {
+  to: number
+  untilMs: number
+  follow: boolean
+  onProgress: (done: number, total: number) => void
+  onCaughtUp: (nextSeq: number) => void
+  onRetry: (retry: ShipRetry) => void
+  signal: AbortSignal | undefined
+}
+
+/** Throws ERR_DURLOG_INVALID_ARGUMENT. */
+export function resolveRestoreBounds(given: RestoreBounds): ResolvedRestoreBounds {
+  const { to, until } = given
+  if (to !== undefined) checkSeq('to', to)
+  const follow = flag('follow', given.follow, false)
+  if (follow && (to !== undefined || until !== undefined))
+    throw invalidArgument('follow cannot be combined with to or until: a restore that follows does not end')
+  return {
+    to: to ?? Number.POSITIVE_INFINITY,
+    untilMs: until === undefined ? Number.POSITIVE_INFINITY : toTimeMs('until', until),
+    follow,
+    ...resolveRestoreRetry(given.retryForMs),
+    onProgress: callback('onProgress', given.onProgress),
+    onCaughtUp: callback('onCaughtUp', given.onCaughtUp),
+    onRetry: callback('onRetry', given.onRetry),
+    signal: checkSignal(given.signal),
+  }
+}
+
+/** Divides the options of `takeOver`: those of a restore with `names`, and `force`. */
+export function resolveForce(options: unknown, names: readonly string[]): { force: boolean; rest: unknown } {
+  const { force, ...rest } = bag('takeOver options', options, [...names, 'force'])
+  return { force: flag('force', force, false), rest }
 }
 
 /** `log` is undefined if it is not open yet, and will be open for writing. Throws ERR_DURLOG_INVALID_ARGUMENT. */

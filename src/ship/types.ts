@@ -2,7 +2,7 @@
 import type { EventEmitter } from 'node:events'
 import type { DurlogError } from '../errors.js'
 import type { StreamEncoding } from '../streams/port/types.js'
-import type { ByteSize, Duration, WaitOptions } from '../types.js'
+import type { ByteSize, Duration, TimePoint, WaitOptions } from '../types.js'
 
 /** A record to ship. */
 export interface ShipRecord {
@@ -155,6 +155,25 @@ export interface ShipRetry {
   /** The number of consecutive failures. */
   attempt: number
   pauseMs: number
+}
+
+/** The options that a restore has at every destination. */
+export interface CommonRestoreOptions {
+  /** End before the first record at or after this time: see `TimePoint`. */
+  until?: TimePoint | undefined
+  /** Continue until `signal` aborts: the folder is a replica that other processes can read. Default false. */
+  follow?: boolean | undefined
+  /**
+   * Reject with ERR_DURLOG_DESTINATION_UNREACHABLE after this many milliseconds of consecutive failures. Default 5 min;
+   * with `follow`, no limit once the folder is a replica.
+   */
+  retryForMs?: Duration | undefined
+  /** With `follow`: called with the next seq each time that all records of the destination are restored. */
+  onCaughtUp?: ((nextSeq: number) => void) | undefined
+  /** Called after a failed attempt, before the next one. */
+  onRetry?: ((retry: ShipRetry) => void) | undefined
+  /** Aborting the signal ends the restore: with `follow` it resolves, otherwise it rejects with the signal's reason. */
+  signal?: AbortSignal | undefined
 }
 
 export type ShipEvents = {
