@@ -24,7 +24,7 @@ import type {
   ReplicateArchiveOptions,
 } from './types.js'
 
-export type { KeptRecords, RejoinReport } from '../ship/rejoin.js'
+export type { KeptRecords, KeptStream, RejoinReport } from '../ship/rejoin.js'
 export { mainLogOf } from '../streams/files/main-log.js'
 export { readArchive } from './read.js'
 export { rejoin } from './rejoin.js'

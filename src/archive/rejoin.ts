@@ -5,6 +5,7 @@ import type { Log } from '../index.js'
 import { resolveDir } from '../options/call-options.js'
 import { readCopy } from '../ship/copy.js'
 import { firstOther, type RejoinReport, rejoinLog } from '../ship/rejoin.js'
+import { holdsStreams, rejoinStreams } from '../ship/rejoin-streams.js'
 import { ofFileSystem } from '../support/file-system-error.js'
 import { RestoreLock } from '../support/restore-folder.js'
 import { refuseStreams } from '../support/streams-log.js'
@@ -19,16 +20,18 @@ import { withoutRetry } from './store-errors.js'
 import type { RejoinOptions } from './types.js'
 
 /**
- * Makes the log of a former writer a replica: copies its records that were never replicated to the folder `into`, a log
- * with the same seqs and times, then removes them. `restoreArchive` with `follow`, or `takeOver`, continues the
- * replica. If it was interrupted, run it again with the same folders. Rejects with ERR_DURLOG_NOT_FOUND if no other
- * copy has taken over, with ERR_DURLOG_NOT_EMPTY if `into` holds anything else, with ERR_DURLOG_LOCKED while a writer
- * has the log open, or as `listArchive` and `open` do.
+ * Makes the log of a former writer a replica: copies its records that were never replicated to the folder `into`, a
+ * log with the same seqs and times, then removes them. `restoreArchive` with `follow`, or `takeOver`, continues the
+ * replica. A folder of streams is moved to `into` as a whole. If it was interrupted, run it again with the same
+ * folders. Rejects with ERR_DURLOG_NOT_FOUND if no other copy has taken over, with ERR_DURLOG_NOT_EMPTY if `into`
+ * holds anything else, with ERR_DURLOG_LOCKED while a writer has the log open, or as `listArchive` and `open` do.
  */
 export async function rejoin(dir: string | URL, options: RejoinOptions): Promise<RejoinReport> {
   const folder = resolveDir(dir)
   const resolved = resolveRejoin(options)
   try {
+    if (holdsStreams(folder, resolved.into))
+      return await rejoinStreams(folder, resolved.into, async (log) => (await markOf(log, resolved)).cutTo)
     refuseStreams(folder)
     // Also a check that there is a log, before the folder of the lock is made in it.
     statSync(folder)

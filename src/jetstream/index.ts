@@ -10,7 +10,7 @@ import { resolveShipOptions } from './options.js'
 import { JetStreamTarget } from './target.js'
 import type { ReplicateJetStreamOptions, ShipOptions } from './types.js'
 
-export type { KeptRecords, RejoinReport } from '../ship/rejoin.js'
+export type { KeptRecords, KeptStream, RejoinReport } from '../ship/rejoin.js'
 export type {
   KeepAfterAck,
   ShipEvents,

@@ -7,6 +7,7 @@ import { resolveDir } from '../options/call-options.js'
 import { Backoff } from '../ship/backoff.js'
 import { readCopy } from '../ship/copy.js'
 import { firstOther, type RejoinReport, rejoinLog } from '../ship/rejoin.js'
+import { holdsStreams, rejoinStreams } from '../ship/rejoin-streams.js'
 import { ofFileSystem } from '../support/file-system-error.js'
 import { refuseStreams } from '../support/streams-log.js'
 import { AckTimeout } from './ack-timeout.js'
@@ -20,10 +21,10 @@ import type { RejoinOptions } from './types.js'
 
 /**
  * Makes the log of a former writer a replica: copies its records that the stream does not have to the folder `into`, a
- * log with the same seqs and times, then removes them. `restore` with `follow`, or `takeOver`, continues the replica.
- * If it was interrupted, run it again with the same folders. Rejects with ERR_DURLOG_NOT_FOUND if no other copy has
- * taken over, with ERR_DURLOG_NOT_EMPTY if `into` holds anything else, with ERR_DURLOG_LOCKED while a writer has the
- * log open, or as `restore` and `open` do.
+ * log with the same seqs and times, then removes them. A folder of streams is moved to `into` as a whole. `restore`
+ * with `follow`, or `takeOver`, continues the replica. If it was interrupted, run it again with the same folders.
+ * Rejects with ERR_DURLOG_NOT_FOUND if no other copy has taken over, with ERR_DURLOG_NOT_EMPTY if `into` holds
+ * anything else, with ERR_DURLOG_LOCKED while a writer has the log open, or as `restore` and `open` do.
  */
 export async function rejoin(dir: string | URL, options: RejoinOptions): Promise<RejoinReport> {
   const folder = resolveDir(dir)
@@ -32,6 +33,8 @@ export async function rejoin(dir: string | URL, options: RejoinOptions): Promise
   const forget = onAbort(resolved.signal, () => void link.close())
   try {
     resolved.signal?.throwIfAborted()
+    if (holdsStreams(folder, resolved.into))
+      return await rejoinStreams(folder, resolved.into, async (log) => (await markOf(log, link, resolved)).cutTo)
     refuseStreams(folder)
     statSync(folder)
     return await rejoinLog(folder, resolved.into, (log) => markOf(log, link, resolved))

@@ -19,10 +19,21 @@ export interface KeptRecords {
   records: number
 }
 
+/** The appends to one stream that were never replicated. */
+export interface KeptStream {
+  name: string
+  /** The first and the last seq in the stream. */
+  first: number
+  last: number
+  records: number
+}
+
 export interface RejoinReport extends KeptRecords {
   uuid: string
-  /** The next seq of the replica. */
+  /** The next seq of the replica; of streams, of their main log, to which the other seqs belong too. */
   nextSeq: number
+  /** Of a folder of streams, which `into` holds as a whole: the appends to each stream that were never replicated. */
+  streams?: KeptStream[]
 }
 
 /** The part of the mark of a restore that a rejoin writes. */
@@ -132,7 +143,8 @@ async function openKept(log: Log, firstSeq: number, into: string): Promise<Resto
   return openRestored(into, { uuid, firstSeq, generation }, { durability: 'memory', segmentBytes })
 }
 
-function otherRecords(into: string): DurlogError {
+/** The error of a folder `into` that holds something else. */
+export function otherRecords(into: string): DurlogError {
   return new DurlogError(
     'ERR_DURLOG_NOT_EMPTY',
     `${into} holds something else than the records that were never replicated: name a new folder`,

@@ -131,10 +131,11 @@ test('a message of the former writer that arrives late is not stored after one o
   expect(await shipped(to)).toEqual(['0', '1', '2'])
 })
 
-test('a folder of streams is replicated, taken over and continued, and a repeated append is stored once', async () => {
+test('a folder of streams is replicated, taken over and continued, a repeated append is stored once, and the former writer rejoins', async () => {
   const to = place()
   const options = { exclusive: true, replicate: jetstream(to), durability: 'replicated' } as const
-  const former = await openStreams(join(scratchDir(), 'a'), options)
+  const a = join(scratchDir(), 'a')
+  const former = await openStreams(a, options)
   onTestFinished(() => former.close())
   const producer = { id: 'p', epoch: 0, seq: 0 }
   await former.stream('s').append('first', { producer })
@@ -151,6 +152,9 @@ test('a folder of streams is replicated, taken over and continued, and a repeate
   for await (const { value } of next.stream('s').read()) values.push(value)
   for await (const { value } of next.stream('text').read()) values.push(value)
   expect(values).toEqual(['first', 'second', 'a line'])
+  await former.close()
+  const kept = await rejoin(a, { ...to, into: join(scratchDir(), 'kept') })
+  expect(kept).toMatchObject({ records: 1, streams: [{ name: 's', first: 1, last: 1, records: 1 }] })
 })
 
 const LEASE_MS = 600

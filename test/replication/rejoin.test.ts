@@ -133,6 +133,36 @@ test('a log that no copy has replaced, a log of streams, and a folder with other
   expect(await textsIn(into)).toEqual([[2, '2 of a']])
 })
 
+test('streams of a former writer are kept elsewhere, their appends that were never replicated are reported, and it follows', async () => {
+  const s3 = await store()
+  const dir = scratchDir()
+  const [a, into] = [join(dir, 'a'), join(dir, 'kept')]
+  const replicate = archiveTo({ ...s3.access, flushMs: 60_000 })
+  const former = await openStreams(a, { exclusive: true, replicate, durability: 'replicated' })
+  await former.stream('x').append('0')
+  await former.close()
+  await takeOver(join(dir, 'b'), s3.access)
+  const alone = await openStreams(a, { exclusive: true })
+  for (const value of ['1', '2']) await alone.stream('x').append(value)
+  await alone.stream('y').append('0')
+  await alone.close()
+  await expect(rejoin(a, { ...s3.access, into: dir })).rejects.toMatchObject({ code: 'ERR_DURLOG_NOT_EMPTY' })
+  const report = await rejoin(a, { ...s3.access, into })
+  expect(report.streams).toEqual([
+    { name: 'x', first: 1, last: 2, records: 2 },
+    { name: 'y', first: 0, last: 0, records: 1 },
+  ])
+  expect(report.records).toBe(report.last + 1 - report.first)
+  // As if the first call had been killed after its last step.
+  expect(await rejoin(a, { ...s3.access, into })).toEqual(report)
+  const kept = await openStreams(into, { exclusive: true })
+  const values: unknown[] = []
+  for await (const { value } of kept.stream('x').read()) values.push(value)
+  expect(values).toEqual(['0', '1', '2'])
+  await kept.close()
+  expect(await takeOver(a, { ...s3.access, force: true })).toMatchObject({ nextSeq: report.nextSeq })
+})
+
 test('a copy that has rejoined takes over again, and then the other one rejoins', async () => {
   const { s3, a, b, into } = await pair(['2 of a'])
   await rejoin(a, { ...s3.access, into })

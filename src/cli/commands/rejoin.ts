@@ -37,7 +37,14 @@ async function run(dir: string, url: string | undefined, flags: Flags): Promise<
     ? await rejoinArchive(dir, { ...common, ...toBucketAccess(url, flags) })
     : await rejoinStream(dir, { ...common, ...toAccess(url, flags), stream: stream as string, subject })
   if (json) return writeSummary(`${JSON.stringify(report)}\n`)
-  const { nextSeq, first, last, records } = report
+  const { nextSeq, first, last, records, streams } = report
+  if (streams !== undefined) {
+    const kept = streams.map(
+      (one) => `stream ${one.name}: ${formatCounted(one.records, 'record')} from seq ${one.first} on\n`,
+    )
+    const never = records === 0 ? 'all of them are replicated' : 'these records were never replicated:'
+    return writeSummary(`${into} holds the streams of ${dir}; ${never}\n${kept.join('')}`)
+  }
   const kept =
     records === 0
       ? 'no record had to be kept'
