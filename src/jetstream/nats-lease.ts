@@ -3,16 +3,13 @@ import { DurlogError } from '../errors.js'
 import { UUID } from '../options/checks.js'
 import { ShipConflict } from '../ship/conflict.js'
 import { LEASE_RANGE, type LeasePlace, type LeaseValue, type StoredLease } from '../ship/lease.js'
+import { createBucket, keySubject, lastOfKey } from './key-value.js'
 import { type LiveLink, NatsLink } from './nats-link.js'
 import type { ResolvedPlace } from './options.js'
 import { publishAfter } from './publish-after.js'
-import { fromClientError, StreamMissing } from './refusals.js'
 import { findStream, type StreamFacts } from './stream.js'
-import { lastMessage } from './target.js'
 
 const BUCKET = 'durlog-leases'
-/** The stream of the bucket. */
-const STREAM = `KV_${BUCKET}`
 /** The longest timeout of a request: a request that hangs must not end a lease. */
 const TIMEOUT_MS = 2000
 
@@ -28,18 +25,15 @@ export class NatsLease implements LeasePlace {
 
   read(): Promise<StoredLease | undefined> {
     return this.#ask(async (live, subject) => {
-      const message = await lastMessage(live, STREAM, subject).catch((error: unknown) => {
-        if (error instanceof StreamMissing) return null
-        throw error
-      })
+      const message = await lastOfKey(live, BUCKET, subject)
       return message === null ? undefined : { ...valueIn(message.data, subject), version: String(message.seq) }
     })
   }
 
   write(value: LeaseValue, version: string | undefined): Promise<string | undefined> {
     return this.#ask(async (live, subject, { replicated }) => {
-      if (version === undefined) await createBucket(live, replicated)
-      const place = { stream: STREAM, subject, timeoutMs: this.#place.timeoutMs }
+      if (version === undefined) await createBucket(live, BUCKET, replicated)
+      const place = { stream: `KV_${BUCKET}`, subject, timeoutMs: this.#place.timeoutMs }
       try {
         return String(await publishAfter(live, place, '', Number(version ?? 0), Buffer.from(JSON.stringify(value))))
       } catch (error) {
@@ -57,7 +51,8 @@ export class NatsLease implements LeasePlace {
     try {
       const live = await this.#link.open()
       this.#facts ??= await findStream(live, this.#place, { use: 'restore' })
-      return await ask(live, `$KV.${BUCKET}.${this.#place.stream}.${this.#facts.subject}`, this.#facts)
+      const { stream } = this.#place
+      return await ask(live, keySubject(BUCKET, { stream, subject: this.#facts.subject }), this.#facts)
     } catch (error) {
       await this.#link.leaveAfter(error)
       throw error
@@ -74,23 +69,4 @@ function valueIn(data: Uint8Array, subject: string): LeaseValue {
     // As another content.
   }
   throw new DurlogError('ERR_DURLOG_DESTINATION_OTHER', `the last message of ${subject} was not published by durlog`)
-}
-
-/** As the clients of NATS do: if another process has created the bucket, this changes nothing. */
-async function createBucket({ manager }: LiveLink, isReplicated: boolean): Promise<void> {
-  try {
-    await manager.streams.add({
-      name: STREAM,
-      subjects: [`$KV.${BUCKET}.>`],
-      max_msgs_per_subject: 1,
-      num_replicas: isReplicated ? 3 : 1,
-      storage: 'file',
-      discard: 'new',
-      allow_direct: true,
-      allow_rollup_hdrs: true,
-      deny_delete: true,
-    })
-  } catch (error) {
-    throw fromClientError(error, `creating the key-value bucket ${BUCKET}`)
-  }
 }

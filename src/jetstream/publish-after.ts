@@ -9,19 +9,19 @@ const EMPTY = new Uint8Array()
 
 /**
  * Publishes a message, which is stored only if the last message of the subject has the sequence `after`, or if the
- * subject is empty and `after` is 0. Returns the sequence of the message. Throws a ShipConflict if the condition does
- * not hold, and like the methods of a ShipTarget.
+ * subject is empty and `after` is 0; in any case if `after` is undefined. Returns the sequence of the message. Throws
+ * a ShipConflict if the condition does not hold, and like the methods of a ShipTarget.
  */
 export async function publishAfter(
   { nc }: LiveLink,
   { stream, subject, timeoutMs }: { stream: string; subject: string; timeoutMs: number },
   headers: string,
-  after: number,
+  after: number | undefined,
   data: Uint8Array = EMPTY,
 ): Promise<number> {
   const condition = headerLines([
     [Header.expectedStream, stream],
-    [Header.expectedLast, String(after)],
+    ...(after === undefined ? [] : ([[Header.expectedLast, String(after)]] as [string, string][])),
   ])
   const doing = `publishing to ${subject}`
   const answer = await nc

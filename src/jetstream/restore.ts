@@ -18,6 +18,7 @@ import type { StreamEncoding } from '../streams/port/types.js'
 import { enterFolder, markFolder, mayFollow, refuseWritable, unmarkFolder } from '../support/restore-folder.js'
 import { AckTimeout } from './ack-timeout.js'
 import { Assembler, type RestoredRecord } from './assembler.js'
+import { announceClaim } from './claim-notice.js'
 import { consume } from './consume.js'
 import { gapInStream } from './gap.js'
 import { claimHeaders } from './message.js'
@@ -102,6 +103,8 @@ class Restore {
   readonly #backoff = new Backoff()
   readonly #ackTimeout: AckTimeout
   #subject = ''
+  /** Whether the stream has several replicas. */
+  #isReplicated = false
   /** The encoding of the streams whose main log is restored; undefined for any other log. */
   #streams: StreamEncoding | undefined
   #log: RestoringLog | undefined
@@ -170,8 +173,9 @@ class Restore {
   async #findSubject(live: LiveLink): Promise<StreamSeqs> {
     const { stream } = this.#options
     try {
-      const { subject } = await findStream(live, this.#options, { use: 'restore' })
+      const { subject, replicated } = await findStream(live, this.#options, { use: 'restore' })
       this.#subject = subject
+      this.#isReplicated = replicated
       return new StreamSeqs(live, stream, subject)
     } catch (error) {
       throw error instanceof StreamMissing
@@ -280,17 +284,24 @@ class Restore {
     if (last === undefined || record === undefined) throw nothingThere(this.#options.stream, this.#subject)
     const { part, sequence } = last
     this.#end = Math.max(this.#end, part.whole ? part.seq + 1 : part.seq)
-    if (this.#end > log.nextSeq) throw new ShipConflict('the stream has more records')
     const { id: owner } = await readCopy(this.#logDir)
-    this.generation = part.generation
-    if (part.claimedBy !== owner) {
-      if (part.claimedBy !== undefined && !force) throw claimedError(part.generation)
-      this.generation = Math.max(part.generation + 1, log.generation)
-      const { seq, timestamp, data } = record
-      const facts = { uuid: log.uuid, seq, timestamp, crc: recordCrc(log.uuid, seq, timestamp, data) }
-      const headers = claimHeaders(facts, { generation: this.generation, owner, streams: this.#streams })
-      const place = { stream: this.#options.stream, subject: this.#subject, timeoutMs: this.#options.timeoutMs }
-      await publishAfter(live, place, headers, sequence)
+    const isOwn = part.claimedBy === owner
+    this.generation = isOwn ? part.generation : Math.max(part.generation + 1, log.generation)
+    const place = { stream: this.#options.stream, subject: this.#subject, timeoutMs: this.#options.timeoutMs }
+    try {
+      if (this.#end > log.nextSeq) throw new ShipConflict('the stream has more records')
+      if (!isOwn) {
+        if (part.claimedBy !== undefined && !force) throw claimedError(part.generation)
+        const { seq, timestamp, data } = record
+        const facts = { uuid: log.uuid, seq, timestamp, crc: recordCrc(log.uuid, seq, timestamp, data) }
+        const headers = claimHeaders(facts, { generation: this.generation, owner, streams: this.#streams })
+        await publishAfter(live, place, headers, sequence)
+      }
+    } catch (error) {
+      // The writer was faster, and may be so each time. Without the right to store the notice, only the claim counts.
+      if (error instanceof ShipConflict)
+        await announceClaim(live, place, this.generation, this.#isReplicated).catch(() => {})
+      throw error
     }
     this.#done = true
   }

@@ -2,11 +2,11 @@
 import { DurlogError } from '../errors.js'
 import { recordCrc } from '../ship/record-crc.js'
 import { unpack } from './assembler.js'
+import { lastMessage } from './last-message.js'
 import { isDeletionMarker, parseMessage, type StoredPart } from './message.js'
 import type { LiveLink } from './nats-link.js'
 import { askUntilAnswered } from './race.js'
 import { fromClientError } from './refusals.js'
-import { lastMessage } from './target.js'
 
 export interface Located {
   /** The sequence of the message in the stream. */

@@ -1,16 +1,18 @@
 /** A destination of a log: a subject of a JetStream stream. */
 import type { StoredMsg } from '@nats-io/jetstream'
 import { DurlogError } from '../errors.js'
+import { fencedError } from '../ship/fenced.js'
 import type { ShipOrigin, ShippedRecord, ShipRecord, ShipTarget } from '../ship/types.js'
 import { AckTimeout } from './ack-timeout.js'
+import { ClaimWatch } from './claim-notice.js'
 import { FlowControl } from './flow-control.js'
+import { lastMessage } from './last-message.js'
 import { isDeletionMarker, parseMessage, type StoredPart } from './message.js'
 import { type LiveLink, NatsLink } from './nats-link.js'
 import type { ResolvedShipOptions } from './options.js'
 import { loadPeers } from './peers.js'
 import { Publisher } from './publisher.js'
-import { askUntilAnswered } from './race.js'
-import { DuplicateMessage, fromClientError, StreamMissing } from './refusals.js'
+import { DuplicateMessage, StreamMissing } from './refusals.js'
 import { findStream, missingError, type StreamFacts } from './stream.js'
 
 /**
@@ -25,6 +27,7 @@ export class JetStreamTarget implements ShipTarget {
   readonly #ackTimeout: AckTimeout
   #facts: StreamFacts | undefined
   #publisher: Publisher | undefined
+  #claims: ClaimWatch | undefined
   #forgetLoss: () => void = () => {}
   /** The sequence of the subject's last message when it was last read; 0 if there was none. */
   #lastSequence = 0
@@ -71,6 +74,7 @@ export class JetStreamTarget implements ShipTarget {
     const publisher = this.#publisher
     if (publisher === undefined) return Promise.reject(new Error('publish was called before last'))
     try {
+      this.#claims?.onPublish(origin.generation)
       return publisher.publish(records, origin)
     } catch (error) {
       return Promise.reject(error)
@@ -133,6 +137,7 @@ export class JetStreamTarget implements ShipTarget {
       this.#flow.failed(error, pending)
     })
     this.#publisher = publisher
+    this.#claims = new ClaimWatch(live, place, (generation) => publisher.fail(fencedError(generation)))
     this.#forgetLoss = this.#link.onLost((error) => publisher.fail(error))
   }
 
@@ -145,15 +150,6 @@ export class JetStreamTarget implements ShipTarget {
 
 const WAS_DELETED =
   'it was deleted after records had been shipped to it, or these are other servers. To ship the records again, create the stream by hand'
-
-/** Reads the subject's last message from the stream's leader, because another replica may not have it yet. */
-export async function lastMessage(live: LiveLink, stream: string, subject: string): Promise<StoredMsg | null> {
-  try {
-    return await askUntilAnswered(() => live.manager.streams.getMessage(stream, { last_by_subj: subject }))
-  } catch (error) {
-    throw fromClientError(error, `reading the last message of ${subject}`)
-  }
-}
 
 function parse(message: StoredMsg, subject: string): StoredPart {
   const part = parseMessage(message.header, message.data.length)

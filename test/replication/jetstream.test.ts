@@ -95,6 +95,30 @@ test('a former writer that returns after the new one has written is fenced', asy
   expect(await failure(former.append('other', REPLICATED))).toMatchObject({ code: 'ERR_DURLOG_FENCED' })
 })
 
+test('a claim succeeds although the former writer publishes without pauses', async () => {
+  const to = place()
+  const former = await openAt(join(scratchDir(), 'a'), to)
+  let isEnded = false
+  onTestFinished(() => {
+    isEnded = true
+  })
+  const append = async (): Promise<DurlogError | undefined> => {
+    while (!isEnded) {
+      const error = await former.append('busy', REPLICATED).then(
+        () => undefined,
+        (refused) => refused,
+      )
+      if (error !== undefined) return error
+    }
+    return undefined
+  }
+  await former.append('first', REPLICATED)
+  const writers = Array.from({ length: 16 }, append)
+  const { nextSeq } = await takeOver(join(scratchDir(), 'b'), to)
+  expect((await Promise.all(writers)).map((error) => error?.code)).toEqual(Array(16).fill('ERR_DURLOG_FENCED'))
+  expect(nextSeq).toBeGreaterThan(former.replicatedSeq)
+})
+
 test('of two standbys that take over one wins, and a claim is replaced only with force', async () => {
   const to = place()
   const former = await openAt(join(scratchDir(), 'a'), to)
