@@ -96,7 +96,7 @@ LivePageReader::Held LivePageReader::ReadWords(LiveView* view) {
     generation = Load(kLiveGenerationWord);
     lowest = LowestCutSince(same_page ? generation_ : 0, generation);
     view->first_seq = Load(kLiveFirstSeqWord);
-    view->memory_end = Load(kLiveMemoryEndWord);
+    view->memory_end = LiveMemoryEnd(words_);
     view->synced_end = std::min(Load(kLiveSyncedEndWord), view->memory_end);
   } while (Load(kLiveGenerationWord) != generation);
   view->commits = Load(kLiveCommitsWord);

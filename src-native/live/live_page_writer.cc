@@ -72,7 +72,7 @@ bool LivePageWriter::MakePage(FileSystem& file_system, Directory& directory, con
 }
 
 void LivePageWriter::BeginRecovery(uint64_t next_seq, bool cuts) {
-  if (cuts || Load(kLiveMemoryEndWord) > next_seq) Cut(next_seq);
+  if (cuts || LiveMemoryEnd(words_) > next_seq) Cut(next_seq);
 }
 
 void LivePageWriter::Announce(FileSystem& file_system) {
@@ -107,6 +107,7 @@ void LivePageWriter::LowerTo(size_t word, uint64_t limit) {
 // older end.
 void LivePageWriter::Cut(uint64_t next_seq) {
   LowerTo(kLiveMemoryEndWord, next_seq);
+  for (uint32_t i = 0; i < kLiveMemberEnds; ++i) LowerTo(MemberEndWord(i), next_seq);
   LowerTo(kLiveSyncedEndWord, next_seq);
   const uint64_t generation = Load(kLiveGenerationWord) + 1;
   const size_t slot = kLiveRingWord + static_cast<size_t>(generation % kLiveRingCuts);

@@ -95,7 +95,7 @@ Status LogWalk::Advance() {
     MovePast(stop_, &point_);
   }
   if (point_.segment->faulted()) return FaultedPoint(member_, point_);
-  if (policy_ == AtReserved::kStop) member_.live().RaiseMemoryEnd(point_.seq);
+  if (policy_ == AtReserved::kStop) member_.live().RaiseMemoryEnd(member_.slot(), point_.seq);
   return Status::Ok();
 }
 

@@ -53,7 +53,7 @@ void SharedCommits::NoteAppended(const Place& place, Level level) {
   const LogPoint& end = point_.at();
   if (committed_->IsAt(*end.segment, place.offset)) {
     committed_->Pass(place.step);
-    member_->live().RaiseMemoryEnd(end.seq);
+    member_->live().RaiseMemoryEnd(member_->slot(), end.seq);
   } else {
     static_cast<void>(committed_->Advance().ok());
   }

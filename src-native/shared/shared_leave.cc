@@ -59,7 +59,7 @@ Status SharedLog::StateEnd(LogPoint end) {
     AtStep(Step::kEndSynced);
     DURLOG_RETURN_IF_ERROR(RaiseSyncedSlot(segment.file(), segment.crc_seed(), end.seq));
   }
-  member_->live().RaiseMemoryEnd(end.seq);
+  member_->live().RaiseMemoryEnd(member_->slot(), end.seq);
   return Status::Ok();
 }
 

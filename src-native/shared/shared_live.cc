@@ -42,7 +42,7 @@ void SharedLive::Leave() {
   Ring();
 }
 
-void SharedLive::Raise(LiveWord word, uint64_t value) {
+void SharedLive::Raise(size_t word, uint64_t value) {
   if (words_ != nullptr) RaiseWord(words_[word], value);
 }
 

@@ -28,7 +28,7 @@ class SharedLive {
   void Leave();
 
   // Call these only after the records have reached the level, or after the trim has been decided.
-  void RaiseMemoryEnd(uint64_t end) { Raise(kLiveMemoryEndWord, end); }
+  void RaiseMemoryEnd(uint32_t slot, uint64_t end) { Raise(MemberEndWord(slot), end); }
   void RaiseSyncedEnd(uint64_t end) { Raise(kLiveSyncedEndWord, end); }
   void RaiseFirstSeq(uint64_t seq) { Raise(kLiveFirstSeqWord, seq); }
   // Wakes the readers that wait for a change.
@@ -38,7 +38,7 @@ class SharedLive {
 
  private:
   uint64_t Lock(FileSystem& file_system, Directory& directory, uint64_t lineage);
-  void Raise(LiveWord word, uint64_t value);
+  void Raise(size_t word, uint64_t value);
 
   std::unique_ptr<File> file_;
   std::unique_ptr<Mapping> mapping_;

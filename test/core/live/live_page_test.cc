@@ -110,6 +110,32 @@ TEST_F(LivePageTest, AReaderLearnsOfTheLowestCut) {
   EXPECT_EQ(reader->TakeCut(), 20u);
 }
 
+TEST_F(LivePageTest, TheHighestEndOfAMemberCountsUntilACut) {
+  auto writer = std::make_unique<LivePageWriter>();
+  Begin(writer.get(), 10);
+  const std::unique_ptr<LivePageReader> reader = MakeReader();
+  ASSERT_TRUE(reader->Look());
+  const Result<std::unique_ptr<File>> page = folder_->Open(kLiveName, OpenMode::kReadWrite);
+  ASSERT_TRUE(page.ok());
+  const Result<std::unique_ptr<Mapping>> mapping = (*page)->Map(0, kLivePageBytes);
+  ASSERT_TRUE(mapping.ok());
+  auto* const words = reinterpret_cast<LiveAtomic*>((*mapping)->data());
+  for (uint32_t slot = 1; slot <= kLiveMemberEnds; ++slot) {
+    RaiseWord(words[MemberEndWord(slot)], 20 + slot);
+    EXPECT_EQ(reader->Look()->memory_end, 20u + slot);
+  }
+  writer->Cut(15);
+  EXPECT_EQ(reader->Look()->memory_end, 15u);
+  EXPECT_EQ(reader->TakeCut(), 15u);
+  // A later writer that finds less than a member has published cuts too.
+  RaiseWord(words[MemberEndWord(3)], 30);
+  writer.reset();
+  LivePageWriter later;
+  Begin(&later, 12);
+  EXPECT_EQ(reader->Look()->memory_end, 12u);
+  EXPECT_EQ(reader->TakeCut(), 12u);
+}
+
 TEST_F(LivePageTest, CutsBeyondTheRingAreKept) {
   for (const uint64_t count : {kLiveRingCuts - 1, kLiveRingCuts, kLiveRingCuts + 1,
                                2 * kLiveRingCuts, 3 * kLiveRingCuts + 7}) {
