@@ -40,8 +40,10 @@ enum class StepKind : uint8_t {
 struct FrameStep {
   StepKind kind = StepKind::kFree;
   uint64_t bytes = 0;
-  uint64_t seqs = 0;
   uint64_t word = 0;  // as it was loaded
+  // Not next to `bytes`: a compiler would load both at once right after they are stored one by one,
+  // which a processor delays.
+  uint64_t seqs = 0;
 };
 
 // Finds out which frame is at `offset`, where a frame begins or the last one has ended. If the

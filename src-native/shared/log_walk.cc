@@ -35,12 +35,14 @@ void LogWalk::Begin(std::shared_ptr<SharedSegment> segment) {
   point_.segment = std::move(segment);
 }
 
-// Continues at the segment kCommittedFirst: another member has found that all earlier segments are
-// whole, and they may have been trimmed.
+// Whether another member has found that this segment and perhaps later ones are whole. They may
+// have been trimmed.
+bool LogWalk::IsBehind() const {
+  return member_.page().Load(PageWord::kCommittedFirst) > point_.segment->first_seq();
+}
+
+// Continues at the segment kCommittedFirst.
 Status LogWalk::JumpAhead() {
-  if (member_.page().Load(PageWord::kCommittedFirst) <= point_.segment->first_seq()) {
-    return Status::Ok();
-  }
   DURLOG_ASSIGN_OR_RETURN(auto segment, member_.SegmentOf(PageWord::kCommittedFirst));
   Begin(std::move(segment));
   return Status::Ok();
@@ -74,7 +76,7 @@ void LogWalk::PassReserved() {
 }
 
 Status LogWalk::Advance() {
-  DURLOG_RETURN_IF_ERROR(JumpAhead());
+  if (IsBehind()) DURLOG_RETURN_IF_ERROR(JumpAhead());
   passed_reserved_ = false;
   for (;;) {
     StepAt(*point_.segment, point_.offset, &stop_);

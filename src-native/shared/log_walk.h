@@ -61,6 +61,7 @@ class LogWalk {
   bool VoidIfDead();
 
  private:
+  bool IsBehind() const;
   Status JumpAhead();
   Result<bool> EnterNext();
   void Begin(std::shared_ptr<SharedSegment> segment);

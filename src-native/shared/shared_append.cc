@@ -89,8 +89,8 @@ Status SharedLog::MakeNext() {
 }
 
 // On failure, nothing has been reserved.
-Result<Place> SharedLog::Reserve(uint64_t frame_bytes, uint64_t seqs, uint64_t time_ms,
-                                 uint64_t expected_seq) {
+Status SharedLog::Reserve(uint64_t frame_bytes, uint64_t seqs, uint64_t time_ms,
+                          uint64_t expected_seq, Place* place) {
   // Also for a caller that never returns to its event loop.
   if (point_.clock().Tick()) CheckFiles();
   const LogPoint& point = point_.at();
@@ -102,10 +102,9 @@ Result<Place> SharedLog::Reserve(uint64_t frame_bytes, uint64_t seqs, uint64_t t
       DURLOG_RETURN_IF_ERROR(MakeNext());
       continue;
     }
-    Place place;
-    Result<bool> reserved = point_.TryReserve(frame_bytes, seqs, time_ms, &place);
+    Result<bool> reserved = point_.TryReserve(frame_bytes, seqs, time_ms, place);
     if (!reserved.ok()) return commits_.Fail(reserved.TakeStatus());
-    if (*reserved) return place;
+    if (*reserved) return Status::Ok();
   }
 }
 
@@ -126,7 +125,8 @@ DURLOG_INLINE_CALLS Result<uint64_t> SharedLog::Append(Bytes payload, Level leve
   DURLOG_RETURN_IF_ERROR(CheckAppend(payload));
   const uint64_t frame_bytes = FrameBytes(payload.size);
   DURLOG_RETURN_IF_ERROR(CheckRoom(frame_bytes));
-  DURLOG_ASSIGN_OR_RETURN(const Place place, Reserve(frame_bytes, 1, time_ms, expected_seq));
+  Place place;
+  DURLOG_RETURN_IF_ERROR(Reserve(frame_bytes, 1, time_ms, expected_seq, &place));
   const uint64_t word = FillFrame(*point_.at().segment, place.offset,
                                   point_.Fields(place.seq, payload.size), payload);
   DURLOG_RETURN_IF_ERROR(Publish(place, word, level));
@@ -152,7 +152,8 @@ Result<uint64_t> SharedLog::AppendBatch(const PayloadParts* payloads, size_t cou
   SyncEagerly();
   DURLOG_ASSIGN_OR_RETURN(const uint64_t frame_bytes, CheckBatch(payloads, count));
   DURLOG_RETURN_IF_ERROR(CheckRoom(frame_bytes));
-  DURLOG_ASSIGN_OR_RETURN(const Place place, Reserve(frame_bytes, count, time_ms, expected_seq));
+  Place place;
+  DURLOG_RETURN_IF_ERROR(Reserve(frame_bytes, count, time_ms, expected_seq, &place));
   SharedSegment& segment = *point_.at().segment;
   uint64_t first_word = 0;
   uint64_t offset = place.offset;

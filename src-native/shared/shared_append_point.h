@@ -64,7 +64,7 @@ class SharedAppendPoint {
     AtStep(Step::kReserved);
     // The reservation may be visible only to this process.
     if (segment.faulted()) return Break(point);
-    *place = {point.offset, point.seq, {StepKind::kWhole, frame_bytes, seqs, 0}};
+    *place = {point.offset, point.seq, {StepKind::kWhole, frame_bytes, 0, seqs}};
     walk_->Pass(place->step);
     return true;
   }

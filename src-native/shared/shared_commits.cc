@@ -37,9 +37,13 @@ void SharedCommits::Refresh() {
   RaiseReached();
 }
 
+void SharedCommits::RaiseMemory() {
+  if (!state_.latched()) acks_.Reach(Level::kMemory, committed().seq);
+}
+
 void SharedCommits::RaiseReached() {
   MembersPage& page = member_->page();
-  if (!state_.latched()) acks_.Reach(Level::kMemory, committed().seq);
+  RaiseMemory();
   acks_.Reach(Level::kAsync, page.Load(PageWord::kAsyncEnd));
   acks_.Reach(Level::kSync, page.Load(PageWord::kSyncedEnd));
   acks_.Reach(Level::kFull, page.Load(PageWord::kFullEnd));
@@ -57,7 +61,7 @@ void SharedCommits::NoteAppended(const Place& place, Level level) {
   } else {
     static_cast<void>(committed_->Advance().ok());
   }
-  RaiseReached();
+  RaiseMemory();
   acks_.Want(level, end.seq);
   own_end_ = end.seq;
   if (level > Level::kMemory) pending_bytes_ += place.step.bytes;

@@ -89,6 +89,7 @@ class SharedCommits {
   void NoteRoomStall(const std::optional<Stall>& stall) { NoteStall(stall, &room_stalls_); }
 
  private:
+  void RaiseMemory();
   void RaiseReached();
   bool WantsSync() const { return acks_.DueLevel().value_or(Level::kMemory) > Level::kMemory; }
   std::shared_ptr<ReachJob> MakeReach(uint64_t end, Level level);

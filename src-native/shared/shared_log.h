@@ -112,8 +112,8 @@ class SharedLog final : public LogWriter {
   Status CatchUp();
   void NoteEntered();
   Status MakeNext();
-  Result<Place> Reserve(uint64_t frame_bytes, uint64_t seqs, uint64_t time_ms,
-                        uint64_t expected_seq);
+  Status Reserve(uint64_t frame_bytes, uint64_t seqs, uint64_t time_ms, uint64_t expected_seq,
+                 Place* place);
   Status Publish(const Place& place, uint64_t first_word, Level level);
   template <typename AppendOnce>
   Result<uint64_t> AppendAwaitingRoom(const AppendOnce& append);
