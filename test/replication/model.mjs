@@ -6,10 +6,13 @@
  * before each part but the first. The steps are those of src/archive: position.ts, archive-destination.ts, fence.ts,
  * gates.ts, take-over.ts.
  *
+ * With two standbys and several faults there are too many states: random paths are explored instead.
+ *
  *   node test/replication/model.mjs
  */
 import { createHash } from 'node:crypto'
 import { fileURLToPath } from 'node:url'
+import { randomFrom } from '../crash/payload.mjs'
 
 /** Changes of the protocol, each of which must lose an acknowledged record. */
 export const BROKEN = [
@@ -78,8 +81,7 @@ class Explorer {
     this.#broken = broken
   }
 
-  /** Returns the first broken promise, with the steps that lead to it; undefined if every state keeps all promises. */
-  run() {
+  #first() {
     const writer = {
       id: 0,
       role: 'writer',
@@ -96,9 +98,12 @@ class Explorer {
     for (let id = 1; id <= this.#limits.standbys; id++) actors.push({ id, role: 'standby', log: [], pc: 'list' })
     if (this.#limits.archivers)
       actors.push({ id: 9, role: 'archiver', of: 0, generation: 0, pc: 'list', next: 0, whole: 0 })
-    const stack = [
-      { state: { actors, store: {}, late: [], acknowledged: [], faults: this.#limits.faults }, steps: undefined },
-    ]
+    return { actors, store: {}, late: [], acknowledged: [], faults: this.#limits.faults }
+  }
+
+  /** Returns the first broken promise, with the steps that lead to it; undefined if every state keeps all promises. */
+  run() {
+    const stack = [{ state: this.#first(), steps: undefined }]
     while (stack.length > 0) {
       const { state, steps } = stack.pop()
       const key = createHash('md5').update(JSON.stringify(state)).digest('latin1')
@@ -108,6 +113,24 @@ class Explorer {
       const failure = this.#check(state)
       if (failure !== undefined) return `${failure}\n${stepsOf(steps).join('\n')}`
       this.#expand(state, (text, next) => stack.push({ state: next, steps: { text, before: steps } }))
+    }
+    return undefined
+  }
+
+  /** As `run`, for the states on `paths` random paths. */
+  walk(paths, random) {
+    for (let path = 0; path < paths; path++) {
+      let [state, steps] = [this.#first(), undefined]
+      // Standbys may list the store without end.
+      for (let length = 0; length < LONGEST_PATH; length++) {
+        this.states++
+        const failure = this.#check(state)
+        if (failure !== undefined) return `${failure}\n${stepsOf(steps).join('\n')}`
+        const following = []
+        this.#expand(state, (text, next) => following.push({ state: next, steps: { text, before: steps } }))
+        if (following.length === 0) break
+        ;({ state, steps } = following[Math.floor(random() * following.length)])
+      }
     }
     return undefined
   }
@@ -376,13 +399,23 @@ function stepsOf(steps) {
 /** Limits with gates, and with so many records that a writer meets one that is closed. */
 export const GATES = { gates: true, records: [5, 1], rotations: 0, faults: 0 }
 
+const USUAL = { standbys: 1, archivers: 0, records: [2, 1], rotations: 1, faults: 1, gates: false }
+/** Limits that have too many states to explore all of them. */
+const WIDE = { standbys: 2, archivers: 1, records: [3, 2], faults: 4, gates: true }
+const LONGEST_PATH = 300
+const PATHS = 10_000
+
 /** Explores all states within `limits`. */
 export function explore(limits, broken) {
-  const explorer = new Explorer(
-    { standbys: 1, archivers: 0, records: [2, 1], rotations: 1, faults: 1, gates: false, ...limits },
-    broken,
-  )
+  const explorer = new Explorer({ ...USUAL, ...limits }, broken)
   const failure = explorer.run()
+  return { failure, states: explorer.states, takeovers: explorer.takeovers }
+}
+
+/** Explores `paths` random paths within `limits`. */
+function explorePaths(paths, limits, broken) {
+  const explorer = new Explorer({ ...USUAL, ...limits }, broken)
+  const failure = explorer.walk(paths, randomFrom(1))
   return { failure, states: explorer.states, takeovers: explorer.takeovers }
 }
 
@@ -393,7 +426,7 @@ if (process.argv[1] === fileURLToPath(import.meta.url)) {
   }
   const plans =
     process.argv[2] === undefined
-      ? [{}, { faults: 2 }, { archivers: 1 }, { standbys: 2 }, GATES]
+      ? [{}, { faults: 2 }, { archivers: 1 }, { standbys: 2, records: [1, 1], rotations: 0 }, GATES]
       : [JSON.parse(process.argv[2])]
   for (const plan of plans) {
     const begun = Date.now()
@@ -402,4 +435,6 @@ if (process.argv[1] === fileURLToPath(import.meta.url)) {
   }
   for (const broken of BROKEN) show(broken, explore({ faults: 2 }, broken), true)
   show(STARVING, explore(GATES, STARVING), true)
+  show(`${PATHS} paths of ${JSON.stringify(WIDE)}`, explorePaths(PATHS, WIDE), false)
+  for (const broken of BROKEN) show(`paths, ${broken}`, explorePaths(PATHS, WIDE, broken), true)
 }
