@@ -1,11 +1,9 @@
 /**
  * Iterates over the records from a cursor's position on. The cursor is notified of each record before it is delivered.
  */
-import type { Readable } from 'node:stream'
 import { DurlogError } from '../errors.js'
-import { ReaderBatches } from '../reader/batches.js'
-import { toReadable } from '../reader/readable.js'
-import type { LogReader, LogRecord, RecordBatches } from '../types.js'
+import { BufferedReader, DONE } from '../reader/buffered-reader.js'
+import type { LogReader, LogRecord } from '../types.js'
 
 /** The part of a cursor that its reader uses. */
 export interface PassedRecords {
@@ -25,7 +23,7 @@ export interface PassedRecords {
   explain(error: DurlogError, seq: number): Promise<DurlogError>
 }
 
-export class CursorReader implements LogReader {
+export class CursorReader extends BufferedReader<LogRecord> implements LogReader {
   readonly #reader: LogReader
   readonly #cursor: PassedRecords
   /** The seq of the next record. */
@@ -33,14 +31,11 @@ export class CursorReader implements LogReader {
   readonly #follow: boolean
 
   constructor(reader: LogReader, cursor: PassedRecords, from: number, follow: boolean) {
+    super({ nextLater: () => this.#nextLater(), take: (max) => this.#buffered(max) })
     this.#reader = reader
     this.#cursor = cursor
     this.#next = from
     this.#follow = follow
-  }
-
-  [Symbol.asyncIterator](): this {
-    return this
   }
 
   nextBuffered(): LogRecord | undefined {
@@ -50,22 +45,13 @@ export class CursorReader implements LogReader {
     return record
   }
 
-  next(): Promise<IteratorResult<LogRecord, undefined>> {
-    const record = this.nextBuffered()
-    return record === undefined ? this.#nextSlow() : Promise.resolve({ done: false, value: record })
-  }
-
-  #nextSlow(): Promise<IteratorResult<LogRecord, undefined>> {
+  #nextLater(): Promise<IteratorResult<LogRecord, undefined>> {
     return this.#checked(async () => {
       const result = await this.#reader.next()
       if (result.done || this.#ended) return this.#end()
       this.#pass(result.value)
       return result
     })
-  }
-
-  batches(maxRecords?: number): RecordBatches<LogRecord> {
-    return new ReaderBatches<LogRecord>(this, (max) => this.#buffered(max), maxRecords)
   }
 
   #buffered(max: number): LogRecord[] {
@@ -78,21 +64,13 @@ export class CursorReader implements LogReader {
     return records
   }
 
-  readable(options?: { highWaterMark?: number | undefined }): Readable {
-    return toReadable(this, options)
-  }
-
   return(): Promise<IteratorResult<LogRecord, undefined>> {
     return this.#reader.return()
   }
 
   async #end(): Promise<IteratorReturnResult<undefined>> {
     await this.return()
-    return { done: true, value: undefined }
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.return()
+    return DONE
   }
 
   #pass({ seq }: LogRecord): void {

@@ -1,13 +1,8 @@
 /** Iterates over the items of arrays that a generator yields. A generator that yields each item takes more time. */
-import type { Readable } from 'node:stream'
 import { atCaller } from '../caller-stack.js'
 import { onAbort } from '../options/abort-signal.js'
 import { Turns } from '../support/turns.js'
-import type { RecordBatches, RecordReader } from '../types.js'
-import { ReaderBatches } from './batches.js'
-import { toReadable } from './readable.js'
-
-const DONE: IteratorReturnResult<undefined> = { done: true, value: undefined }
+import { BufferedReader, DONE } from './buffered-reader.js'
 
 /** The generator of a reader, and the signal that ends its waits. */
 interface Feed {
@@ -22,6 +17,14 @@ const abandoned = new FinalizationRegistry<Feed>((feed) => void end(feed))
 /** The reason of an abort that no caller sees. One error for all, because making an error takes time. */
 const CLOSED = new Error('the reader was closed')
 
+/** Not in the constructor of the reader, whose closures hold it: then no abandoned reader would be collected. */
+function begin(make: (signal: AbortSignal) => Feed['batches'], signal: AbortSignal | undefined): Feed {
+  const stop = new AbortController()
+  if (signal?.aborted === true) stop.abort(signal.reason)
+  const forgetSignal = onAbort(signal, () => stop.abort(signal?.reason))
+  return { batches: make(stop.signal), stop, forgetSignal }
+}
+
 async function end({ batches, stop, forgetSignal }: Feed): Promise<void> {
   forgetSignal()
   stop.abort(CLOSED)
@@ -29,7 +32,7 @@ async function end({ batches, stop, forgetSignal }: Feed): Promise<void> {
   await batches.return().catch(() => {})
 }
 
-export class BatchReader<T> implements RecordReader<T> {
+export class BatchReader<T> extends BufferedReader<T> {
   readonly #feed: Feed
   /** Calls that wait for a batch are served in the order of the calls. */
   readonly #turns = new Turns()
@@ -39,20 +42,12 @@ export class BatchReader<T> implements RecordReader<T> {
 
   /** `make` must return a generator that throws soon after its signal is aborted. `signal` is that of the caller. */
   constructor(make: (signal: AbortSignal) => AsyncGenerator<T[], void, undefined>, signal: AbortSignal | undefined) {
-    const stop = new AbortController()
-    if (signal?.aborted === true) stop.abort(signal.reason)
-    const forgetSignal = onAbort(signal, () => stop.abort(signal?.reason))
-    this.#feed = { batches: make(stop.signal), stop, forgetSignal }
+    super({ nextLater: () => this.#nextLater(), take: (max) => this.#buffered(max) })
+    this.#feed = begin(make, signal)
     abandoned.register(this, this.#feed)
   }
 
-  [Symbol.asyncIterator](): this {
-    return this
-  }
-
-  next(): Promise<IteratorResult<T, undefined>> {
-    const item = this.nextBuffered()
-    if (item !== undefined) return Promise.resolve({ done: false, value: item })
+  #nextLater(): Promise<IteratorResult<T, undefined>> {
     return atCaller(this.#turns.take(() => this.#advance()))
   }
 
@@ -61,24 +56,11 @@ export class BatchReader<T> implements RecordReader<T> {
     return this.#batch[this.#at++]
   }
 
-  batches(maxRecords?: number): RecordBatches<T> {
-    return new ReaderBatches<T>(this, (max) => this.#buffered(max), maxRecords)
-  }
-
-  readable(options?: { highWaterMark?: number | undefined }): Readable {
-    return toReadable(this, options)
-  }
-
   async return(): Promise<IteratorResult<T, undefined>> {
     await this.#end()
     return DONE
   }
 
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.#end()
-  }
-
-  /** Takes at most `max` of the decoded records. */
   #buffered(max: number): T[] {
     const { aborted } = this.#feed.stop.signal
     if (this.#turns.busy || aborted) return []

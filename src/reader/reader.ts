@@ -1,5 +1,4 @@
 /** Iterates over records in decoded batches. The next batch is fetched while the caller consumes the current one. */
-import type { Readable } from 'node:stream'
 import { atCaller } from '../caller-stack.js'
 import { type DurlogError, isCode, outOfRange } from '../errors.js'
 import type { NativeBatch } from '../native/reading.js'
@@ -7,18 +6,15 @@ import { onAbort } from '../options/abort-signal.js'
 import { resolveReadOptions } from '../options/call-options.js'
 import type { Codec } from '../options/encoding.js'
 import { Turns } from '../support/turns.js'
-import type { LogReader, LogRecord, ReadOptions, RecordBatches, TimePoint } from '../types.js'
+import type { LogReader, LogRecord, ReadOptions, TimePoint } from '../types.js'
 import { BatchFetcher, type Fetch } from './batch-fetcher.js'
 import { BatchMemory } from './batch-memory.js'
-import { ReaderBatches } from './batches.js'
+import { BufferedReader, DONE } from './buffered-reader.js'
 import { DecodedBatch } from './decoded-batch.js'
 import type { ReadSource } from './read-source.js'
-import { toReadable } from './readable.js'
 import type { Truncation } from './truncation.js'
 
-const DONE: IteratorReturnResult<undefined> = { done: true, value: undefined }
-
-export class Reader implements LogReader {
+export class Reader extends BufferedReader<LogRecord> implements LogReader {
   readonly #source: ReadSource
   readonly #options: ReturnType<typeof resolveReadOptions>
   readonly #seqAt: (time: TimePoint) => Promise<number>
@@ -54,6 +50,7 @@ export class Reader implements LogReader {
     seqAt: (time: TimePoint) => Promise<number>,
     codec?: Codec,
   ) {
+    super({ nextLater: () => this.#nextLater(), take: (max) => this.#buffered(max) })
     this.#options = resolveReadOptions(options)
     const { to, durableOnly, signal } = this.#options
     this.#batch = new DecodedBatch(codec)
@@ -67,13 +64,7 @@ export class Reader implements LogReader {
     if (signal?.aborted) this.#fail(signal.reason)
   }
 
-  [Symbol.asyncIterator](): this {
-    return this
-  }
-
-  next(): Promise<IteratorResult<LogRecord, undefined>> {
-    const record = this.nextBuffered()
-    if (record !== undefined) return Promise.resolve({ done: false, value: record })
+  #nextLater(): Promise<IteratorResult<LogRecord, undefined>> {
     return atCaller(this.#turns.take(() => this.#advance()))
   }
 
@@ -90,15 +81,6 @@ export class Reader implements LogReader {
     return this.#source.lastTruncation !== this.#seenTruncation
   }
 
-  batches(maxRecords?: number): RecordBatches<LogRecord> {
-    return new ReaderBatches<LogRecord>(this, (max) => this.#buffered(max), maxRecords)
-  }
-
-  readable(options?: { highWaterMark?: number | undefined }): Readable {
-    return toReadable(this, options)
-  }
-
-  /** Takes at most `max` of the decoded records. */
   #buffered(max: number): LogRecord[] {
     return this.#turns.busy || this.#wasCut() ? [] : this.#batch.takeUpTo(max)
   }
@@ -109,10 +91,6 @@ export class Reader implements LogReader {
     await this.#filling
     await this.#release()
     return DONE
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.return()
   }
 
   async #advance(): Promise<IteratorResult<LogRecord, undefined>> {
