@@ -1,7 +1,7 @@
 /**
  * One machine of the trial: stands by, takes over and serves appends, which arrive as messages of the parent process.
- * Arguments: the folder, the access to the store as JSON, the duration of the lease, and the error of the
- * wall clock.
+ * Arguments: the folder, the access to the store or to the brokers as JSON, the duration of the lease, and the error of
+ * the wall clock.
  */
 import process from 'node:process'
 
@@ -9,10 +9,11 @@ const [dir, access, leaseMs, wrongMs] = process.argv.slice(2)
 const { now } = Date
 Date.now = () => now() + Number(wrongMs)
 
-const { archiveTo, standBy, takeOver } = await import('durlog/archive')
 const { openStreams } = await import('durlog/streams')
 
-const bucket = JSON.parse(access)
+const place = JSON.parse(access)
+const isBucket = place.bucket !== undefined
+const { archiveTo, jetstream, standBy, takeOver } = await import(isBucket ? 'durlog/archive' : 'durlog/jetstream')
 const send = (message) => process.connected && process.send(message)
 const standing = new AbortController()
 let streams
@@ -33,13 +34,14 @@ process.on('message', async (message) => {
 
 try {
   const onLease = ({ ms }) => ms > 0 && send({ kind: 'standing' })
-  const options = { ...bucket, pollMs: 100, onLease, signal: standing.signal }
+  const options = { ...place, ...(isBucket && { pollMs: 100 }), onLease, signal: standing.signal }
   await standBy(dir, options).catch(async (error) => {
     if (!standing.signal.aborted) throw error
     // A takeover by hand, also of a machine that has taken over and has stored nothing yet.
-    await takeOver(dir, { ...bucket, force: true })
+    await takeOver(dir, { ...place, force: true })
   })
-  const replicate = archiveTo({ ...bucket, flushMs: 1000, leaseMs: Number(leaseMs) })
+  const lease = { leaseMs: Number(leaseMs) }
+  const replicate = isBucket ? archiveTo({ ...place, ...lease, flushMs: 1000 }) : jetstream({ ...place, ...lease })
   streams = await openStreams(dir, { exclusive: true, replicate, durability: 'replicated' })
   send({ kind: 'serving' })
 } catch ({ code, message }) {

@@ -1,5 +1,6 @@
-// npm run trial -- takeover [--takeovers N] [--seed N] [--each N]: takeovers of replicated streams while machines are
-// killed, stopped and separated, `each` of them with one store.
+// npm run trial -- takeover [--takeovers N] [--seed N] [--each N] [--brokers]: takeovers of replicated streams while
+// machines are killed, stopped and separated, `each` of them with one store; with --brokers, with one cluster of
+// nats-servers, which are killed too.
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -13,6 +14,7 @@ const { values } = parseArgs({
     takeovers: { type: 'string', default: '200' },
     each: { type: 'string', default: '20' },
     seed: { type: 'string', default: '1' },
+    brokers: { type: 'boolean', default: false },
     verbose: { type: 'boolean', default: false },
   },
 })
@@ -26,7 +28,7 @@ for (let seed = Number(values.seed); total.takeovers < Number(values.takeovers);
   const takeovers = Math.min(Number(values.each), Number(values.takeovers) - total.takeovers)
   const own = join(dir, `seed-${seed}`)
   try {
-    const found = await runTakeovers(own, { takeovers, seed, report })
+    const found = await runTakeovers(own, { takeovers, seed, brokers: values.brokers, report })
     total.takeovers += found.takeovers
     total.appends += found.appends
     for (const [fault, count] of Object.entries(found.faults)) total.faults[fault] = (total.faults[fault] ?? 0) + count

@@ -1,8 +1,9 @@
 /**
- * Takeovers of streams that are replicated to a store: three machines, each a process, and clients that append. The
- * store is in this process, so that requests of each machine can be delayed, repeated, lost, or lose their answer.
- * A machine is killed, stopped, or separated from the store or from the clients; then standbys are promoted by hand.
- * The wall clocks of the machines differ by up to two hours.
+ * Takeovers of streams that are replicated to a store, or to a cluster of three brokers: three machines, each a
+ * process, and clients that append. The store is in this process, so that requests of each machine can be delayed,
+ * repeated, lost, or lose their answer. The brokers are processes, one of which is killed or stopped in most rounds. A
+ * machine is killed, stopped, or separated from the store or from the clients; then standbys are promoted by hand. The
+ * wall clocks of the machines differ by up to two hours.
  */
 import { fork } from 'node:child_process'
 import { mkdirSync } from 'node:fs'
@@ -11,29 +12,31 @@ import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
 import { open } from 'durlog'
 import { archiveTo, mainLogOf, restoreArchive } from 'durlog/archive'
+import { jetstream, restore } from 'durlog/jetstream'
 import { openStreams } from 'durlog/streams'
 import { randomFrom } from '../crash/payload.mjs'
 import { FakeS3 } from '../fixtures/fake-s3.mjs'
+import { startCluster } from '../fixtures/nats.mjs'
 import { judge } from './judge.mjs'
 
 const MACHINE = new URL('machine.mjs', import.meta.url).pathname
 const NAMES = ['a', 'b', 'c']
 const PRODUCERS = ['p', 'q']
+/** Producers that append without a pause, so that the writer uploads without a pause. */
+const BUSY = ['r', 's', 't']
+const STREAMS = [...PRODUCERS, ...BUSY, 'chain']
 /** A client that gets no answer for so long tries another machine. */
 const PATIENCE_MS = 3000
-/**
- * The longest pause of a client between two appends. A claim has to reach the store while no upload is on its way: a
- * writer that uploads without pauses may not be replaced while it runs.
- */
+/** The longest pause of other clients between two appends. */
 const CLIENT_PAUSE_MS = 300
 /** A round that takes longer has failed. */
 const ROUND_MS = 90_000
 const HOUR_MS = 3_600_000
-const FAULTS = ['kill', 'stop', 'no store', 'no clients', 'none']
+const FAULTS = ['kill', 'stop', 'no clients', 'none']
 
 /** Makes `takeovers` takeovers. Returns figures; throws an error if a promise was broken. */
-export async function runTakeovers(dir, { takeovers, seed, leaseMs = 1500, report = () => {} }) {
-  const trial = new Trial(dir, { seed, leaseMs, report })
+export async function runTakeovers(dir, { takeovers, seed, brokers = false, leaseMs = 1500, report = () => {} }) {
+  const trial = new Trial(dir, { seed, brokers, leaseMs, report })
   try {
     return await trial.run(takeovers)
   } finally {
@@ -47,6 +50,9 @@ class Trial {
   #leaseMs
   #report
   #s3
+  #brokers
+  /** The access of a machine to the destination. */
+  #accessOf
   /** By name: `{ child, dir, isServing, isApart, ... }`. */
   #machines = new Map()
   #folders = 0
@@ -59,8 +65,9 @@ class Trial {
   #failure
   faults = {}
 
-  constructor(dir, { seed, leaseMs, report }) {
+  constructor(dir, { seed, brokers, leaseMs, report }) {
     this.#dir = dir
+    this.#brokers = brokers ? [] : undefined
     this.#random = randomFrom(seed)
     this.#leaseMs = leaseMs
     this.#report = report
@@ -68,20 +75,31 @@ class Trial {
 
   async run(takeovers) {
     mkdirSync(this.#dir, { recursive: true })
-    this.#s3 = await new FakeS3().start()
-    this.#s3.fault = (request) => this.#arrive(request)
+    if (this.#brokers === undefined) {
+      this.#s3 = await new FakeS3().start()
+      this.#s3.fault = (request) => this.#arrive(request)
+      this.#accessOf = (name) => ({ ...this.#s3.access, credentials: { accessKeyId: name, secretAccessKey: 'secret' } })
+    } else {
+      this.#brokers = await startCluster(join(this.#dir, 'brokers'))
+      const servers = this.#brokers.map(({ url }) => url)
+      this.#accessOf = () => ({ servers, stream: 'TRIAL', timeoutMs: 2000 })
+    }
     // The first machine opens a new folder, and the others wait for its first records.
     const first = await openStreams(join(this.#dir, 'first'), {
       exclusive: true,
       durability: 'replicated',
-      replicate: archiveTo({ ...this.#s3.access, flushMs: 1000 }),
+      replicate:
+        this.#brokers === undefined
+          ? archiveTo({ ...this.#s3.access, flushMs: 1000 })
+          : jetstream({ ...this.#accessOf(), replicas: 3 }),
     })
-    for (const name of [...PRODUCERS, 'chain']) await first.stream(name).create()
+    for (const name of STREAMS) await first.stream(name).create()
     await first.close()
     this.#start('a', join(this.#dir, 'first'))
     await this.#until(() => this.#serving.length > 0)
     for (const name of NAMES.slice(1)) this.#start(name)
-    const clients = [...PRODUCERS.map((name) => this.#produce(name)), this.#chain()]
+    const paused = PRODUCERS.map((name) => this.#produce(name, CLIENT_PAUSE_MS))
+    const clients = [...paused, ...BUSY.map((name) => this.#produce(name, 0)), this.#chain()]
     for (const client of clients) client.catch((error) => this.#fail(error))
     for (let done = 0; done < takeovers; done++) await this.#round(done)
     this.#ending = true
@@ -94,6 +112,7 @@ class Trial {
     const ended = [...this.#machines.values()].map(({ child }) => end(child))
     await Promise.all(ended)
     await this.#s3?.stop()
+    await Promise.all((this.#brokers ?? []).map((broker) => broker.kill()))
   }
 
   get #serving() {
@@ -130,10 +149,10 @@ class Trial {
 
   /** Starts a machine in a new folder, unless it continues in `dir`. */
   #start(name, dir = join(this.#dir, `${name}${++this.#folders}`)) {
-    const access = { ...this.#s3.access, credentials: { accessKeyId: name, secretAccessKey: 'secret' } }
+    const access = this.#accessOf(name)
     const wrongMs = (this.#below(3) - 1) * HOUR_MS
     const child = fork(MACHINE, [dir, JSON.stringify(access), String(this.#leaseMs), String(wrongMs)])
-    const machine = { name, dir, child, isServing: false, isStanding: false, fault: undefined, acknowledged: 0 }
+    const machine = { name, dir, child, isServing: false, isStanding: false, isFenced: false, acknowledged: 0 }
     this.#machines.set(name, machine)
     child.on('message', (message) => this.#receive(machine, message))
     child.on('error', () => {})
@@ -144,9 +163,9 @@ class Trial {
   }
 
   #receive(machine, { kind, id, seq, code, nextSeq }) {
-    if (kind === 'serving') machine.isServing = true
+    if (kind === 'serving') Object.assign(machine, { isServing: true, isStanding: false })
     if (kind === 'standing') machine.isStanding = true
-    if (kind === 'fenced') machine.isServing = false
+    if (kind === 'fenced') Object.assign(machine, { isServing: false, isFenced: true })
     if (kind === 'ended' && !['ERR_DURLOG_FENCED', 'ERR_DURLOG_NOT_FOUND'].includes(code))
       this.#fail(new Error(`${machine.name} has ended: ${code}`))
     if (id !== undefined && machine.fault !== 'no clients') {
@@ -160,7 +179,9 @@ class Trial {
   async #round(number) {
     await this.#until(() => this.#serving.some((one) => one.acknowledged > 0) && this.#standbys.length > 0)
     const former = this.#serving.filter((one) => one.acknowledged > 0).at(-1)
-    const fault = FAULTS[this.#below(FAULTS.length)]
+    const broken = await this.#breakBroker()
+    const faults = this.#brokers === undefined ? [...FAULTS, 'no store'] : FAULTS
+    const fault = faults[this.#below(faults.length)]
     this.faults[fault] = (this.faults[fault] ?? 0) + 1
     former.fault = fault
     this.#report(`round ${number}: ${former.name} ${fault}`)
@@ -179,15 +200,33 @@ class Trial {
     this.#report(`  after ${Math.round(performance.now() - begun)} ms`)
     if (fault === 'stop') former.child.kill('SIGCONT')
     former.fault = undefined
+    await this.#repairBroker(broken)
     // The former machine continues for a moment, and may be given appends.
     if (fault !== 'kill') await wait(this.#below(1000))
     for (const machine of [...this.#machines.values()]) {
       // Every machine that has lost its role begins again in a new folder. A standby continues in its folder.
-      const isNew = machine === former || machine.child.exitCode !== null
+      const isNew = machine === former || machine.isFenced || machine.child.exitCode !== null
       if (!isNew) continue
       await end(machine.child)
       this.#start(machine.name)
     }
+  }
+
+  /** Kills or stops one of the brokers in most rounds. */
+  async #breakBroker() {
+    if (this.#brokers === undefined || this.#below(4) === 0) return undefined
+    const broker = this.#brokers[this.#below(this.#brokers.length)]
+    const isKilled = this.#below(3) > 0
+    const fault = isKilled ? 'broker killed' : 'broker stopped'
+    this.faults[fault] = (this.faults[fault] ?? 0) + 1
+    if (isKilled) await broker.kill()
+    else broker.freeze()
+    return { broker, isKilled }
+  }
+
+  async #repairBroker(broken) {
+    if (broken?.isKilled) await broken.broker.start()
+    else broken?.broker.thaw()
   }
 
   get #standbys() {
@@ -236,11 +275,11 @@ class Trial {
   }
 
   /** Appends as a producer until the trial ends. */
-  async #produce(name) {
+  async #produce(name, pauseMs) {
     for (let seq = 0; !this.#ending; seq++) {
       const producer = { id: name, epoch: 0, seq }
       await this.#append(name, `${name}${seq}`, { producer })
-      await wait(this.#below(CLIENT_PAUSE_MS))
+      await wait(this.#below(pauseMs))
     }
   }
 
@@ -289,13 +328,15 @@ class Trial {
     const machines = [...this.#machines.values()]
     const replicas = machines.filter(({ isServing }) => !isServing)
     await Promise.all(machines.map(({ child }) => end(child)))
-    this.#s3.fault = () => undefined
     const dir = join(this.#dir, 'final')
-    await restoreArchive(dir, this.#s3.access)
+    if (this.#brokers === undefined) {
+      this.#s3.fault = () => undefined
+      await restoreArchive(dir, this.#s3.access)
+    } else await restore(dir, this.#accessOf())
     const log = await recordsIn(mainLogOf(dir))
     const streams = await openStreams(dir, { exclusive: true })
     const final = new Map()
-    for (const name of [...PRODUCERS, 'chain']) {
+    for (const name of STREAMS) {
       const values = []
       for await (const { value } of streams.stream(name).read()) values.push(value)
       final.set(name, values)

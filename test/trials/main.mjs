@@ -60,6 +60,10 @@ const PROGRAMS = {
     what: 'archiving while the writer, the archivers and the store are killed',
     program: 'test/archive/run.mjs',
   },
+  'archive-checkpoints': {
+    what: 'kill -9 of an archiver of streams while it archives checkpoints and removes old ones',
+    program: 'test/archive/checkpoints-run.mjs',
+  },
   'archive-histories': {
     what: 'archiving while the log is truncated, trimmed and reopened, with a store whose requests fail',
     program: 'test/archive/histories-run.mjs',
