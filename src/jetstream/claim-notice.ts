@@ -4,6 +4,7 @@
  * that publishes without pauses may always be faster. So a writer reads the notice once in a number of publishes, and
  * stops if it names a later generation than its own. A notice only stops a writer. The claim alone decides.
  */
+import type { ShipOrigin } from '../ship/types.js'
 import { createBucket, keySubject, lastOfKey } from './key-value.js'
 import type { LiveLink } from './nats-link.js'
 import { publishAfter } from './publish-after.js'
@@ -18,17 +19,23 @@ export interface NoticePlace {
   timeoutMs: number
 }
 
-/** Announces a claim of `generation`. */
+/** The claim of a generation of the log `uuid`: another log may have the same subject later. */
+interface Notice {
+  uuid: string
+  generation: number
+}
+
+/** Announces a claim. */
 export async function announceClaim(
   live: LiveLink,
   { stream, subject, timeoutMs }: NoticePlace,
-  generation: number,
+  notice: Notice,
   isReplicated: boolean,
 ): Promise<void> {
   await createBucket(live, BUCKET, isReplicated)
   const key = keySubject(BUCKET, { stream, subject })
   const place = { stream: `KV_${BUCKET}`, subject: key, timeoutMs }
-  await publishAfter(live, place, '', undefined, Buffer.from(JSON.stringify({ generation })))
+  await publishAfter(live, place, '', undefined, Buffer.from(JSON.stringify(notice)))
 }
 
 /** Reads the notice for a writer. */
@@ -46,23 +53,23 @@ export class ClaimWatch {
     this.#onClaimed = onClaimed
   }
 
-  /** Must be called with each publish of a writer of `generation`. */
-  onPublish(generation: number): void {
+  /** Must be called with each publish of a writer. */
+  onPublish(writer: ShipOrigin): void {
     if (++this.#publishes < PUBLISHES || this.#isLooking) return
     this.#publishes = 0
     this.#isLooking = true
     // Without an answer, or without the right to read the bucket, the writer continues: the claim fences it.
-    void this.#look(generation)
+    void this.#look(writer)
       .catch(() => {})
       .finally(() => {
         this.#isLooking = false
       })
   }
 
-  async #look(generation: number): Promise<void> {
+  async #look({ uuid, generation }: ShipOrigin): Promise<void> {
     const message = await lastOfKey(this.#live, BUCKET, this.#key)
     if (message === null) return
-    const found = JSON.parse(Buffer.from(message.data).toString()) as { generation: number }
-    if (Number.isSafeInteger(found.generation) && found.generation > generation) this.#onClaimed(found.generation)
+    const found = JSON.parse(Buffer.from(message.data).toString()) as Notice
+    if (found.uuid === uuid && found.generation > generation) this.#onClaimed(found.generation)
   }
 }

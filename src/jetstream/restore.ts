@@ -300,7 +300,9 @@ class Restore {
     } catch (error) {
       // The writer was faster, and may be so each time. Without the right to store the notice, only the claim counts.
       if (error instanceof ShipConflict)
-        await announceClaim(live, place, this.generation, this.#isReplicated).catch(() => {})
+        await announceClaim(live, place, { uuid: log.uuid, generation: this.generation }, this.#isReplicated).catch(
+          () => {},
+        )
       throw error
     }
     this.#done = true

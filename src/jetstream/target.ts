@@ -74,7 +74,7 @@ export class JetStreamTarget implements ShipTarget {
     const publisher = this.#publisher
     if (publisher === undefined) return Promise.reject(new Error('publish was called before last'))
     try {
-      this.#claims?.onPublish(origin.generation)
+      this.#claims?.onPublish(origin)
       return publisher.publish(records, origin)
     } catch (error) {
       return Promise.reject(error)
