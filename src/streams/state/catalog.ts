@@ -219,7 +219,8 @@ export async function readGroups(log: Log | ReadOnlyLog, reader: GroupReader): P
       if (member !== undefined) wrong ??= { seq, member }
       if (record.kind === 'commit') {
         if (lastCreated >= record.position) wrong ??= { seq, member: 'position' }
-        if (wrong !== undefined) throw wrongValue(log.dir, wrong.seq, wrong.member)
+        // A value that durlog does not write: see `wrongMember`.
+        if (wrong !== undefined) throw wrongRecord(log.dir, wrong.seq, `has an impossible value of "${wrong.member}"`)
         const { kind, ...head } = record
         await reader.commit(head)
       } else if (record.kind !== 'begin') {
@@ -247,11 +248,6 @@ function parseRecord(dir: string, seq: number, data: Buffer): StoredRecord {
   }
   if (record.kind !== 'commit' || !(record.version > KEPT_VERSION)) return record
   throw new DurlogError('ERR_DURLOG_VERSION', `a newer version of durlog wrote the catalog in ${dir}: use that version`)
-}
-
-/** The error for a record whose member `member` has a value that durlog does not write: see `wrongMember`. */
-function wrongValue(dir: string, seq: number, member: string): DurlogError {
-  return wrongRecord(dir, seq, `has an impossible value of "${member}"`)
 }
 
 function wrongRecord(dir: string, seq: number, problem: string, cause?: unknown): DurlogError {
