@@ -352,6 +352,38 @@ if (told.length !== 2) throw new Error(told.join())`,
       [
         'the beginning: ts',
         {
+          // The stream does not exist at first: the EventSource ends.
+          before: `interface Events {
+  addEventListener(type: string, listener: (event: { data: string; lastEventId: string }) => void): void
+  close(): void
+  readonly readyState: number
+}
+const Native = (globalThis as unknown as { EventSource: new (url: string) => Events }).EventSource
+const url = 'http://localhost:4437/chat/7'
+await fetch(url, { method: 'DELETE' })
+let refused = () => {}
+const first = new Promise<void>((resolve) => { refused = resolve })
+class EventSource extends Native {
+  static readonly CLOSED = 2
+  constructor(url: string) {
+    super(url)
+    this.addEventListener('error', refused)
+  }
+}
+let shown = (_message: unknown) => {}
+const message = new Promise((resolve) => { shown = resolve })
+const show = (message: unknown) => shown(message)\n`,
+          after: `await first
+const headers = { 'content-type': 'application/json' }
+await fetch(url, { method: 'PUT', headers, body: '[{"text":"hello"}]' })
+console.log(await message)
+process.exit()`,
+          run: (work, [program]) => work.sh((program as string).replace('node', 'node --experimental-eventsource')),
+        },
+      ],
+      [
+        'the beginning: ts',
+        {
           before: 'const rightsOf = (cookie?: string) => (cookie === undefined ? undefined : { read: true })\n',
           after: `const answer = await fetch('http://localhost:3000/v1/stream/chat/7')
 if (answer.status !== 401) throw new Error(String(answer.status))
