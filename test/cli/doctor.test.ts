@@ -140,11 +140,12 @@ Max open files            ${files}                524288               files`
 const NOW = Date.UTC(2027, 5, 1)
 
 test.each([
-  ['right', { nowMs: NOW, fileMs: NOW, newestMs: NOW - 1000 }, 'OK'],
-  ['never set', { nowMs: 0, fileMs: 0, newestMs: undefined }, 'WARN'],
-  ['behind the newest record', { nowMs: NOW, fileMs: NOW, newestMs: NOW + 60_000 }, 'WARN'],
-  ['behind a record of the largest time', { nowMs: NOW, fileMs: NOW, newestMs: 8.64e15 }, 'WARN'],
-  ["not the file server's", { nowMs: NOW, fileMs: NOW + 60_000, newestMs: undefined }, 'WARN'],
+  ['right', { beforeMs: NOW, nowMs: NOW, fileMs: NOW, newestMs: NOW - 1000 }, 'OK'],
+  ['read late', { beforeMs: NOW - 6000, nowMs: NOW, fileMs: NOW - 5500, newestMs: undefined }, 'OK'],
+  ['never set', { beforeMs: 0, nowMs: 0, fileMs: 0, newestMs: undefined }, 'WARN'],
+  ['behind the newest record', { beforeMs: NOW, nowMs: NOW, fileMs: NOW, newestMs: NOW + 60_000 }, 'WARN'],
+  ['behind a record of the largest time', { beforeMs: NOW, nowMs: NOW, fileMs: NOW, newestMs: 8.64e15 }, 'WARN'],
+  ["not the file server's", { beforeMs: NOW, nowMs: NOW, fileMs: NOW + 60_000, newestMs: undefined }, 'WARN'],
 ])('a clock that is %s is judged', (_what, times, verdict) => {
   expect(judgeClock(times).verdict).toBe(verdict)
 })

@@ -9,14 +9,17 @@ const LATEST_MS = Date.UTC(2100, 0, 1)
 const TOLERATED_MS = 2000
 
 export interface Times {
-  nowMs: number
-  /** The modification time of a file that was created just now. */
+  /** The clock before a file was created. */
+  beforeMs: number
+  /** The modification time of that file. */
   fileMs: number
+  /** The clock after that; a busy machine may take seconds. */
+  nowMs: number
   /** The time of the newest record of the log in the folder; undefined if there is none. */
   newestMs: number | undefined
 }
 
-export function judgeClock({ nowMs, fileMs, newestMs }: Times): Finding {
+export function judgeClock({ beforeMs, fileMs, nowMs, newestMs }: Times): Finding {
   const now = formatTime(nowMs)
   if (nowMs < EARLIEST_MS || nowMs > LATEST_MS) return warn(CHECK, `the clock is set to ${now}`, ADVICE)
   if (newestMs !== undefined && newestMs > nowMs + TOLERATED_MS)
@@ -25,7 +28,7 @@ export function judgeClock({ nowMs, fileMs, newestMs }: Times): Finding {
       `the clock is set to ${now}, but the newest record has the time ${formatTime(newestMs)}: the clock was set back, or the record was appended with that time`,
       ADVICE,
     )
-  if (Math.abs(fileMs - nowMs) > TOLERATED_MS)
+  if (fileMs < beforeMs - TOLERATED_MS || fileMs > nowMs + TOLERATED_MS)
     return warn(CHECK, `the clock is set to ${now}, but that of the file system to ${formatTime(fileMs)}`, ADVICE)
   return ok(CHECK, newestMs === undefined ? now : `${now}; the newest record has the time ${formatTime(newestMs)}`)
 }

@@ -1,6 +1,6 @@
 /** All checks of `durlog doctor`, in the order of its report. */
 import { accessSync, constants, statfsSync, statSync } from 'node:fs'
-import { dirname, join, resolve } from 'node:path'
+import { dirname, resolve } from 'node:path'
 import { DurlogError } from '../../errors.js'
 import { open } from '../../index.js'
 import { formatSeqs } from '../../terminal/output.js'
@@ -10,7 +10,7 @@ import { judgeFileSystem, judgeMount } from './file-system.js'
 import { describeError, type Finding, fail, guarded, notChecked, ok } from './finding.js'
 import { judgeFlush, measureFlush } from './flush.js'
 import { judgeDescriptors, judgeFileSize, judgeInodes, judgeSpace, judgeThreads, readLimits } from './limits.js'
-import { tryCase, tryRename, trySocket } from './operations.js'
+import { readClocks, tryCase, tryRename, trySocket } from './operations.js'
 import { Scratch } from './scratch.js'
 import { judgeAllocation, judgeDirect, judgeLock, judgeMap, tryDirect, tryMapped } from './trial-log.js'
 import { judgeWriteCache } from './write-cache.js'
@@ -107,9 +107,7 @@ async function triedFindings(
       await guarded('rename', LOOK, () => tryRename(folder)),
       await guarded('socket', LOOK, () => trySocket(folder)),
       await guarded('case', LOOK, () => tryCase(folder)),
-      await guarded('clock', LOOK, () =>
-        judgeClock({ nowMs: Date.now(), fileMs: statSync(join(folder, 'flush')).mtimeMs, newestMs }),
-      ),
+      await guarded('clock', LOOK, () => judgeClock({ ...readClocks(folder), newestMs })),
     ]
   } finally {
     await scratch.remove()

@@ -1,5 +1,5 @@
 /** Tries the operations of a file system that logs and folders of streams need, besides those of a trial log. */
-import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { type Address, listenIn } from '../../streams/processes/address.js'
@@ -43,4 +43,13 @@ export function tryCase(folder: string): Finding {
   mkdirSync(join(folder, 'case'))
   const folds = existsSync(join(folder, 'CASE'))
   return ok('case', folds ? 'names that differ only in case are the same; durlog uses none' : 'names differ by case')
+}
+
+/** Creates a file, and returns its time and the clock before and after. */
+export function readClocks(folder: string): { beforeMs: number; fileMs: number; nowMs: number } {
+  const file = join(folder, 'clock')
+  const beforeMs = Date.now()
+  writeFileSync(file, '')
+  const fileMs = statSync(file).mtimeMs
+  return { beforeMs, fileMs, nowMs: Date.now() }
 }
