@@ -5,6 +5,7 @@
 #include "read/log_reader.h"
 #include "record/segment_name.h"
 #include "recovery/log_files.h"
+#include "recovery/report.h"
 #include "segment/open_segment.h"
 #include "segment/scanner.h"
 #include "segment/synced_slot.h"
@@ -65,8 +66,7 @@ Result<bool> LogReader::DamageIsSynced(uint64_t* next_whole) {
 
 Status LogReader::LostError(uint64_t next_whole) const {
   return Status::Error(Code::kCorrupt,
-                       "synced records cannot be read: seq " + std::to_string(next_seq_) + " to " +
-                           std::to_string(next_whole - 1) +
+                       "synced records cannot be read: " + SeqsText(next_seq_, next_whole - 1) +
                            "; restore them from a copy, or read with salvage to skip them")
       .WithPath(directory_->PathOf(SegmentName(segment_first_seq_)))
       .WithOffset(offset_)

@@ -28,6 +28,9 @@ struct RecoveryReport {
   std::string detail;  // the fault at that place, as one clause
 };
 
+// "seq 5" or "seq 5 to 9".
+std::string SeqsText(uint64_t first, uint64_t last);
+
 // The error for a log that needs salvage or repair, made from the plan's report.
 Status CorruptError(const Directory& directory, const RecoveryReport& report);
 

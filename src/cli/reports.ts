@@ -1,5 +1,5 @@
 /** Reports and warnings of commands that append. */
-import { formatBytes, formatCounted, warn, writeSummary } from '../terminal/output.js'
+import { formatBytes, formatCounted, formatSeqs, warn, writeSummary } from '../terminal/output.js'
 import type { Durability, Log } from '../types.js'
 
 /** The result of appending an input. */
@@ -45,10 +45,9 @@ export async function reportAppended(
   const skipped = `${blank}${stored === 0 ? '' : `; ${formatCounted(stored, 'record')} of the input had been stored before`}`
   const unknown = uncertain === 0 ? '' : `; up to ${formatCounted(uncertain, 'more record')} may be stored`
   if (records === 0) return writeSummary(`${verb} nothing${unknown}${skipped}\n`)
-  const seqs = first === last ? `seq ${first}` : `seq ${first} to ${last}`
   const seconds = (elapsedMs / 1000).toFixed(2)
   await writeSummary(
-    `${verb} ${formatCounted(records, 'record')}, ${seqs}, at ${durability} in ${seconds} s${unknown}${skipped}\n`,
+    `${verb} ${formatCounted(records, 'record')}, ${formatSeqs(first, last + 1)}, at ${durability} in ${seconds} s${unknown}${skipped}\n`,
   )
 }
 
@@ -60,7 +59,7 @@ export function reportRecovery({ recovery }: Log, json: boolean): void {
   const found: Record<Exclude<typeof state, 'clean'>, string> = {
     'torn-tail': `a crash left an incomplete end, which was never acknowledged at sync: removed ${removed}`,
     hole: `a crash left a gap among records that were never acknowledged at sync: removed ${removed}`,
-    corrupt: `synced records are damaged${lost === undefined ? '' : `: seq ${lost.first} to ${lost.last} are lost`}`,
+    corrupt: `synced records are damaged${lost === undefined ? '' : `; lost: ${formatSeqs(lost.first, lost.last + 1)}`}`,
   }
   warn('RECOVERED', found[state], json, { recovery })
 }
