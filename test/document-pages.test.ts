@@ -214,6 +214,7 @@ const apply = (_sql: Transaction, data: Buffer) => console.log(\`applied \${data
     blocks: [
       ['the beginning: sh', { run: (work, commands) => runAll(work, commands.slice(0, 3)) }],
       ['the beginning: js', { not: 'needs Electron: npm run test:electron' }],
+      ['the beginning: js', { not: 'needs Electron: npm run test:electron' }],
     ],
   },
   'docs/INSTALL.md': {

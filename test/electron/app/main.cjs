@@ -37,9 +37,22 @@ function runUtility() {
   child.once('message', (event) => {
     // It lives for as long as its port to this process is open.
     child.removeAllListeners('exit')
-    finish(event)
+    runRecipe().then(
+      () => finish(event),
+      (error) => finish({ failed: error.stack }),
+    )
   })
   child.once('exit', (code) => finish({ failed: `the utility process ended with ${code}` }))
+}
+
+/** The utility process of docs/ELECTRON.md. */
+async function runRecipe() {
+  const { append, history } = require('./history-main.cjs')
+  const seqs = await Promise.all([append({ text: 'hello' }), append({ text: 'world' })])
+  if (seqs.join() !== '0,1') throw new Error(`the history has stored ${seqs.join()}`)
+  history.kill()
+  const refused = await append({ text: 'lost' }).catch((error) => error.message)
+  if (refused !== 'the process of the history has ended') throw new Error(`the append was answered with ${refused}`)
 }
 
 function runPreload() {
