@@ -1,5 +1,7 @@
 // Rolling update: a service that is ready before it has the log. The new process starts while the old one still writes,
 // and its first requests wait until the old one has closed the log.
+//
+//   node rolling-update.mjs DIR PORT
 import { createServer } from 'node:http'
 import { open } from 'durlog'
 
