@@ -75,10 +75,15 @@ export function writeJson(value: unknown): Promise<void> {
   return writeOut(`${JSON.stringify(value)}\n`)
 }
 
-/** Formats names and values as two columns, of which the first is padded. */
-export function formatFields(fields: readonly (readonly [string, string | number])[]): string {
+/** Formats names and values as two columns, of which the first is padded and the second is wrapped. */
+export function formatFields(
+  fields: readonly (readonly [string, string | number])[],
+  columns: number = terminalColumns(),
+): string {
   const width = Math.max(...fields.map(([name]) => name.length))
-  return fields.map(([name, value]) => `${name.padEnd(width)}  ${visible(String(value))}\n`).join('')
+  return fields
+    .map(([name, value]) => formatWrapped(`${name.padEnd(width)}  `, visible(String(value)), columns))
+    .join('')
 }
 
 /**

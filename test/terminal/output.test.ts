@@ -49,3 +49,11 @@ test.each([
 ])('the digits of the count %d are grouped by thousands', (count, text) => {
   expect(formatCount(count)).toBe(text)
 })
+
+test('a long value continues below its beginning on a terminal', () => {
+  const fields = [
+    ['state', 'open'],
+    ['last error', 'the store did not answer'],
+  ] as const
+  expect(formatFields(fields, 34)).toBe('state       open\nlast error  the store did not\n            answer\n')
+})
