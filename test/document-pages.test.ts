@@ -118,6 +118,13 @@ async function withNats(work: Workspace): Promise<Workspace> {
 /** The server of docs/SERVE.md. */
 let serving: Running
 
+/** A restore `--until` a time needs a record before it. */
+const fillOld = `{
+  const log = await open('./orders')
+  if (log.nextSeq === 0) await log.append('order 16', { timestamp: Date.UTC(2026, 10, 21) })
+  await log.close()
+}\n`
+
 const STREAMS = "import { openStreams } from 'durlog/streams'\n"
 const openChat = `${STREAMS}const sessions = await openStreams('./sessions')
 const chat = sessions.stream(\`chat-\${crypto.randomUUID()}\`)
@@ -151,16 +158,7 @@ await log.append('a mail')\n`,
     workspace: workspaceWithStore,
     blocks: [
       ['the beginning: sh', { run: installs }],
-      [
-        'the beginning: ts',
-        {
-          before: `{
-  const log = await open('./orders')
-  if (log.nextSeq === 0) await log.append('order 16', { timestamp: Date.UTC(2026, 10, 21) })
-  await log.close()
-}\n`,
-        },
-      ],
+      ['the beginning: ts', { before: fillOld }],
 
       [
         'the beginning: ts',
@@ -250,7 +248,12 @@ if (told.length !== 2) throw new Error(told.join())`,
     blocks: [
       [
         'In a worker thread: ts',
-        { after: "await new Promise((closed) => { stream.once('close', closed); stream.end() })" },
+        {
+          // The thread of a transport does not keep the process alive.
+          after: `const alive = setInterval(() => {}, 1000)
+await new Promise((closed) => { stream.once('close', closed); stream.end() })
+clearInterval(alive)`,
+        },
       ],
       ['In the same thread: ts', {}],
       [
@@ -450,7 +453,7 @@ if (found.join() !== '404,401,404,401') throw new Error(found.join())`,
     workspace: () => withNats(new Workspace()),
     blocks: [
       ['the beginning: sh', { run: installs }],
-      ['the beginning: ts', {}],
+      ['the beginning: ts', { before: fillOld }],
       [
         'Restoring: ts',
         {
