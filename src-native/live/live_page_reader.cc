@@ -37,10 +37,12 @@ bool LivePageReader::Map() {
   return true;
 }
 
-// Whether the log is in shared mode. Then some of its writers may use another page.
-bool LivePageReader::IsHeldByMembers() {
-  const Result<std::optional<LockKind>> kind = file_->RangeLockOfOthers(0, 0);
-  return kind.ok() && *kind == LockKind::kShared;
+// The lock of the writers. Systems without locks of ranges have no shared mode, so it is exclusive.
+Result<std::optional<LockKind>> LivePageReader::WritersLock() {
+  Result<std::optional<LockKind>> kind = file_->RangeLockOfOthers(0, 0);
+  if (kind.status().code() != Code::kUnsupported) return kind;
+  DURLOG_ASSIGN_OR_RETURN(const bool locked, file_->IsLocked());
+  return locked ? std::optional<LockKind>(LockKind::kExclusive) : std::nullopt;
 }
 
 // Whether the next writer would find this page.
@@ -58,10 +60,11 @@ std::optional<LiveView> LivePageReader::Look() {
     if (!mapping_ && !Map()) break;
     LiveView view;
     const Held held = ReadWords(&view);
-    // A member that joins after the file was removed does not store into it. This is checked only
-    // if memory_end has not changed, so that reading new records has no additional cost.
+    // Some members may use another page: one that joins after the file was removed does not store
+    // into it. This is checked only if memory_end has not changed, so that reading new records has
+    // no additional cost.
     const bool has_news = std::exchange(last_memory_end_, view.memory_end) != view.memory_end;
-    const bool may_be_left = held == Held::kNo || (!has_news && IsHeldByMembers());
+    const bool may_be_left = held == Held::kNo || (!has_news && is_shared_);
     const bool is_page = !mapping_->faulted() && Load(kLiveMagicWord) == kLiveMagic;
     if (!is_page || (may_be_left && !IsNamed())) {
       mapping_.reset();
@@ -103,10 +106,11 @@ LivePageReader::Held LivePageReader::ReadWords(LiveView* view) {
   view->commit_micros = Load(kLiveCommitMicrosWord);
   Store64(view->uuid.data(), Load(kLiveUuidWord));
   Store64(view->uuid.data() + 8, Load(kLiveUuidWord + 1));
-  const Result<bool> locked = file_->IsLocked();
+  const Result<std::optional<LockKind>> lock = WritersLock();
+  const bool held = lock.ok() && lock->has_value();
+  is_shared_ = held && **lock == LockKind::kShared;
   if (mapping_->faulted()) return Held::kNo;
-  const bool held = locked.ok() && *locked;
-  unlocked_session_ = locked.ok() && !*locked ? session : 0;
+  unlocked_session_ = lock.ok() && !held ? session : 0;
   if (held && Load(kLiveSessionWord) != session) return Held::kUnclear;
   const bool other_log = lineage_ != 0 && view->uuid != uuid_;
   const bool went_back = same_page && generation < generation_;  // an older copy put in its place

@@ -56,7 +56,7 @@ class LivePageReader {
 
   bool Map();
   bool IsNamed();
-  bool IsHeldByMembers();
+  Result<std::optional<LockKind>> WritersLock();
   Held ReadWords(LiveView* view);
   uint64_t LowestCutSince(uint64_t since, uint64_t generation) const;
   uint64_t Load(size_t word) const { return words_[word].load(std::memory_order_acquire); }
@@ -68,6 +68,7 @@ class LivePageReader {
   std::unique_ptr<Mapping> mapping_;
   const LiveAtomic* words_ = nullptr;
   bool is_valid_ = false;         // once valid, a page stays valid
+  bool is_shared_ = false;        // at the last read, members had the log open
   uint64_t last_memory_end_ = 0;  // memory_end at the last call of Look()
   uint64_t unlocked_session_ = 0;
 

@@ -69,7 +69,7 @@ export class LogReads {
   async #uncut<T>(read: () => Promise<T>, check?: () => void): Promise<T> {
     this.check()
     for (;;) {
-      this.#source.look()
+      // As of an earlier look: a cut since then makes this read start again.
       const cut = this.#source.lastTruncation
       try {
         const result = await read()
