@@ -17,9 +17,9 @@ interface Flags extends NatsFlags, BucketFlags {
 export function register(command: Command): void {
   command
     .description(
-      'Make DIR, the log of a writer that another copy has replaced ("durlog promote"), a replica. Its records that the DESTINATION does not have are copied to another log first, with their seqs and times, and their seqs are printed. No other process may have DIR open. If it was interrupted, run it again. "durlog restore --follow" continues the replica.',
+      'Make DIR, the log or the streams of a writer that another copy has replaced ("durlog promote"), a replica. Its records that the DESTINATION does not have are copied to another log first, with their seqs and times, and their seqs are printed. Streams are moved to the other folder as a whole, and the seqs in each stream are printed. No other process may have DIR open. If it was interrupted, run it again. "durlog restore --follow" continues the replica.',
     )
-    .argument('<dir>', 'the folder of the log')
+    .argument('<dir>', 'the folder of the log, or of the streams')
     .argument(
       '[destination]',
       's3://bucket/prefix, or nats://host:port with --stream (default: NATS_URL, or nats://127.0.0.1:4222)',
