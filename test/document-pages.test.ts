@@ -1,5 +1,6 @@
 /**
- * The code blocks of the pages in docs/ run as printed, twice. Only addresses, ports and the names of buckets differ.
+ * The code blocks of the pages in docs/ run as printed, and twice with `npm run trial -- variants`. Only addresses,
+ * ports and the names of buckets differ.
  * README.md and docs/RECIPES.md have a separate test.
  */
 import { spawnSync } from 'node:child_process'
@@ -13,6 +14,7 @@ import { store } from './fixtures/archive.js'
 import { type Block, blocksOf, commandsIn, type Running, Workspace } from './fixtures/document-blocks.js'
 import { freePort, missingServer } from './fixtures/nats.mjs'
 import { server } from './fixtures/ship.js'
+import { EVERY_VARIANT } from './fixtures/variants.js'
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
 const TSC = join(ROOT, 'node_modules/typescript/bin/tsc')
@@ -550,12 +552,14 @@ test('the tests of documents run every block of every page, or name the reason',
   )
 })
 
-describe.skipIf(platform() === 'win32')('the blocks run as printed, twice', () => {
+const LIVES = EVERY_VARIANT ? 2 : 1
+
+describe.skipIf(platform() === 'win32')(`the blocks run as printed, ${LIVES === 2 ? 'twice' : 'once'}`, () => {
   for (const [page, { blocks, skip = '', workspace = async () => new Workspace(), once }] of Object.entries(PAGES))
     test.skipIf(skip !== '' || blocks.every(([, how]) => how.not !== undefined))(`${page} ${skip}`, async () => {
       compiled ??= compile()
       const work = await workspace()
-      for (let life = once === undefined ? 0 : 1; life < 2; life++) {
+      for (let life = 0; life < (once === undefined ? LIVES : 1); life++) {
         // Programs that follow each other share a process.
         let programs: [file: string, until?: string][] = []
         const runPrograms = async (): Promise<void> => {

@@ -13,6 +13,7 @@ import { diskProblem, runTool } from '../fixtures/disk-image.js'
 import { evictInode, type FailingDisk, fsyncAsAnotherProgram, makeFailingDisk } from '../fixtures/failing-disk.js'
 import { dyingOfFailedSync, shimProblem } from '../fixtures/fault-shim.js'
 import { codeOf, openUntilDone, scratchDir, texts } from '../fixtures/scratch.js'
+import { isChosen } from '../fixtures/variants.js'
 
 const CHILD = fileURLToPath(new URL('consumed-error-child.mjs', import.meta.url))
 const KIB = 1024
@@ -140,9 +141,10 @@ describe('a log with several writers never acknowledges records lost by a failed
     'the flusher alone': async () => void runTool('sync'),
   }
 
-  for (const [name, consume] of Object.entries(CONSUMERS)) {
-    for (const type of TYPES) {
-      for (const unsynced of [LOST, 0]) {
+  for (const [c, [name, consume]] of Object.entries(CONSUMERS).entries()) {
+    for (const [t, type] of TYPES.entries()) {
+      for (const [u, unsynced] of [LOST, 0].entries()) {
+        if (!isChosen(c, t, u)) continue
         test(`${name}, ${type}: a member that joins later, over ${unsynced} lost records`, async ({ skip }) => {
           skip(diskProblem(type) !== '', diskProblem(type))
           skip(shimProblem() !== '', shimProblem())
@@ -184,8 +186,9 @@ describe('a log with several writers never acknowledges records lost by a failed
     })
   }
 
-  for (const evict of [false, true]) {
-    for (const type of TYPES) {
+  for (const [e, evict] of [false, true].entries()) {
+    for (const [t, type] of TYPES.entries()) {
+      if (!isChosen(e, t)) continue
       const how = evict ? 'after its inode was evicted' : 'after an fsync by another process'
       test(`${type}: an idle member that enters the segment ${how}`, async ({ skip }) => {
         skip(diskProblem(type) !== '', diskProblem(type))
@@ -223,9 +226,9 @@ describe('a log with one writer never acknowledges records lost by a failed writ
       evictInode(segment)
     },
   }
-  for (const [name, consume] of Object.entries(CONSUMERS)) {
-    for (const type of TYPES) {
-      test.for(STRATEGIES)(`${name}, ${type}, %s`, async (strategy, { skip }) => {
+  for (const [c, [name, consume]] of Object.entries(CONSUMERS).entries()) {
+    for (const [t, type] of TYPES.entries()) {
+      test.for(STRATEGIES.filter((_, s) => isChosen(c, t, s)))(`${name}, ${type}, %s`, async (strategy, { skip }) => {
         skip(diskProblem(type) !== '', diskProblem(type))
         skip(shimProblem() !== '', shimProblem())
         const disk = diskOf(type)
@@ -285,8 +288,9 @@ describe('the report of a failed write is left to the writer', () => {
     verify: (dir) => verify(dir),
     'a dry run of repair': (dir) => codeOf(repair(dir)),
   }
-  for (const [name, observe] of Object.entries(OBSERVERS)) {
-    for (const shared of [false, true]) {
+  for (const [o, [name, observe]] of Object.entries(OBSERVERS).entries()) {
+    for (const [s, shared] of [false, true].entries()) {
+      if (!isChosen(o, s)) continue
       test(`by ${name} of a log that ${shared ? 'several writers have' : 'a writer has'} open`, async ({ skip }) => {
         skip(diskProblem('ext4') !== '', diskProblem('ext4'))
         const disk = diskOf('ext4')

@@ -8,7 +8,10 @@ import { parseArgs } from 'node:util'
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 const VITEST = 'node_modules/vitest/vitest.mjs'
 
-/** A trial that is also a test, in short: `kills` or `requests`, and `seed`, are the variables that the test reads. */
+/**
+ * A trial that is also a test, in short: `kills` or `requests`, and `seed`, are the variables that the test reads. A
+ * trial with `environment` has no options.
+ */
 const TESTS = {
   kill: {
     what: 'kill -9 of a writer',
@@ -42,6 +45,11 @@ const TESTS = {
     what: 'kill -9 of an archiver at each of its requests, and uploads that arrive late',
     args: ['test/archive/kills.test.ts'],
     kills: ['DURLOG_ARCHIVE_KILLS', 200],
+  },
+  variants: {
+    what: 'the variants of tests of which the check runs a selection: pages run twice, and reports of failed writes',
+    args: ['test/document-pages.test.ts', 'test/faults/consumed-error.test.ts'],
+    environment: { DURLOG_EVERY_VARIANT: '1' },
   },
   hostile: {
     what: 'hostile requests to durlog serve',
@@ -85,7 +93,8 @@ function run(args, environment = {}) {
   return status ?? 1
 }
 
-function runTest({ args, kills, requests, seed: seedName }, given) {
+function runTest({ args, kills, requests, seed: seedName, environment }, given) {
+  if (environment !== undefined) return run([VITEST, 'run', ...args], environment)
   const unit = kills === undefined ? 'requests' : 'kills'
   const [countName, usual] = kills ?? requests
   const options = { [unit]: { type: 'string', default: String(usual) } }
