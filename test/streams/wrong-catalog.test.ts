@@ -6,6 +6,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { open } from '../../src/index.js'
 import { openOrdered } from '../../src/open.js'
 import { readCheckpoint } from '../../src/streams/files/folder-checkpoint.js'
+import { encodingOfStreams, mainLogOf } from '../../src/streams/files/main-log.js'
 import { openStreams, type Streams } from '../../src/streams/index.js'
 import { scratchDir } from '../fixtures/scratch.js'
 import { all } from '../fixtures/streams.js'
@@ -104,6 +105,11 @@ test.each(NUMBERS)('a record of the stream %s without a number at %j is refused'
 test('a checkpoint with a wrong record is not archived', async () => {
   const dir = await folder.withGroup([changed('a', ['disk', 2], 'x')])
   await expect(readCheckpoint(dir)).rejects.toMatchObject({ code: 'ERR_DURLOG_CORRUPT' })
+})
+
+test('a copy of the main log of a folder with a wrong record fails with the same error', async () => {
+  const dir = await folder.withGroup([changed('a', ['disk', 2], 'x')])
+  await expect(encodingOfStreams(mainLogOf(dir))).rejects.toMatchObject({ code: 'ERR_DURLOG_CORRUPT' })
 })
 
 test.each<[name: string, path: (string | number)[], value: unknown]>([

@@ -4,12 +4,12 @@
  */
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { DurlogError, isCode } from '../../errors.js'
-import { open } from '../../index.js'
+import { DurlogError } from '../../errors.js'
 import { native } from '../../native/native.js'
 import { openRestored } from '../../open.js'
+import { TimeSlice } from '../../support/time-slice.js'
 import { codecOf } from '../port/encoding.js'
-import { BEGIN, CATALOG_SEGMENT_BYTES, Catalog, readGroups, SliceWriter } from '../state/catalog.js'
+import { BEGIN, CATALOG_SEGMENT_BYTES, Catalog, readGroupsIn, SliceWriter } from '../state/catalog.js'
 import { wrongMember } from '../state/catalog-check.js'
 import { type CatalogHead, loadedStream, type StoredRecord, type StoredStream } from '../state/catalog-records.js'
 import { INDEX_ENTRY_BYTES } from '../state/record-index.js'
@@ -17,8 +17,6 @@ import type { FileDisk, StreamState } from '../state/state.js'
 import { problemOf, ReadFile, readRange } from './file-io.js'
 import { FolderFiles, recordsName } from './folder-files.js'
 
-/** How often the catalog is read again because a checkpoint has trimmed it meanwhile. */
-const MAX_PASSES = 5
 const READ_AT_ONCE = 1 << 20
 
 export interface FolderCheckpoint {
@@ -39,39 +37,36 @@ export interface FileContent {
 /** Reads the last checkpoint of the streams in `dir`. */
 export async function readCheckpoint(dir: string): Promise<FolderCheckpoint> {
   const path = new FolderFiles(dir).catalog
-  for (let pass = 1; ; pass++) {
-    try {
-      return await readCatalog(path)
-    } catch (error) {
-      // A checkpoint has trimmed the catalog meanwhile.
-      if (!isCode(error, 'ERR_DURLOG_OUT_OF_RANGE') || pass === MAX_PASSES) throw error
-    }
-  }
-}
-
-async function readCatalog(path: string): Promise<FolderCheckpoint> {
-  await using log = await open(path, { readOnly: true })
-  const streams = new Map<string, StoredStream>()
+  let streams = new Map<string, StoredStream>()
   let head: CatalogHead | undefined
-  let group: (StoredStream | string)[] = []
-  await readGroups(log, {
-    begin: () => {
-      group = []
-    },
-    add: (record) => {
-      if (record.kind !== 'requests') group.push(record.kind === 'stream' ? record : record.name)
-    },
-    commit: (committed) => {
-      for (const one of group) {
-        if (typeof one === 'string') streams.delete(one)
-        else streams.set(one.name, one)
-      }
-      head = committed
-    },
+  const slice = new TimeSlice()
+  await readGroupsIn(path, () => {
+    const found = new Map<string, StoredStream>()
+    let group: (StoredStream | string)[] = []
+    return {
+      begin: () => {
+        group = []
+      },
+      add: (record) => {
+        if (record.kind !== 'requests') group.push(record.kind === 'stream' ? record : record.name)
+      },
+      commit: async (committed) => {
+        for (const one of group) {
+          if (slice.isOver()) await slice.nextTurn()
+          if (typeof one === 'string') found.delete(one)
+          else found.set(one.name, one)
+        }
+        head = committed
+        streams = found
+      },
+    }
   })
   if (head === undefined) throw new DurlogError('ERR_DURLOG_NOT_FOUND', `${path} has no checkpoint`, { path })
-  const kept = [...streams.values()].map((stream) => stream.kept?.[1] ?? Number.POSITIVE_INFINITY)
-  const from = kept.reduce((least, position) => Math.min(least, position), head.position)
+  let from = head.position
+  for (const { kept } of streams.values()) {
+    if (slice.isOver()) await slice.nextTurn()
+    from = Math.min(from, kept?.[1] ?? from)
+  }
   return { head, from, streams: [...streams.values()] }
 }
 

@@ -1,11 +1,10 @@
 /** Copies of folders of streams: only the main log is copied, and a restore rebuilds the other files from it. */
 import { existsSync, mkdirSync } from 'node:fs'
 import { basename, dirname } from 'node:path'
-import { open } from '../../index.js'
 import { openRestored } from '../../open.js'
 import { takeOwners } from '../../support/new-files.js'
 import type { StreamEncoding } from '../port/types.js'
-import { Catalog } from '../state/catalog.js'
+import { Catalog, readGroupsIn } from '../state/catalog.js'
 import { FolderFiles } from './folder-files.js'
 
 /** Returns the folder of the main log of the streams in `dir`, or `dir` if it is not a folder of streams. */
@@ -14,16 +13,21 @@ export function mainLogOf(dir: string): string {
   return existsSync(files.catalog) && existsSync(files.log) ? files.log : dir
 }
 
-/** Returns the encoding of the streams whose main log is in `dir`; undefined for any other log. */
+/**
+ * Returns the encoding of the streams whose main log is in `dir`; undefined for any other log. Throws as
+ * `readGroupsIn`.
+ */
 export async function encodingOfStreams(dir: string): Promise<StreamEncoding | undefined> {
   const files = new FolderFiles(dirname(dir))
   if (basename(dir) !== basename(files.log) || !existsSync(files.catalog)) return undefined
   let encoding: StreamEncoding | undefined
-  await using catalog = await open(files.catalog, { readOnly: true })
-  for await (const { data } of catalog.read()) {
-    const record = JSON.parse(data.toString('utf8')) as { kind: string; encoding?: StreamEncoding }
-    if (record.kind === 'commit') encoding = record.encoding
-  }
+  await readGroupsIn(files.catalog, () => ({
+    begin: () => {},
+    add: () => {},
+    commit: (head) => {
+      encoding = head.encoding
+    },
+  }))
   return encoding
 }
 

@@ -1,8 +1,8 @@
 /**
  * The catalog: a small log with the state of each stream as of the last checkpoint. See docs/FORMAT.md, "The catalog".
  */
-import { DurlogError } from '../../errors.js'
-import type { Log, ReadOnlyLog } from '../../index.js'
+import { DurlogError, isCode } from '../../errors.js'
+import { type Log, open, type ReadOnlyLog } from '../../index.js'
 import { TimeSlice } from '../../support/time-slice.js'
 import { nextTurn } from '../../timers.js'
 import { wrongMember } from './catalog-check.js'
@@ -231,6 +231,24 @@ export async function readGroups(log: Log | ReadOnlyLog, reader: GroupReader): P
       wrong = undefined
       lastCreated = -1
       reader.begin()
+    }
+  }
+}
+
+/** How often a catalog is read again because a checkpoint has trimmed it meanwhile. */
+const MAX_PASSES = 5
+
+/**
+ * Reads the catalog in `path`, which another process may have open, as `readGroups` does. If a checkpoint of that
+ * process has trimmed it meanwhile, begins again with a new reader.
+ */
+export async function readGroupsIn(path: string, makeReader: () => GroupReader): Promise<void> {
+  for (let pass = 1; ; pass++) {
+    try {
+      await using log = await open(path, { readOnly: true })
+      return await readGroups(log, makeReader())
+    } catch (error) {
+      if (!isCode(error, 'ERR_DURLOG_OUT_OF_RANGE') || pass === MAX_PASSES) throw error
     }
   }
 }
