@@ -10,7 +10,7 @@ import { resolveStandBy, type StandByCalls, standByUntilTaken } from '../ship/st
 import { gapError } from '../ship/start.js'
 import { makeCatalog } from '../streams/files/main-log.js'
 import { ofFileSystem } from '../support/file-system-error.js'
-import { enterFolder, mayFollow, RestoreLock, refuseWritable, unmarkFolder } from '../support/restore-folder.js'
+import { enterFolder, isNoReplica, RestoreLock, refuseWritable, unmarkFolder } from '../support/restore-folder.js'
 import { STREAMS_CURSOR } from '../support/streams-log.js'
 import { wait } from '../timers.js'
 import { Bucket } from './bucket.js'
@@ -78,7 +78,7 @@ async function take(dir: string, options: ResolvedRestore, force: boolean): Prom
 export async function standBy(dir: string | URL, options: StandByOptions): Promise<TakeOverReport | undefined> {
   const folder = resolveDir(dir)
   const { following, taking, onLease } = resolveStandBy(options, STAND_BY_NAMES, resolveRestore)
-  if (!mayFollow(folder)) return undefined
+  if (isNoReplica(folder)) return undefined
   const calls: StandByCalls<TakeOverReport> = {
     onLease,
     follow: (signal, onCaughtUp) => {

@@ -15,7 +15,7 @@ import { resolveStandBy, type StandByCalls, standByUntilTaken } from '../ship/st
 import { writeGeneration } from '../ship/write-generation.js'
 import { makeCatalog, makeLogFolder, streamsLog } from '../streams/files/main-log.js'
 import type { StreamEncoding } from '../streams/port/types.js'
-import { enterFolder, markFolder, mayFollow, refuseWritable, unmarkFolder } from '../support/restore-folder.js'
+import { enterFolder, isNoReplica, markFolder, refuseWritable, unmarkFolder } from '../support/restore-folder.js'
 import { AckTimeout } from './ack-timeout.js'
 import { Assembler, type RestoredRecord } from './assembler.js'
 import { announceClaim } from './claim-notice.js'
@@ -76,7 +76,7 @@ async function take(dir: string, options: ResolvedRestoreOptions, force: boolean
 export async function standBy(dir: string | URL, options: StandByOptions): Promise<TakeOverReport | undefined> {
   const folder = resolveDir(dir)
   const { following, taking, onLease } = resolveStandBy(options, STAND_BY_NAMES, resolveRestoreOptions)
-  if (!mayFollow(folder)) return undefined
+  if (isNoReplica(folder)) return undefined
   const calls: StandByCalls<TakeOverReport> = {
     onLease,
     follow: (signal, onCaughtUp) => {

@@ -1,6 +1,6 @@
 /** The folder into which a log is restored. A file in it, the mark, shows that the restore is unfinished. */
 import { randomUUID } from 'node:crypto'
-import { existsSync, mkdirSync, readdirSync, readFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { readdir, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import process from 'node:process'
@@ -9,7 +9,7 @@ import type { NativeFileLock } from '../native/cursors.js'
 import { native } from '../native/native.js'
 import { replaceSynced, syncFolder } from './durable-files.js'
 import { ofFileSystem } from './file-system-error.js'
-import { RESTORE_MARK } from './folder-marks.js'
+import { isBackup, RESTORE_MARK } from './folder-marks.js'
 import { makeFolder, takeOwners } from './new-files.js'
 import { segmentSeqs } from './segment-name.js'
 
@@ -35,22 +35,20 @@ export function enterFolder<Mark>(dir: string): Mark | undefined {
   })
 }
 
-/** Whether a restore may use the folder: it is missing, empty, or holds an unfinished restore. */
-export function mayFollow(dir: string): boolean {
-  try {
-    enterFolder(dir)
-    return true
-  } catch (error) {
-    if (isCode(error, 'ERR_DURLOG_NOT_EMPTY')) return false
-    throw error
-  }
+/** Whether `dir` holds a log, or streams, that is no replica. */
+export function isNoReplica(dir: string): boolean {
+  const holdsLog = [dir, join(dir, 'log')].some(
+    (one) => existsSync(one) && statSync(one).isDirectory() && segmentSeqs(readdirSync(one)).length > 0,
+  )
+  return holdsLog && readMark(dir) === undefined
 }
 
-/** Throws ERR_DURLOG_NOT_EMPTY if `dir` holds a log, or the main log of streams, that is no replica. */
+/** Throws ERR_DURLOG_NOT_EMPTY if `dir` holds a log, or streams, that is no replica. */
 export function refuseWritable(dir: string): void {
-  const holdsLog = [dir, join(dir, 'log')].some((one) => existsSync(one) && segmentSeqs(readdirSync(one)).length > 0)
-  if (!holdsLog || readMark(dir) !== undefined) return
-  const message = `${dir} holds a log that can be written already: it has taken over before, or was no replica. Open it; if another copy has taken over since, run "durlog rejoin"`
+  if (!isNoReplica(dir)) return
+  const message = isBackup(dir)
+    ? `${dir} is a backup and no replica: take over in a new folder`
+    : `${dir} holds a log that can be written already: it has taken over before, or was no replica. Open it; if another copy has taken over since, run "durlog rejoin"`
   throw new DurlogError('ERR_DURLOG_NOT_EMPTY', message, { path: dir })
 }
 

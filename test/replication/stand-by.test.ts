@@ -1,6 +1,7 @@
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
-import { archiveTo, standBy } from '../../src/archive/index.js'
+import { archiveTo, standBy, takeOver } from '../../src/archive/index.js'
 import { type Log, open } from '../../src/index.js'
 import { openStreams } from '../../src/streams/index.js'
 import { plainRecords, store } from '../fixtures/archive.js'
@@ -48,6 +49,18 @@ async function standingBy(dir: string, s3: FakeS3, name: string) {
 async function textsOf(log: Log): Promise<string[]> {
   return (await plainRecords(log)).map(([, , text]) => text)
 }
+
+test('a standby in a folder that holds neither a log nor a replica is refused, and does not write there', async () => {
+  const s3 = await store()
+  const dir = scratchDir()
+  writeFileSync(join(dir, 'notes'), '')
+  expect(await codeOf(standBy(dir, s3.access))).toBe('ERR_DURLOG_NOT_EMPTY')
+  expect(await codeOf(standBy(join(dir, 'notes'), s3.access))).toBe('ERR_DURLOG_NOT_EMPTY')
+  expect(await codeOf(takeOver(join(dir, 'notes'), s3.access))).toBe('ERR_DURLOG_NOT_EMPTY')
+  await (await open(join(dir, 'log'))).close()
+  writeFileSync(join(dir, 'durlog-backup'), '')
+  await expect(takeOver(dir, s3.access)).rejects.toThrow('is a backup and no replica')
+})
 
 test('of two standbys, one takes over when the lease of the writer ends, and the other continues to stand by', async () => {
   const s3 = await store()
