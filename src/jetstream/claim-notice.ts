@@ -70,6 +70,7 @@ export class ClaimWatch {
     const message = await lastOfKey(this.#live, BUCKET, this.#key)
     if (message === null) return
     const found = JSON.parse(Buffer.from(message.data).toString()) as Notice
-    if (found.uuid === uuid && found.generation > generation) this.#onClaimed(found.generation)
+    const isOfLog = found.uuid === uuid && Number.isSafeInteger(found.generation)
+    if (isOfLog && found.generation > generation) this.#onClaimed(found.generation)
   }
 }
