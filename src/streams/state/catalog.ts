@@ -30,6 +30,8 @@ const SLICE_RECORDS = 256
 const SLICE_LENGTH = 1 << 15
 /** The number of records that are read at once. */
 const BATCH_RECORDS = 256
+/** How often a catalog is read again because a checkpoint has trimmed it meanwhile. */
+const MAX_PASSES = 5
 /** The first record of each group. */
 export const BEGIN: string = JSON.stringify({ kind: 'begin' } satisfies StoredRecord)
 /** The catalog may have this many dead records more than it has streams. */
@@ -206,7 +208,7 @@ interface GroupReader {
  * Reads the catalog `log`. Throws ERR_DURLOG_CORRUPT, ERR_DURLOG_VERSION if a newer version of durlog has written the
  * catalog, or ERR_DURLOG_OUT_OF_RANGE if its owner, another process, has trimmed it meanwhile.
  */
-export async function readGroups(log: Log | ReadOnlyLog, reader: GroupReader): Promise<void> {
+async function readGroups(log: Log | ReadOnlyLog, reader: GroupReader): Promise<void> {
   const slice = new TimeSlice()
   /** The first record of the group that is wrong. A group does not count without a commit, so it is no error yet. */
   let wrong: { seq: number; member: string } | undefined
@@ -234,9 +236,6 @@ export async function readGroups(log: Log | ReadOnlyLog, reader: GroupReader): P
     }
   }
 }
-
-/** How often a catalog is read again because a checkpoint has trimmed it meanwhile. */
-const MAX_PASSES = 5
 
 /**
  * Reads the catalog in `path`, which another process may have open, as `readGroups` does. If a checkpoint of that
