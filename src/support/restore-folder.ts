@@ -27,9 +27,13 @@ export const LOCK_FOLDER: string = `${RESTORE_MARK}.lock`
  */
 export function enterFolder<Mark>(dir: string): Mark | undefined {
   makeEmptyFolder(dir)
-  const names = readdirSync(dir).filter((name) => !name.startsWith(LOCK_FOLDER))
-  if (names.includes(RESTORE_MARK)) return readMark(dir)
-  if (names.length === 0 || (names.length === 1 && names[0] === MAKING)) return undefined
+  try {
+    const names = readdirSync(dir).filter((name) => !name.startsWith(LOCK_FOLDER))
+    if (names.includes(RESTORE_MARK)) return readMark(dir)
+    if (names.length === 0 || (names.length === 1 && names[0] === MAKING)) return undefined
+  } catch (error) {
+    throw ofFileSystem(error)
+  }
   throw new DurlogError('ERR_DURLOG_NOT_EMPTY', `${dir} is not empty: restore into a new or empty folder`, {
     path: dir,
   })
@@ -37,10 +41,13 @@ export function enterFolder<Mark>(dir: string): Mark | undefined {
 
 /** Whether `dir` holds a log, or streams, that is no replica. */
 export function isNoReplica(dir: string): boolean {
-  const holdsLog = [dir, join(dir, 'log')].some(
-    (one) => existsSync(one) && statSync(one).isDirectory() && segmentSeqs(readdirSync(one)).length > 0,
-  )
-  return holdsLog && readMark(dir) === undefined
+  const holdsLog = (one: string): boolean =>
+    existsSync(one) && statSync(one).isDirectory() && segmentSeqs(readdirSync(one)).length > 0
+  try {
+    return (holdsLog(dir) || holdsLog(join(dir, 'log'))) && readMark(dir) === undefined
+  } catch (error) {
+    throw ofFileSystem(error)
+  }
 }
 
 /** Throws ERR_DURLOG_NOT_EMPTY if `dir` holds a log, or streams, that is no replica. */

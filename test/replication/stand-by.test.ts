@@ -1,7 +1,7 @@
-import { writeFileSync } from 'node:fs'
+import { chmodSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
-import { archiveTo, standBy, takeOver } from '../../src/archive/index.js'
+import { archiveTo, restoreArchive, standBy, takeOver } from '../../src/archive/index.js'
 import { type Log, open } from '../../src/index.js'
 import { openStreams } from '../../src/streams/index.js'
 import { plainRecords, store } from '../fixtures/archive.js'
@@ -60,6 +60,17 @@ test('a standby in a folder that holds neither a log nor a replica is refused, a
   await (await open(join(dir, 'log'))).close()
   writeFileSync(join(dir, 'durlog-backup'), '')
   await expect(takeOver(dir, s3.access)).rejects.toThrow('is a backup and no replica')
+})
+
+test('a folder that the user may not read is refused with a code', async ({ skip }) => {
+  skip(process.geteuid?.() !== 0, 'only root can become another user')
+  const s3 = await store()
+  const dir = scratchDir()
+  chmodSync(dir, 0o700)
+  process.seteuid?.(65_534)
+  onTestFinished(() => void process.seteuid?.(0))
+  const calls = [standBy(dir, s3.access), takeOver(dir, s3.access), restoreArchive(dir, s3.access)]
+  expect(await Promise.all(calls.map(codeOf))).toEqual(Array(3).fill('ERR_DURLOG_IO'))
 })
 
 test('of two standbys, one takes over when the lease of the writer ends, and the other continues to stand by', async () => {
