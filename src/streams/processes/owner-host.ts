@@ -50,8 +50,10 @@ export class OwnerHost {
   prepare(): void {
     if (this.#thread !== undefined) return
     const onEnded = (cause?: unknown): FromOwner => {
-      this.#owns = false
-      if (this.#thread === thread) this.#thread = undefined
+      if (this.#thread === thread) {
+        this.#owns = false
+        this.#thread = undefined
+      }
       const reason = cause === undefined ? '' : `: ${(cause as Error).message}`
       // Without a free descriptor, the thread cannot load its modules.
       const known = cause === undefined ? undefined : ofFileSystem(cause)
@@ -86,14 +88,25 @@ export class OwnerHost {
   async #own(client: string): Promise<void> {
     // If the owner of this process could not open the folder, it has stopped listening. Rejects with the reason.
     if (this.#owns) await this.close(client)
+    const prepared = this.#thread
     this.prepare()
     if (this.#thread === undefined) {
       this.#starting = loaded(import('./owner.js')).then(({ startOwner }) =>
         startOwner(this.#dir, this.#options, client),
       )
       this.#owner = await this.#starting
-    } else await this.#ask({ kind: 'start', dir: this.#dir, options: this.#options, client })
+    } else
+      await this.#start(client).catch((error: unknown) => {
+        if (prepared === undefined || this.#thread === prepared) throw error
+        // A thread that was started earlier has ended: it may have found no free descriptor then.
+        this.prepare()
+        return this.#start(client)
+      })
     this.#owns = true
+  }
+
+  #start(client: string): Promise<void> {
+    return this.#ask({ kind: 'start', dir: this.#dir, options: this.#options, client })
   }
 
   /** Closes the folder if this process is its owner, and ends the thread. */
