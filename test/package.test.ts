@@ -151,18 +151,28 @@ describe('the module', () => {
     expect(run(program, ROOT)).toBe('[] streamsHandler []')
   })
 
-  test('of durlog/jetstream names the package to install if the client of NATS is missing', () => {
-    const { project, installed } = packageWithoutBinaries()
+  test('names the optional package that is missing, with one code for subpaths and commands', () => {
+    const { project } = packageWithoutBinaries()
     const program = `
-      const { ship } = require('${join(installed, 'dist/jetstream/index.js').replaceAll('\\', '/')}')
-      require('durlog').open('log').then((log) => ship(log, { stream: 'S' }).on('error', ({ code, message }) => {
-        console.log(code, message)
-        return log.close()
-      }))`
-    const told = run(program, project, { DURLOG_BINARY: BINARY })
-    expect(told).toContain('ERR_DURLOG_UNSUPPORTED')
-    expect(told).toContain('npm install @nats-io/jetstream @nats-io/transport-node')
-    expect(told).not.toContain('Require stack')
+      const { open } = require('durlog')
+      const { ship } = require('durlog/jetstream')
+      const { archive } = require('durlog/archive')
+      const { AccessLog } = require('./node_modules/durlog/dist/cli/access-log.js')
+      const tell = ({ code, message }) => console.log(code, message)
+      const bucket = { bucket: 's3://b', endpoint: 'http://127.0.0.1:1', credentials: { accessKeyId: 'a', secretAccessKey: 's' } }
+      open('log').then(async (log) => {
+        await log.append('x')
+        for (const start of [() => ship(log, { stream: 'S' }), () => archive(log, bucket)])
+          await new Promise((done) => start().on('error', (error) => done(tell(error))))
+        await AccessLog.start(() => {}).catch(tell)
+        await log.close()
+      })`
+    const lines = run(program, project, { DURLOG_BINARY: BINARY }).split('\n')
+    const packages = ['@nats-io/jetstream @nats-io/transport-node', 'aws4fetch', 'pino']
+    const installs = packages.map((name) =>
+      expect.stringMatching(`^ERR_DURLOG_UNSUPPORTED .*: npm install ${name} \\(`),
+    )
+    expect(lines).toEqual(installs)
   })
 
   test('leaves the settings of the diagnostic report unchanged', () => {

@@ -1,5 +1,6 @@
 /** Signs requests for a store. */
 import { DurlogError } from '../errors.js'
+import { loadOptional } from '../support/optional-package.js'
 import type { ResolvedBucket } from './bucket-options.js'
 import type { WireAnswer, WireRequest } from './piece-io.js'
 import { StoreFailure } from './store-errors.js'
@@ -99,17 +100,8 @@ async function askFor(
   }
 }
 
-type Signing = typeof import('aws4fetch')
-
 /** Rejects with ERR_DURLOG_UNSUPPORTED if the package is not installed. */
-async function loadSigning(): Promise<Signing> {
-  try {
-    return await import('aws4fetch')
-  } catch (cause) {
-    throw new DurlogError(
-      'ERR_DURLOG_UNSUPPORTED',
-      `durlog/archive needs the package aws4fetch, which signs requests: npm install aws4fetch (${(cause as Error).message.split('\n', 1)[0]})`,
-      { cause },
-    )
-  }
+function loadSigning(): Promise<typeof import('aws4fetch')> {
+  const needs = 'durlog/archive needs the package aws4fetch, which signs requests'
+  return loadOptional(needs, 'aws4fetch', () => import('aws4fetch'))
 }

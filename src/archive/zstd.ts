@@ -8,6 +8,7 @@ import type { Transform } from 'node:stream'
 import { promisify } from 'node:util'
 import zlib from 'node:zlib'
 import { DurlogError } from '../errors.js'
+import { loadOptional } from '../support/optional-package.js'
 
 const PACKAGE = '@bokuweb/zstd-wasm'
 /** The file from which the package is resolved. A bundle of ES modules has no `__filename`. */
@@ -76,8 +77,8 @@ async function load(): Promise<Zstd> {
   }
 }
 
-async function loadPackage(): Promise<Zstd> {
-  try {
+function loadPackage(): Promise<Zstd> {
+  return loadOptional(`zstd needs Node 22.15 or newer, or the package ${PACKAGE}`, PACKAGE, async () => {
     const { init, compress, decompress } = requireCopy<typeof import('@bokuweb/zstd-wasm')>(PACKAGE)
     await init()
     return {
@@ -88,13 +89,7 @@ async function loadPackage(): Promise<Zstd> {
         return decompress(bytes as Buffer, { defaultHeapSize })
       },
     }
-  } catch (cause) {
-    throw new DurlogError(
-      'ERR_DURLOG_UNSUPPORTED',
-      `zstd needs Node 22.15 or newer, or the package @bokuweb/zstd-wasm: npm install @bokuweb/zstd-wasm (${(cause as Error).message.split('\n', 1)[0]})`,
-      { cause },
-    )
-  }
+  })
 }
 
 /**

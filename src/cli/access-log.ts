@@ -1,8 +1,7 @@
 /** The access log of `durlog serve`: a line of JSON on stdout for each request. */
 import { setTimeout as pause } from 'node:timers/promises'
 import type { RequestReport } from '../http/index.js'
-import { ExitCode } from '../terminal/exit-codes.js'
-import { InputError } from '../terminal/input-error.js'
+import { loadOptional } from '../support/optional-package.js'
 
 /** Further lines are lost while this many bytes wait for the reader of stdout. */
 const MAX_WAITING_BYTES = 1 << 20
@@ -17,11 +16,9 @@ export class AccessLog {
   readonly #say: (line: string) => void
   #saidMs = Number.NEGATIVE_INFINITY
 
-  /** Throws an InputError if pino is not installed. `say` gets messages about lost lines. */
+  /** Rejects with ERR_DURLOG_UNSUPPORTED if pino is not installed. `say` gets messages about lost lines. */
   static async start(say: (line: string) => void): Promise<AccessLog> {
-    const { pino } = await import('pino').catch(() => {
-      throw new InputError('--access-log needs the package pino: npm install pino', ExitCode.usage)
-    })
+    const { pino } = await loadOptional('--access-log needs the package pino', 'pino', () => import('pino'))
     return new AccessLog(pino, say)
   }
 

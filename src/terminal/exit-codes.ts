@@ -37,7 +37,7 @@ Exit status:
   66  there is no log (or stream, or bucket) of that name
   69  the destination is unreachable
   73  no space
-  74  input or output failed
+  74  input or output failed, or an optional package is missing
   75  another writer has the log open
   76  the destination holds other records
   77  the destination refused a request
