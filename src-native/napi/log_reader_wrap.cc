@@ -32,6 +32,7 @@ class LogReaderWrap final : public Wrapped<LogReaderWrap, std::shared_ptr<LogRea
     std::shared_ptr<LogReader> reader;
     Napi::ObjectReference buffer;
     Napi::ObjectReference entries;
+    Napi::ObjectReference numbers;
   };
 
   bool Ready(Napi::Env env) {
@@ -51,6 +52,8 @@ class LogReaderWrap final : public Wrapped<LogReaderWrap, std::shared_ptr<LogRea
     read->reader = held_;
     read->buffer = Napi::Persistent(buffer.As<Napi::Object>());
     read->entries = Napi::Persistent(entries.As<Napi::Object>());
+    read->numbers = Napi::Persistent(info[3].As<Napi::Object>());
+    double* const numbers = info[3].As<Napi::Float64Array>().Data();
     uint8_t* const bytes = Napi::Uint8Array(buffer).Data();
     auto* const slots = reinterpret_cast<ReadEntry*>(Napi::Uint32Array(entries).Data());
     const size_t capacity = buffer.ByteLength();
@@ -63,7 +66,11 @@ class LogReaderWrap final : public Wrapped<LogReaderWrap, std::shared_ptr<LogRea
         [read, bytes, slots, capacity, max_entries, end] {
           return read->reader->Next(bytes, capacity, slots, max_entries, end);
         },
-        FromBatch, [this] { Done(); });
+        [numbers](Napi::Env done_env, const ReadBatch& batch) {
+          StoreNumbers(batch, numbers);
+          return done_env.Undefined();
+        },
+        [this] { Done(); });
   }
 
   Napi::Value NextCached(const Napi::CallbackInfo& info) {
@@ -75,17 +82,18 @@ class LogReaderWrap final : public Wrapped<LogReaderWrap, std::shared_ptr<LogRea
     const std::optional<ReadBatch> batch = held_->NextCached(
         buffer.Data(), buffer.ByteLength(), reinterpret_cast<ReadEntry*>(entries.Data()),
         entries.ByteLength() / sizeof(ReadEntry), static_cast<uint64_t>(limit));
-    return batch ? FromBatch(env, *batch) : env.Undefined();
+    if (batch) StoreNumbers(*batch, info[3].As<Napi::Float64Array>().Data());
+    return Napi::Boolean::New(env, batch.has_value());
   }
 
-  static Napi::Value FromBatch(Napi::Env env, const ReadBatch& batch) {
-    Napi::Object object = Napi::Object::New(env);
-    object.Set("count", FromSeq(env, batch.count));
-    object.Set("firstSeq", FromSeq(env, batch.first_seq));
-    object.Set("nextSeq", FromSeq(env, batch.next_seq));
-    object.Set("baseTimeMs", FromSeq(env, batch.base_time_ms));
-    object.Set("needBytes", FromSeq(env, batch.need_bytes));
-    return object;
+  // Stores the numbers that src/native/reading.ts names in BatchNumber. To make an object with five
+  // members takes 20 us in a thread that has been idle.
+  static void StoreNumbers(const ReadBatch& batch, double* numbers) {
+    numbers[0] = static_cast<double>(batch.count);
+    numbers[1] = static_cast<double>(batch.first_seq);
+    numbers[2] = static_cast<double>(batch.next_seq);
+    numbers[3] = static_cast<double>(batch.base_time_ms);
+    numbers[4] = static_cast<double>(batch.need_bytes);
   }
 
   void Done() {

@@ -1,27 +1,31 @@
 /** The addon's interface for reading a log: in order, by seq, and as it grows. */
 import type { LogRecord } from '../types.js'
 
-/**
- * A decoded batch. `entries` holds three numbers for each record: the offset in the buffer, the length, and the
- * milliseconds from `baseTimeMs` to its timestamp.
- */
-export interface NativeBatch {
-  count: number
-  firstSeq: number
+/** The indexes of the numbers that describe a decoded batch. */
+export const BatchNumber = {
+  count: 0,
+  firstSeq: 1,
   /** The reader's position after the batch. It may be higher than `firstSeq + count`, because a void has no record. */
-  nextSeq: number
-  baseTimeMs: number
+  nextSeq: 2,
+  baseTimeMs: 3,
   /**
    * If `count` is 0: the bytes that the next record needs if the buffer is too small for it; 0 at the end of the log.
    */
-  needBytes: number
-}
+  needBytes: 4,
+} as const
+
+/** The count of these numbers. */
+export const BATCH_NUMBER_COUNT = 5
 
 export interface NativeLogReader {
-  /** Fills `buffer` with records below `limit` (-1: no limit), on a worker thread. One call at a time. */
-  next(buffer: Uint8Array, entries: Uint32Array, limit: number): Promise<NativeBatch>
-  /** As `next`, but reads on this thread. Returns undefined unless records below `limit` are in the page cache. */
-  nextCached(buffer: Uint8Array, entries: Uint32Array, limit: number): NativeBatch | undefined
+  /**
+   * Fills `buffer` with records below `limit` (-1: no limit), on a worker thread. One call at a time. `batch` gets the
+   * numbers of `BatchNumber`. `entries` gets three numbers for each record: the offset in the buffer, the length, and
+   * the milliseconds from `baseTimeMs` to its timestamp.
+   */
+  next(buffer: Uint8Array, entries: Uint32Array, limit: number, batch: Float64Array): Promise<void>
+  /** As `next`, but reads on this thread. Returns false unless records below `limit` are in the page cache. */
+  nextCached(buffer: Uint8Array, entries: Uint32Array, limit: number, batch: Float64Array): boolean
   /**
    * Whether there may be a new record at the reader's position. Makes one small read, which does not wait for the
    * device.

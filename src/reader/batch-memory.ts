@@ -12,7 +12,7 @@ const MIN_FRAME_BYTES = 32
  * until the batch is consumed.
  */
 const MAX_ENTRIES = 8192
-/** The count of numbers that a table holds for each record: see `NativeBatch`. */
+/** The count of numbers that a table holds for each record: see `NativeLogReader.next`. */
 export const ENTRY_NUMBERS = 3
 
 export class BatchMemory {

@@ -1,7 +1,7 @@
 /** The decoded batch of records that a reader's caller consumes. */
-import type { NativeBatch } from '../native/reading.js'
 import type { Codec } from '../options/encoding.js'
 import type { LogRecord } from '../types.js'
+import type { ReadBatch } from './batch-fetcher.js'
 import { ENTRY_NUMBERS } from './batch-memory.js'
 import { RecordWithValue } from './decoded-record.js'
 
@@ -50,7 +50,7 @@ export class DecodedBatch {
   }
 
   /** Replaces the records with the records of `batch` below `stop`. Returns the `entries` of the replaced records. */
-  install(buffer: Buffer, entries: Uint32Array, batch: NativeBatch, stop: number): Uint32Array {
+  install(buffer: Buffer, entries: Uint32Array, batch: ReadBatch, stop: number): Uint32Array {
     const before = this.#entries
     this.#memory = buffer.buffer
     this.#memoryOffset = buffer.byteOffset

@@ -1,13 +1,12 @@
 /** Iterates over records in decoded batches. The next batch is fetched while the caller consumes the current one. */
 import { atCaller } from '../caller-stack.js'
 import { type DurlogError, isCode, outOfRange } from '../errors.js'
-import type { NativeBatch } from '../native/reading.js'
 import { onAbort } from '../options/abort-signal.js'
 import { resolveReadOptions } from '../options/call-options.js'
 import type { Codec } from '../options/encoding.js'
 import { Turns } from '../support/turns.js'
 import type { LogReader, LogRecord, ReadOptions, TimePoint } from '../types.js'
-import { BatchFetcher, type Fetch } from './batch-fetcher.js'
+import { BatchFetcher, type Fetch, type ReadBatch } from './batch-fetcher.js'
 import { BatchMemory } from './batch-memory.js'
 import { BufferedReader, DONE } from './buffered-reader.js'
 import { DecodedBatch } from './decoded-batch.js'
@@ -186,7 +185,7 @@ export class Reader extends BufferedReader<LogRecord> implements LogReader {
   }
 
   /** Returns the requested batch; undefined if damage was skipped instead, or if a cut happened meanwhile. */
-  async #receive(fetch: Fetch): Promise<NativeBatch | undefined> {
+  async #receive(fetch: Fetch): Promise<ReadBatch | undefined> {
     try {
       const batch = await (this.#fetcher as BatchFetcher).take(fetch)
       this.#source.look()
@@ -214,7 +213,7 @@ export class Reader extends BufferedReader<LogRecord> implements LogReader {
     this.#options.onGap?.({ first, last: next === -1 ? -1 : next - 1, error })
   }
 
-  #install(fetch: Fetch, batch: NativeBatch): void {
+  #install(fetch: Fetch, batch: ReadBatch): void {
     const fetcher = this.#fetcher as BatchFetcher
     fetcher.memory.giveBack(this.#batch.install(fetch.buffer, fetch.entries, batch, this.#stop))
     this.#position = batch.nextSeq
