@@ -135,7 +135,7 @@ onPosix('a stopped owner is reported and appends fail; after it resumes, they ar
   const [answer] = await new Promise<[{ error: object }]>((resolve) =>
     child.once('message', (m) => resolve([m as never])),
   )
-  expect(answer.error).toMatchObject({ code: 'ERR_DURLOG_STALLED' })
+  expect(answer.error).toMatchObject({ code: 'ERR_DURLOG_STALLED', ownerPid: owner.child.pid })
   owner.child.kill('SIGCONT')
   await other.do('append', { stream: 's', value: 'after' })
   expect(['before,after', 'before,meanwhile,after']).toContain(valuesOf(await other.do('read', { stream: 's' })).join())

@@ -5,9 +5,11 @@
 import { join } from 'node:path'
 import { DurlogError, isCode } from '../../errors.js'
 import type { AppendDurability } from '../../index.js'
+import { native } from '../../native/native.js'
 import { loaded, ofFileSystem } from '../../support/file-system-error.js'
 import { WorkerThread } from '../../support/worker-thread.js'
 import { clock } from '../../timers.js'
+import { FolderFiles } from '../files/folder-files.js'
 import type { StreamsOptions } from '../port/types.js'
 import { isExclusive } from './address.js'
 import { receivedError } from './messages.js'
@@ -82,6 +84,17 @@ export class OwnerHost {
       const within = isAlone ? waitMs : Math.max(waitMs, LISTEN_WITHIN_MS)
       if (clock.now() - startMs > within) throw other ?? error
       return false
+    }
+  }
+
+  /** The pid of the process that has the folder's lock; 0 if it is not known. */
+  async lockedBy(): Promise<number> {
+    try {
+      const lock = await native.lockLog(new FolderFiles(this.#dir).log)
+      lock.release()
+      return 0
+    } catch (error) {
+      return isCode(error, 'ERR_DURLOG_LOCKED') ? (error.ownerPid ?? 0) : 0
     }
   }
 

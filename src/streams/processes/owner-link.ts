@@ -1,7 +1,7 @@
 /** A client's link to the owner. Finds the owner, or becomes it; repeats unanswered requests with the next owner. */
 import { randomBytes } from 'node:crypto'
 import { GroupRejection } from '../../caller-stack.js'
-import { closedStreamsError, DurlogError, withOutcome } from '../../errors.js'
+import { closedStreamsError, DurlogError, isCode, withOutcome } from '../../errors.js'
 import { clearTimeout, clock, setTimeout } from '../../timers.js'
 import { StreamIdentities } from '../port/stream-identities.js'
 import type { StreamAppendResult } from '../port/types.js'
@@ -212,6 +212,10 @@ export class OwnerLink {
           mayOwn && dials++ % DIALS_PER_ATTEMPT === 0 && (await host.becomeOwner(this.client, startMs, waitMs, answer))
         if (!isOwner) await new Promise((resolve) => setTimeout(resolve, RETRY_MS))
       }
+    } catch (error) {
+      // An owner that has not answered yet has not said its pid either.
+      if (!isCode(error, 'ERR_DURLOG_STALLED') || this.ownerPid > 0) throw error
+      throw stalledOwner(dir, await host.lockedBy())
     } finally {
       this.#connecting = false
       this.#greeting = undefined
