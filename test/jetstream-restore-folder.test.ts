@@ -1,8 +1,11 @@
-import { readFileSync, renameSync } from 'node:fs'
+import { readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { describe, expect, test, vi } from 'vitest'
+import { rejoin as rejoinArchive, restoreArchive } from '../src/archive/index.js'
+import { rejoin, restore } from '../src/jetstream/index.js'
+import { MARK_CHECKS } from '../src/jetstream/restore-options.js'
 import { enterFolder, markFolder, unmarkFolder } from '../src/support/restore-folder.js'
-import { scratchDir } from './fixtures/scratch.js'
+import { codeOf, scratchDir } from './fixtures/scratch.js'
 
 const calls = vi.hoisted(() => [] as string[])
 /** The names of the files and folders that were opened, by descriptor. */
@@ -47,20 +50,46 @@ vi.mock('../src/support/rename.js', () => ({
   },
 }))
 
-const MARK = { stream: 'S', subject: 's', uuid: 'u', first: 3 }
+const MARK = { stream: 'S', subject: 's', uuid: '01234567-89ab-cdef-0123-456789abcdef', first: 3 }
 
 describe('the mark of an unfinished restore', () => {
   test('is on the device before the first record, and is removed from the device', async () => {
     const dir = join(scratchDir(), 'log')
-    expect(enterFolder(dir)).toBeUndefined()
+    expect(enterFolder(dir, MARK_CHECKS)).toBeUndefined()
     calls.length = 0
     await markFolder(dir, MARK)
     expect(calls).toEqual(['write restoring.new', 'sync restoring.new', 'rename restoring.new restoring', 'sync log'])
     expect(JSON.parse(readFileSync(join(dir, 'restoring'), 'utf8'))).toEqual(MARK)
-    expect(enterFolder(dir)).toEqual(MARK)
+    expect(enterFolder(dir, MARK_CHECKS)).toEqual(MARK)
     calls.length = 0
     await unmarkFolder(dir)
     expect(calls).toEqual(['remove restoring', 'sync log'])
-    expect(enterFolder(dir)).toBeUndefined()
+    expect(enterFolder(dir, MARK_CHECKS)).toBeUndefined()
+  })
+
+  test.each([
+    '',
+    '{',
+    'null',
+    '[]',
+    '{"stream":"S","subject":"s","uuid":"../x","first":0}',
+    '{"archive":"u","first":-1}',
+  ])('is checked before it is used: %s', async (text) => {
+    const dir = scratchDir()
+    const into = scratchDir()
+    writeFileSync(join(dir, 'restoring'), text)
+    const bucket = {
+      endpoint: 'http://127.0.0.1:1',
+      bucket: 's3://b/p',
+      credentials: { accessKeyId: 'a', secretAccessKey: 's' },
+    }
+    const nats = { servers: 'nats://127.0.0.1:1', stream: 'S', subject: 's' }
+    const codes = [
+      await codeOf(restoreArchive(dir, bucket)),
+      await codeOf(rejoinArchive(dir, { ...bucket, into })),
+      await codeOf(restore(dir, nats)),
+      await codeOf(rejoin(dir, { ...nats, into })),
+    ]
+    expect(codes).toEqual(Array(4).fill('ERR_DURLOG_CORRUPT'))
   })
 })

@@ -6,6 +6,7 @@ import { fileURLToPath } from 'node:url'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { type Log, open, type ReadableLog, verify } from '../src/index.js'
 import { type RestoreOptions, restore } from '../src/jetstream/index.js'
+import { MARK_CHECKS } from '../src/jetstream/restore-options.js'
 import { openRestored } from '../src/open.js'
 import { enterFolder, markFolder } from '../src/support/restore-folder.js'
 import { missingServer, type NatsServer } from './fixtures/nats.mjs'
@@ -280,7 +281,7 @@ describe.skipIf(missingServer !== '')('a restore', () => {
   ])('does not continue a folder whose last record has other %s than the stream', async (_what, text, time) => {
     const { nats, log } = await shippedLog(5)
     const dir = join(scratchDir(), 'restored')
-    enterFolder(dir)
+    enterFolder(dir, MARK_CHECKS)
     await markFolder(dir, { stream: STREAM, subject: SUBJECT, uuid: log.uuid, first: 0 })
     const begun = await openRestored(dir, { uuid: log.uuid, firstSeq: 0, generation: 1 }, {})
     for (const seq of [0, 1]) begun.appendSync(`record ${seq}`, { timestamp: 1_700_000_000_000 + 10 * seq })

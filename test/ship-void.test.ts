@@ -7,6 +7,7 @@ import { fileURLToPath } from 'node:url'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { inspect, type Log, open, type ReadableLog, verify } from '../src/index.js'
 import { type RestoreOptions, restore } from '../src/jetstream/index.js'
+import { MARK_CHECKS } from '../src/jetstream/restore-options.js'
 import { resolveShipperOptions } from '../src/ship/options.js'
 import { LogShipper } from '../src/ship/shipper.js'
 import type { ShipperOptions } from '../src/ship/types.js'
@@ -220,7 +221,7 @@ describe.skipIf(missingServer !== '')('a restored log', () => {
     const { openRestored } = await import('../src/open.js')
     const { markFolder, enterFolder } = await import('../src/support/restore-folder.js')
     const { uuid } = await inspect(original)
-    enterFolder(dir)
+    enterFolder(dir, MARK_CHECKS)
     markFolder(dir, { stream: STREAM, subject: SUBJECT, uuid, first: 0 })
     // This is the state after a restore was killed before its first record.
     const begun = await openRestored(dir, { uuid, firstSeq: 0, generation: 1 }, {})

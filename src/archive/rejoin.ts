@@ -14,7 +14,7 @@ import { type ChosenArchive, chooseArchive } from './choose.js'
 import { firstDifference } from './position.js'
 import { readArchive } from './read.js'
 import { type ResolvedRejoin, resolveRejoin } from './restore-options.js'
-import type { ArchiveRestoreMark } from './restore-target.js'
+import { type ArchiveRestoreMark, MARK_CHECKS } from './restore-target.js'
 import { Segments } from './segments.js'
 import { withoutRetry } from './store-errors.js'
 import type { RejoinOptions } from './types.js'
@@ -37,7 +37,7 @@ export async function rejoin(dir: string | URL, options: RejoinOptions): Promise
     statSync(folder)
     const lock = await RestoreLock.take(folder)
     try {
-      return await rejoinLog(folder, resolved.into, (log) => markOf(log, resolved))
+      return await rejoinLog(folder, resolved.into, MARK_CHECKS, (log) => markOf(log, resolved))
     } finally {
       await lock.release()
     }

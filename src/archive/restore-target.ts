@@ -1,11 +1,12 @@
 /** The folder into which an archive is restored: the mark of the unfinished restore, and the files of the log. */
 import { readdirSync } from 'node:fs'
 import { DurlogError } from '../errors.js'
-import { type RejoinMark, unfinishedRejoin } from '../ship/rejoin.js'
+import { isWhole } from '../options/checks.js'
+import { isSeq, REJOIN_CHECKS, type RejoinMark, unfinishedRejoin } from '../ship/rejoin.js'
 import { writeGeneration } from '../ship/write-generation.js'
 import { makeLogFolder, streamsLog } from '../streams/files/main-log.js'
 import type { StreamEncoding } from '../streams/port/types.js'
-import { markFolder } from '../support/restore-folder.js'
+import { type MarkChecks, markFolder } from '../support/restore-folder.js'
 import { segmentSeqs } from '../support/segment-name.js'
 import type { LoadedCheckpoint } from './checkpoint-restore.js'
 import type { ChosenArchive } from './choose.js'
@@ -22,6 +23,15 @@ export interface ArchiveRestoreMark extends RejoinMark {
   cuts: number
   /** Of streams, when their checkpoint is restored: it needs the main log from this seq on. */
   from?: number
+}
+
+export const MARK_CHECKS: MarkChecks<ArchiveRestoreMark> = {
+  ...REJOIN_CHECKS,
+  archive: (value) => typeof value === 'string',
+  generation: isWhole,
+  first: isWhole,
+  cuts: isWhole,
+  from: isSeq,
 }
 
 export class RestoreTarget {

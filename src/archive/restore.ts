@@ -23,7 +23,7 @@ import { damaged, factsOf, HEADER_BYTES, offsetOfSeq, type PieceFacts, pieceIn, 
 import { readPieces } from './ranges.js'
 import { type ResolvedRestore, resolveRestore, STAND_BY_NAMES, TAKE_OVER_NAMES } from './restore-options.js'
 import { endOfBatches, factsBefore, follows, knownEnd, missingFrom, provenEnd, wantedPieces } from './restore-plan.js'
-import { type ArchiveRestoreMark, newGeneration, RestoreTarget } from './restore-target.js'
+import { type ArchiveRestoreMark, MARK_CHECKS, newGeneration, RestoreTarget } from './restore-target.js'
 import type { RestoredFiles } from './restored-files.js'
 import { Segments } from './segments.js'
 import { ConditionFailed, StoreFailure } from './store-errors.js'
@@ -133,7 +133,7 @@ class ArchiveRestore {
 
   async run(): Promise<RestoreArchiveReport> {
     try {
-      enterFolder(this.#folder)
+      enterFolder(this.#folder, MARK_CHECKS)
     } catch (error) {
       await RestoreLock.removeLeft(this.#folder)
       throw error
@@ -141,7 +141,7 @@ class ArchiveRestore {
     const lock = await RestoreLock.take(this.#folder)
     try {
       // Checked again with the lock: another restore may have finished meanwhile.
-      const before = enterFolder<ArchiveRestoreMark>(this.#folder)
+      const before = enterFolder(this.#folder, MARK_CHECKS)
       while (!(await this.#attempt(before))) {
         // #attempt has waited: try again.
       }

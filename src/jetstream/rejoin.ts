@@ -14,7 +14,13 @@ import { AckTimeout } from './ack-timeout.js'
 import { Assembler } from './assembler.js'
 import { consume } from './consume.js'
 import { type LiveLink, NatsLink } from './nats-link.js'
-import { nothingThere, type ResolvedStreamRejoin, resolveRejoin, type StreamRestoreMark } from './restore-options.js'
+import {
+  MARK_CHECKS,
+  nothingThere,
+  type ResolvedStreamRejoin,
+  resolveRejoin,
+  type StreamRestoreMark,
+} from './restore-options.js'
 import { findStream } from './stream.js'
 import { StreamSeqs } from './stream-seqs.js'
 import type { RejoinOptions } from './types.js'
@@ -37,7 +43,7 @@ export async function rejoin(dir: string | URL, options: RejoinOptions): Promise
       return await rejoinStreams(folder, resolved.into, async (log) => (await markOf(log, link, resolved)).cutTo)
     refuseStreams(folder)
     statSync(folder)
-    return await rejoinLog(folder, resolved.into, (log) => markOf(log, link, resolved))
+    return await rejoinLog(folder, resolved.into, MARK_CHECKS, (log) => markOf(log, link, resolved))
   } catch (error) {
     throw ofFileSystem(error)
   } finally {

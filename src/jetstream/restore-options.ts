@@ -2,7 +2,7 @@
 import { DurlogError, invalidArgument } from '../errors.js'
 import { checkSignal } from '../options/abort-signal.js'
 import { checkSeq, resolveDir } from '../options/call-options.js'
-import { bag, callback, whole } from '../options/checks.js'
+import { bag, callback, isWhole, UUID, whole } from '../options/checks.js'
 import { DEFAULTS, SEGMENT_BYTES_RANGE } from '../options/open-options.js'
 import {
   RESTORE_OPTION_NAMES,
@@ -10,9 +10,11 @@ import {
   resolveRestoreBounds,
   resolveRestoreRetry,
 } from '../ship/options.js'
-import type { RejoinMark } from '../ship/rejoin.js'
+import { REJOIN_CHECKS, type RejoinMark } from '../ship/rejoin.js'
 import type { ShipRetry } from '../ship/types.js'
+import { ENCODINGS } from '../streams/port/encoding.js'
 import type { StreamEncoding } from '../streams/port/types.js'
+import type { MarkChecks } from '../support/restore-folder.js'
 import { PLACE_NAMES, type ResolvedPlace, resolvePlace } from './options.js'
 import type { RejoinOptions, RestoreOptions } from './types.js'
 
@@ -38,6 +40,15 @@ export interface StreamRestoreMark extends RejoinMark {
   first: number
   /** The encoding of the streams whose main log is restored; undefined for any other log. */
   streams?: StreamEncoding | undefined
+}
+
+export const MARK_CHECKS: MarkChecks<StreamRestoreMark> = {
+  ...REJOIN_CHECKS,
+  stream: (value) => typeof value === 'string',
+  subject: (value) => typeof value === 'string',
+  uuid: (value) => typeof value === 'string' && UUID.test(value),
+  first: isWhole,
+  streams: (value) => ENCODINGS.includes(value as StreamEncoding | undefined),
 }
 
 /** Throws ERR_DURLOG_INVALID_ARGUMENT. */

@@ -27,6 +27,7 @@ import { type LiveLink, NatsLink } from './nats-link.js'
 import { publishAfter } from './publish-after.js'
 import { StreamMissing } from './refusals.js'
 import {
+  MARK_CHECKS,
   nothingThere,
   type ResolvedRestoreOptions,
   resolveRestoreOptions,
@@ -125,7 +126,7 @@ class Restore {
   }
 
   async run(): Promise<RestoreReport> {
-    const before = enterFolder<StreamRestoreMark>(this.#dir)
+    const before = enterFolder(this.#dir, MARK_CHECKS)
     const forget = onAbort(this.#options.signal, () => void this.#link.close())
     try {
       this.#options.signal?.throwIfAborted()

@@ -20,6 +20,11 @@ export function isUnicode(text: string): boolean {
   return !/\p{Surrogate}/u.test(text)
 }
 
+/** Whether `value` is a whole number from 0 on, for values that are not options. */
+export function isWhole(value: unknown): value is number {
+  return Number.isSafeInteger(value) && (value as number) >= 0
+}
+
 export function choice<T extends string>(name: string, value: unknown, allowed: readonly T[], preset: T): T {
   if (value === undefined) return preset
   if (typeof value === 'string' && (allowed as readonly string[]).includes(value)) return value as T

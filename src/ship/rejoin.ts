@@ -8,7 +8,8 @@ import { join } from 'node:path'
 import { DurlogError } from '../errors.js'
 import { inspect, type Log, type LogRecord } from '../index.js'
 import { open, openRestored, type RestoringLog } from '../open.js'
-import { markFolder, readMark } from '../support/restore-folder.js'
+import { isWhole } from '../options/checks.js'
+import { type MarkChecks, markFolder, readMark } from '../support/restore-folder.js'
 import { copySegmentBytes, mayHoldCopy } from '../support/segment-name.js'
 
 /** The records that were never replicated. */
@@ -48,18 +49,34 @@ export interface RejoinMark {
   cuts?: number
 }
 
+export const REJOIN_CHECKS: MarkChecks<RejoinMark> = {
+  cutTo: isSeq,
+  kept: (value) => value === undefined || areKept(Object(value) as KeptRecords),
+  cuts: isSeq,
+}
+
+/** Whether the value of a member that a mark may lack is possible. */
+export function isSeq(value: unknown): boolean {
+  return value === undefined || isWhole(value)
+}
+
+function areKept({ first, last, records }: KeptRecords): boolean {
+  return [first, last, records].every(Number.isSafeInteger)
+}
+
 const NONE: KeptRecords = { first: -1, last: -1, records: 0 }
 
 /**
  * Makes the log in `dir` a replica, and keeps its other records in the folder `into`. `markOf` returns the mark of the
- * replica, which the log is once its records from `cutTo` on are removed.
+ * replica, which the log is once its records from `cutTo` on are removed; `checks` are those of its members.
  */
 export async function rejoinLog<M extends RejoinMark>(
   dir: string,
   into: string,
+  checks: MarkChecks<M>,
   markOf: (log: Log) => Promise<M & { cutTo: number }>,
 ): Promise<RejoinReport> {
-  const before = readMark<M>(dir)
+  const before = readMark(dir, checks)
   if (before !== undefined && before.cutTo === undefined) {
     await using replica = await open(dir, { readOnly: true })
     return { uuid: replica.uuid, nextSeq: replica.nextSeq, ...(before.kept ?? NONE) }

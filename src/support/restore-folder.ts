@@ -20,16 +20,19 @@ const MAKING = `${RESTORE_MARK}.new`
  */
 export const LOCK_FOLDER: string = `${RESTORE_MARK}.lock`
 
+/** For each member of a mark, whether it has a possible value: another program may have changed the file. */
+export type MarkChecks<Mark> = { readonly [Member in keyof Mark]-?: (value: unknown) => boolean }
+
 /**
  * Returns the mark of an unfinished restore in this folder, whose properties a continued restore must share. Undefined
  * for an empty folder. Creates the folder if it is missing. Throws ERR_DURLOG_NOT_EMPTY if the folder has any other
- * content.
+ * content, or as `readMark`.
  */
-export function enterFolder<Mark>(dir: string): Mark | undefined {
+export function enterFolder<Mark>(dir: string, checks: MarkChecks<Mark>): Mark | undefined {
   makeEmptyFolder(dir)
   try {
     const names = readdirSync(dir).filter((name) => !name.startsWith(LOCK_FOLDER))
-    if (names.includes(RESTORE_MARK)) return readMark(dir)
+    if (names.includes(RESTORE_MARK)) return readMark(dir, checks)
     if (names.length === 0 || (names.length === 1 && names[0] === MAKING)) return undefined
   } catch (error) {
     throw ofFileSystem(error)
@@ -44,7 +47,7 @@ export function isNoReplica(dir: string): boolean {
   const holdsLog = (one: string): boolean =>
     existsSync(one) && statSync(one).isDirectory() && segmentSeqs(readdirSync(one)).length > 0
   try {
-    return (holdsLog(dir) || holdsLog(join(dir, 'log'))) && readMark(dir) === undefined
+    return (holdsLog(dir) || holdsLog(join(dir, 'log'))) && !existsSync(join(dir, RESTORE_MARK))
   } catch (error) {
     throw ofFileSystem(error)
   }
@@ -59,10 +62,30 @@ export function refuseWritable(dir: string): void {
   throw new DurlogError('ERR_DURLOG_NOT_EMPTY', message, { path: dir })
 }
 
-/** Returns the mark of the folder; undefined if it has none. */
-export function readMark<Mark>(dir: string): Mark | undefined {
+/**
+ * Returns the mark of the folder; undefined if it has none. Throws ERR_DURLOG_CORRUPT if it has not the members that
+ * `checks` names.
+ */
+export function readMark<Mark>(dir: string, checks: MarkChecks<Mark>): Mark | undefined {
   const path = join(dir, RESTORE_MARK)
-  return existsSync(path) ? (JSON.parse(readFileSync(path, 'utf8')) as Mark) : undefined
+  if (!existsSync(path)) return undefined
+  const mark = parsed(readFileSync(path, 'utf8'))
+  const wrong = Object.entries<(value: unknown) => boolean>(checks).find(([member, isRight]) => !isRight(mark[member]))
+  if (wrong === undefined) return mark as Mark
+  throw new DurlogError(
+    'ERR_DURLOG_CORRUPT',
+    `${path}, which marks an unfinished restore or a replica, has no valid member "${wrong[0]}": it is damaged, or another kind of destination was restored. Restore into a new folder`,
+    { path },
+  )
+}
+
+/** A text that is not JSON has no members. */
+function parsed(text: string): Record<string, unknown> {
+  try {
+    return Object(JSON.parse(text))
+  } catch {
+    return {}
+  }
 }
 
 function makeEmptyFolder(dir: string): void {

@@ -1,6 +1,6 @@
 /** The options of a stream, which are fixed when it is created. */
 import { invalidArgument } from '../../errors.js'
-import { shown } from '../../options/checks.js'
+import { isWhole, shown } from '../../options/checks.js'
 import { clock } from '../../timers.js'
 import { isStreamName } from './file-name.js'
 import type { StreamEncoding, StreamForkPoint, StreamLimits } from './types.js'
@@ -110,10 +110,6 @@ export function isStoredMeta(value: unknown): value is StoredMeta {
     (fork === undefined || (isStreamName(stream) && isWhole(seq) && isWhole(bytes))) &&
     (retention === undefined || Object.values(Object(retention)).every(isAmount))
   )
-}
-
-function isWhole(value: unknown): boolean {
-  return Number.isSafeInteger(value) && (value as number) >= 0
 }
 
 /**

@@ -3,6 +3,7 @@
  * another version of durlog, may have written them.
  */
 
+import { isWhole } from '../../options/checks.js'
 import { ENCODING_NUMBERS } from '../port/encoding.js'
 import { isStreamName } from '../port/file-name.js'
 import { isStoredMeta } from '../port/meta.js'
@@ -105,15 +106,11 @@ function areFiles(files: unknown[]): boolean {
   return files.every(isFile) && files.every(([first], at) => first >= (files[at - 1]?.[1] ?? 0))
 }
 
-/** The protocol allows epochs and seqs of producers up to 2^53 - 1. */
-function isCounter(value: unknown): boolean {
-  return Number.isSafeInteger(value) && (value as number) >= 0
-}
-
 function isProducer(value: unknown): boolean {
   if (!Array.isArray(value)) return false
   const [id, epoch, seq, recent] = value as unknown[]
-  return typeof id === 'string' && isCounter(epoch) && isCounter(seq) && areNumbers(recent)
+  // The protocol allows epochs and seqs of producers up to 2^53 - 1.
+  return typeof id === 'string' && isWhole(epoch) && isWhole(seq) && areNumbers(recent)
 }
 
 /** The number of the request, and the seqs of its records; -1 for an end or a deletion. */
