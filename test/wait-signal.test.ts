@@ -1,9 +1,13 @@
+import { getEventListeners } from 'node:events'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
+import { archive, restoreArchive } from '../src/archive/index.js'
 import { type Log, open, trim, type WaitOptions } from '../src/index.js'
+import { anySignal } from '../src/options/abort-signal.js'
 import { resolveShipperOptions } from '../src/ship/options.js'
 import { LogShipper } from '../src/ship/shipper.js'
 import { openStreams, type Streams } from '../src/streams/index.js'
+import { archiveAll, store } from './fixtures/archive.js'
 import { MemoryTarget } from './fixtures/memory-target.mjs'
 import { openUntilDone, scratchDir } from './fixtures/scratch.js'
 
@@ -129,4 +133,41 @@ test('the signal ends the wait for a destination, which other callers continue',
   await expect(shipper.idle({ signal: AbortSignal.abort(REASON) })).rejects.toBe(REASON)
   connect()
   await other
+})
+
+/** The number of listeners and of dependent signals that `signal` has. */
+function heldBy(signal: AbortSignal): number {
+  const values = Object.getOwnPropertySymbols(signal).map((symbol) => Reflect.get(signal, symbol) as unknown)
+  const sets = values.filter((value) => value instanceof Set)
+  return sets.reduce((sum, { size }) => sum + size, getEventListeners(signal, 'abort').length)
+}
+
+test('a signal of several signals is aborted with the first of them, and leaves nothing when it is forgotten', () => {
+  const [one, other] = [new AbortController(), new AbortController()]
+  const both = [one.signal, undefined, other.signal]
+  const forgotten = anySignal(both)
+  const { signal } = anySignal(both)
+  forgotten.forget()
+  other.abort(REASON)
+  const late = anySignal(both)
+  late.forget()
+  expect([signal.reason, forgotten.signal.aborted, late.signal.reason]).toEqual([REASON, false, REASON])
+  anySignal([one.signal]).forget()
+  one.abort()
+  expect([heldBy(one.signal), heldBy(other.signal)]).toEqual([0, 0])
+})
+
+test('requests to a store, and an archiver that has failed, leave nothing at the signal', async () => {
+  const { signal } = new AbortController()
+  const log = await openUntilDone(join(scratchDir(), 'log'))
+  await log.append('first')
+  const s3 = await store()
+  await archiveAll(log, s3)
+  await restoreArchive(join(scratchDir(), 'restored'), { ...s3.access, signal })
+  expect(heldBy(signal)).toBe(0)
+
+  const failed = archive(log, { ...s3.access, bucket: 's3://missing', cursor: 'failed', signal })
+  onTestFinished(() => failed.close())
+  await new Promise((resolve) => failed.once('error', resolve))
+  await expect.poll(() => heldBy(signal)).toBe(0)
 })

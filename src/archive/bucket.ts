@@ -1,6 +1,7 @@
 /** A bucket of an S3-compatible store. */
 import { Buffer } from 'node:buffer'
 import { DurlogError } from '../errors.js'
+import { anySignal } from '../options/abort-signal.js'
 import { parseWhole } from '../options/amounts.js'
 import { isLasting } from '../ship/backoff.js'
 import { timeoutSignal } from '../timers.js'
@@ -236,7 +237,7 @@ export class Bucket {
     const request = `${method} ${this.urlOf(key)}`
     const ms = this.#options.timeoutMs + ((bytes + (body?.length ?? 0)) * 1000) / SLOWEST_BYTES_PER_SECOND
     const timeout = timeoutSignal(Math.min(Math.ceil(ms), LONGEST_TIMEOUT_MS))
-    const signal = AbortSignal.any([timeout, ...[this.#signal, call.signal].filter((one) => one !== undefined)])
+    const { signal, forget } = anySignal([timeout, this.#signal, call.signal])
     let response: WireAnswer
     try {
       for (let isRepeated = false; ; isRepeated = true) {
@@ -251,6 +252,8 @@ export class Bucket {
       // If Node fails to connect to any of several addresses, its error has a code but no message.
       const { message, code } = error as NodeJS.ErrnoException
       throw new StoreFailure(`${request}: ${message || code}`, undefined, { cause: error })
+    } finally {
+      forget()
     }
     const { status, headers, body: answer } = response
     const isSuccess = status >= 200 && status < 300

@@ -64,6 +64,18 @@ export function onAbort(signal: AbortSignal | undefined, callback: () => void): 
   }
 }
 
+/**
+ * Returns a signal that is aborted with the first of `signals`, until `forget` is called. `AbortSignal.any` of Node 20
+ * and 22 takes memory with each call until all of its signals are collected.
+ */
+export function anySignal(signals: readonly (AbortSignal | undefined)[]): { signal: AbortSignal; forget(): void } {
+  const any = new AbortController()
+  const forgets = signals.map((signal) => onAbort(signal, () => any.abort(signal?.reason)))
+  const aborted = signals.find((signal) => signal?.aborted)
+  if (aborted !== undefined) any.abort(aborted.reason)
+  return { signal: any.signal, forget: () => forgets.forEach((forget) => void forget()) }
+}
+
 function listen(signal: AbortSignal): Calls {
   const callbacks = new Set<() => void>()
   const listener = (): void => {

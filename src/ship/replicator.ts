@@ -46,6 +46,7 @@ export class Replicator extends EventEmitter<ShipEvents> implements Shipper, Rep
   readonly #backoff = new Backoff()
   readonly #rate = new Rate()
   readonly #ending = new AbortController()
+  #forgetSignal: () => void = () => {}
   readonly #running: Promise<void>
   readonly #lagWatch: LagWatch
   readonly #idle: IdleWaiters
@@ -84,7 +85,7 @@ export class Replicator extends EventEmitter<ShipEvents> implements Shipper, Rep
     this.#lagWatch = new LagWatch(log, options.laggingMs, (lag) => this.#announce('lagging', lag))
     this.#running = this.#run()
     const close = (): void => void this.close()
-    this.#ending.signal.addEventListener('abort', onAbort(options.signal, close))
+    this.#forgetSignal = onAbort(options.signal, close)
     if (options.signal?.aborted) close()
   }
 
@@ -163,6 +164,7 @@ export class Replicator extends EventEmitter<ShipEvents> implements Shipper, Rep
     }
     this.#lagWatch.stop()
     this.#state = 'stopped'
+    this.#forgetSignal()
     await this.#lease?.close()
     await this.#trimmer?.settled()
     await this.#closeCursor()

@@ -1,6 +1,7 @@
 /** A standby: follows a replicated log as a replica, and takes over when the lease of its writer ends. */
 import { isCode } from '../errors.js'
 import type { LeaseView } from '../index.js'
+import { anySignal } from '../options/abort-signal.js'
 import { bag, callback } from '../options/checks.js'
 import { Lease, type LeasePlace } from './lease.js'
 
@@ -45,8 +46,8 @@ export async function standByUntilTaken<Report>(calls: StandByCalls<Report>, sig
 async function standByOnce<Report>(calls: StandByCalls<Report>, signal?: AbortSignal): Promise<Report | undefined> {
   const taken = new AbortController()
   const lost = new AbortController()
-  const orEnded = ({ signal: own }: AbortController): AbortSignal =>
-    signal === undefined ? own : AbortSignal.any([signal, own])
+  const untilTaken = anySignal([signal, taken.signal])
+  const untilLost = anySignal([signal, lost.signal])
   let lease: Lease | undefined
   const watch = (toPlace: () => LeasePlace): void => {
     if (lease !== undefined) return
@@ -60,16 +61,18 @@ async function standByOnce<Report>(calls: StandByCalls<Report>, signal?: AbortSi
     })
   }
   try {
-    await calls.follow(orEnded(taken), watch).catch((error: unknown) => {
+    await calls.follow(untilTaken.signal, watch).catch((error: unknown) => {
       if (!taken.signal.aborted) throw error
     })
     signal?.throwIfAborted()
-    return await calls.takeOver(orEnded(lost))
+    return await calls.takeOver(untilLost.signal)
   } catch (error) {
     signal?.throwIfAborted()
     if (lost.signal.aborted || isCode(error, 'ERR_DURLOG_FENCED')) return undefined
     throw error
   } finally {
+    untilTaken.forget()
+    untilLost.forget()
     await lease?.close()
   }
 }

@@ -2,7 +2,7 @@
 import { atCaller } from '../../caller-stack.js'
 import { DurlogError, isCode } from '../../errors.js'
 import type { CommitOptions } from '../../index.js'
-import { abortable } from '../../options/abort-signal.js'
+import { abortable, anySignal } from '../../options/abort-signal.js'
 import { checkSeq } from '../../options/call-options.js'
 import { resolveCommitOptions } from '../../options/cursor-options.js'
 import { BatchReader } from '../../reader/batch-reader.js'
@@ -50,11 +50,17 @@ export class AllCursor<V> implements StreamsCursor<V> {
 
   read(options?: Omit<StreamsReadOptions, 'from'>): RecordReader<CommittedRecord<V>> {
     const { range, signal } = resolveCursorReadOptions(options)
-    const read = (stop: AbortSignal): Batches<CommittedRecord<V>> => {
-      this.#checkOpen()
-      return this.#cursor.read(range, AbortSignal.any([stop, this.#closed.signal])) as Batches<CommittedRecord<V>>
+    return new BatchReader((stop) => untilClosed((until) => this.#read(range, until), range, stop), signal)
+  }
+
+  async *#read(range: ReadBounds, stop: AbortSignal): Batches<CommittedRecord<V>> {
+    this.#checkOpen()
+    const { signal, forget } = anySignal([stop, this.#closed.signal])
+    try {
+      yield* this.#cursor.read(range, signal) as Batches<CommittedRecord<V>>
+    } finally {
+      forget()
     }
-    return new BatchReader((stop) => untilClosed(read, range, stop), signal)
   }
 
   async commit(position: number, options?: CommitOptions): Promise<void> {
