@@ -16,7 +16,7 @@ import { StoredFields } from './stored-fields.js'
 /** A transfer that is slower than this times out. */
 const SLOWEST_BYTES_PER_SECOND = 256 * 1024
 /** No response that reports an error is longer. */
-const ERROR_BYTES = 65_536
+export const ERROR_BYTES = 65_536
 /** A longer timeout would end at once. */
 const LONGEST_TIMEOUT_MS = 2 ** 31 - 1
 const META = 'x-amz-meta-durlog-'

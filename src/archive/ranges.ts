@@ -2,7 +2,7 @@
 import { attempts } from '../ship/backoff.js'
 import { AlignedMemory } from '../support/aligned-memory.js'
 import { clock } from '../timers.js'
-import type { Bucket, StoredObject } from './bucket.js'
+import { type Bucket, ERROR_BYTES, type StoredObject } from './bucket.js'
 import { decompressed, type StoredRange } from './decompressed.js'
 import type { PieceEntry } from './manifest.js'
 import { factsOf, type PieceFacts } from './piece.js'
@@ -29,13 +29,19 @@ function* requestsFor(entries: readonly PieceEntry[]): Generator<RangeRequest> {
   }
 }
 
-/** Memory for the ranges, which is used again, because the garbage collector would work as long as the requests. */
+/**
+ * Memory for the ranges, which is used again, because the garbage collector would work as long as the requests. A
+ * response that reports an error is read into it too.
+ */
 function memoryFor(entries: readonly PieceEntry[]): Buffer[] {
   const ranges = entries.reduce((sum, { bytes }) => sum + Math.ceil(bytes / RANGE_BYTES), 0)
   const count = Math.min(ranges, IN_FLIGHT + 1)
-  const aligned = new AlignedMemory().take(count * RANGE_BYTES)
-  const memory = aligned ?? Buffer.allocUnsafeSlow(count * RANGE_BYTES)
-  return Array.from({ length: count }, (_, at) => memory.subarray(at * RANGE_BYTES, (at + 1) * RANGE_BYTES))
+  const longest = entries.reduce((most, { bytes }) => Math.max(most, bytes), ERROR_BYTES)
+  const length = Math.min(longest, RANGE_BYTES)
+  // A restore that follows reads a few short objects at a time, for which alignment saves nothing.
+  const aligned = length === RANGE_BYTES ? new AlignedMemory().take(count * length) : undefined
+  const memory = aligned ?? Buffer.allocUnsafeSlow(count * length)
+  return Array.from({ length: count }, (_, at) => memory.subarray(at * length, (at + 1) * length))
 }
 
 /**
@@ -113,5 +119,26 @@ export async function* readPieces(
   for await (const range of ranges) {
     if (range.facts.isCompressed) yield* decompressed(bucket.urlOf(range.entry.key), range, ranges)
     else yield range
+  }
+}
+
+export interface WholePiece {
+  entry: PieceEntry
+  facts: PieceFacts
+  /** Valid until the next piece is requested. */
+  piece: Buffer
+}
+
+/** As `readPieces`, but yields each piece as a whole: one piece is in memory, and the ranges that are read ahead. */
+export async function* readWholePieces(
+  bucket: Bucket,
+  entries: readonly PieceEntry[],
+  retryForMs: number,
+): AsyncGenerator<WholePiece> {
+  let piece: Buffer = Buffer.alloc(0)
+  for await (const { entry, facts, offset, body, isLast } of readPieces(bucket, entries, retryForMs)) {
+    if (offset === 0) piece = isLast ? body : Buffer.allocUnsafeSlow(facts.bytes)
+    if (piece !== body) body.copy(piece, offset)
+    if (isLast) yield { entry, facts, piece }
   }
 }

@@ -19,8 +19,8 @@ import { type LoadedCheckpoint, loadCheckpoint } from './checkpoint-restore.js'
 import { type ChosenArchive, chooseArchive } from './choose.js'
 import { type CursorPositions, readCursors } from './cursors.js'
 import type { Manifest, PieceEntry } from './manifest.js'
-import { damaged, factsOf, HEADER_BYTES, offsetOfSeq, type PieceFacts, pieceIn, sha256Of } from './piece.js'
-import { readPieces } from './ranges.js'
+import { damaged, HEADER_BYTES, offsetOfSeq, type PieceFacts, sha256Of } from './piece.js'
+import { readPieces, readWholePieces, type WholePiece } from './ranges.js'
 import { type ResolvedRestore, resolveRestore, STAND_BY_NAMES, TAKE_OVER_NAMES } from './restore-options.js'
 import { endOfBatches, factsBefore, follows, knownEnd, missingFrom, provenEnd, wantedPieces } from './restore-plan.js'
 import { type ArchiveRestoreMark, MARK_CHECKS, newGeneration, RestoreTarget } from './restore-target.js'
@@ -255,8 +255,9 @@ class ArchiveRestore {
     // already restored is checked first too.
     const checked = this.#isReplica ? entries : first.firstSeq < files.next ? [first] : []
     this.#last = undefined
-    for (const entry of checked) {
-      await this.#addChecked(files, entry, manifest)
+    for await (const whole of readWholePieces(this.#bucket, checked, this.#retryForMs)) {
+      await this.#addChecked(files, whole, manifest)
+      this.#bytes += whole.entry.bytes
       report()
     }
     const whole = entries.slice(checked.length)
@@ -298,21 +299,15 @@ class ArchiveRestore {
   }
 
   /** Checks a piece, then adds those of its records that are not restored yet. */
-  async #addChecked(files: RestoredFiles, entry: PieceEntry, manifest: Manifest): Promise<void> {
+  async #addChecked(files: RestoredFiles, { entry, facts, piece }: WholePiece, manifest: Manifest): Promise<void> {
     if (entry.firstSeq > files.next) throw gapError(files.next, entry.firstSeq - 1)
-    const object = await this.#bucket.getWhole(entry)
-    if (object === undefined) throw new StoreFailure(`${entry.key} was deleted: the archive has changed`)
-    const url = this.#bucket.urlOf(entry.key)
-    const facts = factsOf(url, entry, object.metadata)
-    const piece = await pieceIn(url, facts, object.body)
     await this.#check(entry, facts, await sha256Of(piece), manifest)
     if (files.isUnchecked) await files.rewind(entry.firstSeq)
     const begins = offsetOfSeq(piece, entry.firstSeq, files.next)
     const ends = offsetOfSeq(piece, entry.firstSeq, manifest.endOf(indexOf(manifest, facts), facts))
-    if (begins === undefined || ends === undefined) throw damaged(url, facts)
+    if (begins === undefined || ends === undefined) throw damaged(this.#bucket.urlOf(entry.key), facts)
     await files.begin(piece.subarray(0, HEADER_BYTES))
     await files.write(piece.subarray(begins, ends))
-    this.#bytes += object.body.length
     await this.#end(files, facts, manifest)
   }
 

@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { restoreArchive } from '../../src/archive/index.js'
 import type { Log } from '../../src/index.js'
-import { archiveAll, type Plain, plainRecords, plainRecordsIn, store } from '../fixtures/archive.js'
+import { archiveAll, archiver, type Plain, plainRecords, plainRecordsIn, store } from '../fixtures/archive.js'
 import type { FakeS3 } from '../fixtures/fake-s3.mjs'
 import { codeOf, scratchDir, scratchLog } from '../fixtures/scratch.js'
 
@@ -125,4 +125,33 @@ test('a replica reports records that are missing in the archive', async () => {
   s3.objects.delete(missing)
   s3.fault = () => undefined
   expect(await codeOf(following)).toBe('ERR_DURLOG_DESTINATION_GAP')
+})
+
+test('a replica that is behind requests several parts at the same time, and stores them in order', async () => {
+  const { s3, log, caughtUp, end } = await replicaOf(10)
+  let list = (): void => {}
+  const listed = new Promise<void>((resolve) => {
+    list = resolve
+  })
+  let ask = (): void => {}
+  const asked = new Promise<void>((resolve) => {
+    ask = resolve
+  })
+  let requests = 0
+  s3.fault = async ({ method, key, headers }) => {
+    if (method !== 'GET' || headers['authorization']?.includes('replica') !== true) return undefined
+    if (key === '') await listed
+    if (!key.includes('/tail/')) return undefined
+    if (++requests === 4) ask()
+    await asked
+    return undefined
+  }
+  const archiving = archiver(log, s3)
+  for (let part = 0; part < 6; part++) {
+    await append(log, 1)
+    await archiving.idle()
+  }
+  list()
+  await caughtUp(log)
+  expect(await end()).toEqual(await plainRecords(log))
 })
