@@ -10,7 +10,7 @@ import { type Fence, fenceOrFind, readFence } from './fence.js'
 import { digitsOf, type HistoryNames, seqOfKey } from './layout.js'
 
 /** The number of uploads from one gate to the next one. */
-const UPLOADS = 64
+const UPLOADS = 32
 /** The next gate is passed this many uploads in advance, so that no upload waits for it. */
 const AHEAD = UPLOADS / 2
 
@@ -25,6 +25,7 @@ export class Gates {
   #number: number | undefined
   /** Settles when the next gate is passed. */
   #passing: Promise<void> | undefined
+  #failure: { error: unknown } | undefined
   readonly #closedError: (generation: number) => Error
 
   /** `closedError` makes the error of a gate that a copy has closed which claims the history of `generation`. */
@@ -40,9 +41,11 @@ export class Gates {
     this.#uploads++
     if (this.#uploads === UPLOADS - AHEAD) {
       this.#passing = this.#pass()
-      // Awaited later, or never.
-      this.#passing.catch(() => {})
+      this.#passing.catch((error: unknown) => {
+        this.#failure = { error }
+      })
     }
+    if (this.#failure !== undefined) throw this.#failure.error
     if (this.#uploads < UPLOADS) return
     await this.#passing
     this.#uploads = 0
@@ -74,7 +77,7 @@ export class Gates {
 export async function closeGate(bucket: Bucket, names: HistoryNames, closer: Fence): Promise<void> {
   const { number, gate } = await findLast(bucket, names)
   let isClosed = gate?.owner === closer.owner
-  for (let ahead = 2; !isClosed; ahead *= 2) {
+  for (let ahead = 1; !isClosed; ahead *= 2) {
     const found = await fenceOrFind(bucket, keyOf(names, number + ahead), closer)
     isClosed = found.owner === closer.owner
   }

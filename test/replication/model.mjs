@@ -2,7 +2,7 @@
  * A model of the replication to an archive: the writer, two standbys and, if asked, a second archiver of the writer's
  * log. It explores every order of their requests, with appends and a rotation at any moment. Up to `faults` requests
  * are stored without an answer, or arrive at any later time. In every state, a restore must deliver each acknowledged
- * record, and no writer stores more than two parts in a session after a gate was closed: here, it passes a gate
+ * record, and no writer stores more than one part in a session after a gate was closed: here, it passes a gate
  * before each part but the first. The steps are those of src/archive: position.ts, archive-destination.ts, fence.ts,
  * gates.ts, take-over.ts.
  *
@@ -137,7 +137,7 @@ class Explorer {
 
   #check({ actors, store, acknowledged, doubled }) {
     if (doubled !== undefined) return doubled
-    const busy = actors.find(({ afterGate }) => afterGate > 2)
+    const busy = actors.find(({ afterGate }) => afterGate > 1)
     if (busy !== undefined) return `${busy.id} has stored ${busy.afterGate} parts after a gate was closed`
     const content = contentOf(store, newestIn(store))
     const at = acknowledged.findIndex((text, seq) => text !== null && content[seq] !== text)
@@ -346,14 +346,14 @@ class Explorer {
     if (pc === 'gates')
       return fork('lists gates', (next, own) => {
         const gates = gatesIn(next.store, own.parent)
-        own.closes = (gates.at(-1)?.number ?? 0) + 2
+        own.closes = (gates.at(-1)?.number ?? 0) + 1
         own.pc = gates.some(({ owner }) => owner === id) ? 'list' : 'close'
       })
     if (pc === 'close') {
       const gate = `g${actor.parent}/${actor.closes}`
       return this.#put(fork, state, gate, { owner: id }, (_, { store }, own) => {
         if (store[gate].owner === id) own.pc = 'list'
-        else own.closes += 2
+        else own.closes++
       })
     }
     if (pc === 'check-list' || pc === 'check-list2')
