@@ -1,6 +1,17 @@
 // Builds the program with the tests of the C++ core, for this system or another one.
+import { readdirSync } from 'node:fs'
 import { googletestFolder } from './googletest.mjs'
 import { buildProgram, CORE_FLAGS, coreSources, coreTests, WARNINGS, withTestHooks } from './native-program.mjs'
+
+const FUZZ = 'test/fuzz'
+
+/** The functions that the fuzzers call, for the tests in test/core/fuzz. */
+function fuzzTargets(folders = []) {
+  if (folders.length > 0 && !folders.includes('fuzz')) return []
+  return readdirSync(FUZZ)
+    .filter((name) => name.endsWith('_fuzzer.cc'))
+    .map((name) => `${FUZZ}/${name}`)
+}
 
 /**
  * `flags` are added to the core's compiler flags; `link` is passed to the linker. Without `system`, `processor` and
@@ -18,6 +29,7 @@ export async function buildCoreTests(
   const sources = [
     ...withTestHooks(coreSources(system, processor), strict),
     ...withTestHooks(coreTests(system, folders), [...strict, '-Itest/core', ...include]),
+    ...withTestHooks(fuzzTargets(folders), strict),
     ...['gtest-all.cc', 'gtest_main.cc'].map((name) => ({
       source: `${googletest}/src/${name}`,
       flags: [...base, '-w', `-I${googletest}`, ...include],

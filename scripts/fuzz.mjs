@@ -51,20 +51,22 @@ if (compiler === undefined) {
   exit(0)
 }
 env.CXX = compiler
-const { CORE_FLAGS, UNOPTIMIZED, WARNINGS, buildProgram, simulatedCoreSources } = await import('./native-program.mjs')
+const { CORE_FLAGS, WARNINGS, buildProgram, simulatedCoreSources } = await import('./native-program.mjs')
 const flags = [...CORE_FLAGS, ...WARNINGS, '-fno-sanitize-recover=all', '-fno-omit-frame-pointer']
 
 async function build(name) {
   const isFuzzed = (source) => !NOT_FUZZED.some((layer) => source.startsWith(`src-native/${layer}/`))
   const core = simulatedCoreSources().filter(isFuzzed)
-  const sources = [...core, `test/fuzz/${name}_fuzzer.cc`]
-  // Compiling for a short run takes longer than the run. All but the checksums, which it needs for each frame, is
-  // compiled in half of the time without optimization.
-  const optimization = (source) =>
-    seconds > DEFAULT_SECONDS || source.startsWith('src-native/checksum/') ? [] : [UNOPTIMIZED]
+  const entry = 'test/fuzz/entry.cc'
+  const target = `Try${name[0].toUpperCase()}${name.slice(1)}`
+  const sources = [...core, `test/fuzz/${name}_fuzzer.cc`, entry]
   const compiled = sources.map((source) => ({
     source,
-    flags: [...flags, ...optimization(source), '-fsanitize=fuzzer-no-link,address,undefined'],
+    flags: [
+      ...flags,
+      ...(source === entry ? [`-DDURLOG_FUZZER=${target}`] : []),
+      '-fsanitize=fuzzer-no-link,address,undefined',
+    ],
   }))
   return buildProgram(`build/fuzz-${name}`, compiled, ['-fsanitize=fuzzer,address,undefined'])
 }

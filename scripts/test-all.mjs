@@ -10,7 +10,6 @@ exit(
       ['scripts/test-crash-points.mjs'],
       ['scripts/test-schedules.mjs'],
       ['test/trials/main.mjs', 'faults', '--short'],
-      ['scripts/fuzz.mjs', '--seconds', '5'],
       ...(argv.includes('--electron') ? [['scripts/test-electron.mjs', '--built']] : []),
     ],
   ),

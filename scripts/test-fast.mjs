@@ -33,5 +33,5 @@ const status = await runTogether(
   ['node_modules/vitest/vitest.mjs', 'run', ...LEFT_OUT.flatMap((files) => ['--exclude', files])],
   [['scripts/test-core.mjs', '--gtest_brief=1']],
 )
-console.log(`\nNot run here, only by npm run check: simulated crashes, schedules, fuzzers, and\n${LEFT_OUT.join('\n')}`)
+console.log(`\nNot run here, only by npm run check: simulated crashes, schedules, and\n${LEFT_OUT.join('\n')}`)
 exit(status)

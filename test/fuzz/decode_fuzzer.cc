@@ -5,6 +5,7 @@
 #include "require.h"
 #include "segment/scanner.h"
 #include "signed_image.h"
+#include "targets.h"
 
 namespace durlog {
 namespace {
@@ -44,11 +45,9 @@ void ScanAs(const MemoryBytes& image, uint64_t first_seq, uint32_t seed, uint64_
 }
 
 }  // namespace
-}  // namespace durlog
 
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  using namespace durlog;
-  if (size < 1) return 0;
+void TryDecode(const uint8_t* data, size_t size) {
+  if (size < 1) return;
   const uint64_t first_seq = data[0] < 128 ? data[0] : UINT64_MAX - (255u - data[0]);
   ++data;
   --size;
@@ -64,5 +63,6 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     ScanAs(image, first_seq, 0, image.size(), false);
     ScanAs(image, first_seq, 0, UINT64_MAX, true);
   }
-  return 0;
 }
+
+}  // namespace durlog

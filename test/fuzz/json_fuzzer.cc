@@ -4,6 +4,7 @@
 
 #include "json/json_splitter.h"
 #include "require.h"
+#include "targets.h"
 
 namespace durlog {
 namespace {
@@ -27,15 +28,14 @@ void CheckMessages(const std::vector<uint8_t>& text, const std::vector<uint32_t>
 }
 
 }  // namespace
-}  // namespace durlog
 
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+void TryJson(const uint8_t* data, size_t size) {
   for (const bool elements : {false, true}) {
     std::vector<uint8_t> text(data, data + size);
     std::vector<uint32_t> places;
-    const durlog::JsonVerdict verdict =
-        durlog::SplitJson(text.data(), size, elements, durlog::kMaxMessages, &places);
-    if (verdict == durlog::JsonVerdict::kValid) durlog::CheckMessages(text, places);
+    const JsonVerdict verdict = SplitJson(text.data(), size, elements, kMaxMessages, &places);
+    if (verdict == JsonVerdict::kValid) CheckMessages(text, places);
   }
-  return 0;
 }
+
+}  // namespace durlog

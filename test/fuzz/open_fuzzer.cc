@@ -13,6 +13,7 @@
 #include "record/segment_name.h"
 #include "require.h"
 #include "signed_image.h"
+#include "targets.h"
 
 namespace durlog {
 namespace {
@@ -181,11 +182,9 @@ void OpenAndAppend(MemoryFileSystem& disk, uint8_t choice) {
 }
 
 }  // namespace
-}  // namespace durlog
 
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  using namespace durlog;
-  if (size < 1) return 0;
+void TryOpen(const uint8_t* data, size_t size) {
+  if (size < 1) return;
   const uint8_t choice = data[0];
   MemoryFileSystem disk;
   disk.files = SplitIntoFiles(data + 1, size - 1);
@@ -204,5 +203,6 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     const Result<RepairReport> once_more = Repair(disk, "memory", false, "backup");
     Require(once_more.ok() && once_more->cuts.empty());
   }
-  return 0;
 }
+
+}  // namespace durlog
