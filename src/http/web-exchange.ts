@@ -46,7 +46,7 @@ export class WebExchange implements Exchange, BodySink {
       this.#respond = resolve
     })
     if (request.signal?.aborted === true) this.#ended()
-    else request.signal?.addEventListener('abort', () => this.#ended(), { once: true })
+    else request.signal?.addEventListener('abort', () => this.#disconnected(), { once: true })
   }
 
   get slowness(): DropReason | undefined {
@@ -77,8 +77,13 @@ export class WebExchange implements Exchange, BodySink {
     if (body === null) return EMPTY
     const received = new ReceivedBody(Number.NaN)
     this.#readsBody = true
-    for await (const part of body as unknown as AsyncIterable<Uint8Array>) {
+    const reader = body.getReader()
+    // Ends a read that waits for the client.
+    this.onEnd(() => void reader.cancel().catch(() => {}))
+    for (;;) {
+      const { done, value: part } = await reader.read()
       if (this.#hasEnded) throw new HttpError(408, 'gone', 'the client has disconnected, or sends too slowly')
+      if (done) break
       const bytes = received.length + part.length
       if (bytes > maxBytes)
         throw new HttpError(413, 'too-large', `the body must have at most ${maxBytes} bytes: split it`)
@@ -170,6 +175,13 @@ export class WebExchange implements Exchange, BodySink {
     this.dropped = reason
     if (this.status === 0) this.reply(408, [])
     this.#controller?.error(new Error(reason))
+    this.#ended()
+  }
+
+  /** A layer of the application that reads the answer must not wait for more of it. */
+  #disconnected(): void {
+    if (this.#hasEnded) return
+    this.#controller?.close()
     this.#ended()
   }
 

@@ -76,6 +76,23 @@ test('a fetch request that was aborted before its live read began does not stay 
   expect(await handler.metrics()).toContain('durlog_http_live_requests 0')
 })
 
+test('a fetch request that is aborted ends its event stream and the read of its body', async () => {
+  const { handler, streams } = await handlerUntilDone({ sseMs: 60_000, longPollMs: 60_000 })
+  const client = new AbortController()
+  const { signal } = client
+  const asked = handler.fetch(new Request('http://x/s?offset=now&live=long-poll', { signal }))
+  const events = await handler.fetch(new Request('http://x/s?offset=now&live=sse', { signal }))
+  const reading = events.text()
+  const body = new ReadableStream({ pull: () => new Promise<void>(() => {}) })
+  const post = { method: 'POST', body, headers: { 'content-type': 'application/json' }, signal, duplex: 'half' }
+  const sent = handler.fetch(new Request('http://x/s', post as RequestInit))
+  client.abort()
+  expect([(await asked).status, (await sent).status]).toEqual([204, 408])
+  await reading
+  expect(await handler.metrics()).toContain('durlog_http_live_requests 0')
+  expect((await streams.stream('s').info())?.nextSeq).toBe(1)
+})
+
 test('a cache keeps no answer to a read from now on, and no answer for another user', async () => {
   const { streams, handler } = await handlerUntilDone({ authorize: () => ({ read: true }) })
   const next = handler.fetch(new Request('http://x/s?offset=now&live=long-poll'))
