@@ -170,9 +170,9 @@ export class ArchiveDestination implements Destination {
     const asked = this.#asked
     const position = await findPosition(this.#bucket, log, this.#segments, cursor)
     if (signal.aborted) return
-    if (position.begins === undefined) await this.#checkOwner(log, position.history)
     const { generation, history } = position
     const { id: owner } = await readCopy(log.dir)
+    if (position.begins === undefined) await this.#checkOwner(log, history, owner)
     const toError = (newer: number): Error => olderError(log, newer)
     this.#gates = new Gates(this.#bucket, history.names, { generation, owner }, toError)
     this.#log = log
@@ -252,9 +252,9 @@ export class ArchiveDestination implements Destination {
     if (position.next < end) throw new ShipConflict('the session has ended')
   }
 
-  /** Throws a `Superseded` if another copy of the log writes the history. Notes that this copy replicates to it. */
-  async #checkOwner(log: Log | ReadOnlyLog, { owner, generation }: History): Promise<void> {
-    if (owner !== undefined && owner !== (await readCopy(log.dir)).id) throw olderError(log, generation)
+  /** Throws a `Superseded` if another copy than `own` writes the history. Notes that this copy replicates to it. */
+  async #checkOwner(log: Log | ReadOnlyLog, { owner, generation }: History, own: string): Promise<void> {
+    if (owner !== undefined && owner !== own) throw olderError(log, generation)
     if (this.#options.replicates) await noteHistory(log.dir, generation)
   }
 

@@ -11,6 +11,8 @@ import { digitsOf, type HistoryNames, seqOfKey } from './layout.js'
 
 /** The number of uploads from one gate to the next one. */
 const UPLOADS = 32
+/** The furthest gate that a copy closes in advance. A writer passes as many in no less than 2,000 uploads. */
+const FURTHEST = 64
 /** The next gate is passed this many uploads in advance, so that no upload waits for it. */
 const AHEAD = UPLOADS / 2
 
@@ -72,12 +74,12 @@ export class Gates {
 
 /**
  * Closes a gate of a history, as its `closer`, so that the writer stops after a few uploads more. If it is as fast as
- * this call, closes a gate that is further away.
+ * this call, closes a gate that is further away. Without success at the furthest one, the next claim calls it again.
  */
 export async function closeGate(bucket: Bucket, names: HistoryNames, closer: Fence): Promise<void> {
   const { number, gate } = await findLast(bucket, names)
   let isClosed = gate?.owner === closer.owner
-  for (let ahead = 1; !isClosed; ahead *= 2) {
+  for (let ahead = 1; !isClosed && ahead <= FURTHEST; ahead *= 2) {
     const found = await fenceOrFind(bucket, keyOf(names, number + ahead), closer)
     isClosed = found.owner === closer.owner
   }

@@ -5,7 +5,11 @@
 import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test, vi } from 'vitest'
+import type { Bucket } from '../../src/archive/bucket.js'
+import { closeGate } from '../../src/archive/gates.js'
 import { archive, listArchive, readArchive, restoreArchive } from '../../src/archive/index.js'
+import { HistoryNames } from '../../src/archive/layout.js'
+import { ConditionFailed } from '../../src/archive/store-errors.js'
 import { DurlogError, type Log, open } from '../../src/index.js'
 import { archiveAll, type Plain, plainRecords, restored, store } from '../fixtures/archive.js'
 import type { FakeAnswer, FakeRequest, FakeS3 } from '../fixtures/fake-s3.mjs'
@@ -376,3 +380,19 @@ test.each(Object.entries(USES))(
     expect(Math.max(0, ...allocated.mock.calls.map(([bytes]) => bytes))).toBeLessThan(LONGEST_BYTES)
   },
 )
+
+test('a claim ends, if the store says of each gate that another copy has closed it', async () => {
+  let puts = 0
+  const bucket = {
+    list: async () => [],
+    put: async () => {
+      if (++puts > 1000) throw new Error('the claim does not end')
+      throw new ConditionFailed('exists')
+    },
+    head: async () => ({ fence: '1' }),
+    getJson: async () => ({ value: { generation: 1, owner: 'other' }, etag: '1' }),
+  }
+  const own = { generation: 2, owner: 'own' }
+  await closeGate(bucket as unknown as Bucket, new HistoryNames('root/', 1), own)
+  expect(puts).toBeGreaterThan(1)
+})
