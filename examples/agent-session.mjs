@@ -1,9 +1,13 @@
 // Agent session: a stream of messages that is a JSON Lines file too. Each run continues the session.
 //
-//   node agent-session.mjs DIR SESSION MESSAGE...
+//   node agent-session.mjs [DIR] [SESSION] [MESSAGE...]
 import { openStreams } from 'durlog/streams'
 
 const [dir = './sessions', session = 'user-7/today', ...messages] = process.argv.slice(2)
+if (dir.startsWith('-')) {
+  console.error('usage: node agent-session.mjs [DIR] [SESSION] [MESSAGE...]')
+  process.exit(64)
+}
 const sessions = await openStreams(dir, { waitMs: 5000 })
 const chat = sessions.stream(session)
 

@@ -2,7 +2,7 @@
 // token into a stream, which the page follows with the official client of the protocol.
 //
 //   npm install @durable-streams/client
-//   node ai-chat.mjs DIR [PORT] [MILLISECONDS OF A TOKEN]      then open http://localhost:PORT/#my-chat
+//   node ai-chat.mjs [DIR] [PORT] [MILLISECONDS OF A TOKEN]      then open http://localhost:PORT/#my-chat
 import { readFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import { text } from 'node:stream/consumers'
@@ -11,6 +11,10 @@ import { streamsHandler } from 'durlog/http'
 import { openStreams } from 'durlog/streams'
 
 const [dir = './chats', port = '8080', tokenMs = '100'] = process.argv.slice(2)
+if (dir.startsWith('-') || !(port >= 0) || !(tokenMs >= 0)) {
+  console.error('usage: node ai-chat.mjs [DIR] [PORT] [MILLISECONDS OF A TOKEN]')
+  process.exit(64)
+}
 const streams = await openStreams(dir, { exclusive: true, waitMs: 10_000 }) // a predecessor may still be shutting down
 // Pages create and read chats; only the server writes to them.
 const chats = streamsHandler(streams, { prefix: '/chats/', authorize: () => ({ read: true, create: true }) })

@@ -1,10 +1,14 @@
 // Outbox in a cluster: four processes append to one shared log (Linux). Each message has its own seq, in one order.
 //
-//   node cluster-outbox.mjs DIR
+//   node cluster-outbox.mjs [DIR]
 import cluster from 'node:cluster'
 import { open } from 'durlog'
 
-const dir = process.argv[2] ?? './outbox'
+const [dir = './outbox'] = process.argv.slice(2)
+if (dir.startsWith('-')) {
+  console.error('usage: node cluster-outbox.mjs [DIR]')
+  process.exit(64)
+}
 const PROCESSES = 4
 const MESSAGES = 100
 

@@ -11,6 +11,11 @@ import { join } from 'node:path'
 import { open } from 'durlog'
 
 const [dir = './journal', command = 'list', name = '', text = ''] = process.argv.slice(2)
+const isKnown = command === 'list' || (command === 'add' && text !== '') || (command === 'erase' && name !== '')
+if (dir.startsWith('-') || !isKnown) {
+  console.error('usage: node erase-person.mjs DIR add NAME TEXT | DIR list | DIR erase NAME')
+  process.exit(64)
+}
 const keys = `${dir}.keys` // must not be in the backups of the log
 const KEY_BYTES = 32
 const hashOf = (data) => createHash('sha256').update(data).digest('hex')

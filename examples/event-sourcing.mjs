@@ -1,10 +1,14 @@
 // Event sourcing: a bank account whose balance is rebuilt from the log. Concurrency is optimistic: an append with
 // `expectedSeq` is refused if another event came first.
 //
-//   node event-sourcing.mjs DIR deposit 10
+//   node event-sourcing.mjs [DIR] [balance | deposit AMOUNT | withdraw AMOUNT]
 import { open } from 'durlog'
 
 const [dir = './account', command = 'balance', amount = '0'] = process.argv.slice(2)
+if (dir.startsWith('-') || !['balance', 'deposit', 'withdraw'].includes(command) || !(amount >= 0)) {
+  console.error('usage: node event-sourcing.mjs [DIR] [balance | deposit AMOUNT | withdraw AMOUNT]')
+  process.exit(64)
+}
 const log = await open(dir, { encoding: 'json', waitMs: 10_000 }) // waits for another command
 
 let balance = 0

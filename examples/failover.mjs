@@ -85,13 +85,21 @@ async function startBroker(dir, start) {
   const config = join(dir, 'nats.conf')
   writeFileSync(config, `listen: "127.0.0.1:-1"\njetstream { store_dir: "${dir}/nats", sync_interval: always }\n`)
   const broker = start(process.env.NATS_SERVER ?? 'nats-server', ['-c', config, '--ports_file_dir', dir])
+  let failed
+  broker.once('error', (error) => (failed = error))
   for (;;) {
     const found = readdirSync(dir).find((name) => name.endsWith('.ports'))
     if (found !== undefined) return JSON.parse(readFileSync(join(dir, found), 'utf8')).nats[0]
-    if (broker.exitCode !== null) throw new Error('nats-server has ended')
+    if (failed !== undefined || broker.exitCode !== null)
+      throw new Error('nats-server does not run: install it, or name it with NATS_SERVER', { cause: failed })
     await new Promise((resolve) => setTimeout(resolve, 20))
   }
 }
 
-if (process.argv[2] === 'serve') await serve(process.argv[3], process.argv[4])
-else await main()
+const [role, ...options] = process.argv.slice(2)
+if (role === 'serve') await serve(...options)
+else if (role === undefined) await main()
+else {
+  console.error('usage: node failover.mjs')
+  process.exit(64)
+}

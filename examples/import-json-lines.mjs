@@ -8,7 +8,11 @@ import { resolve } from 'node:path'
 import { createInterface } from 'node:readline'
 import { open } from 'durlog'
 
-const [dir = './imported', name = 'messages.jsonl'] = process.argv.slice(2)
+const [dir, name] = process.argv.slice(2)
+if (name === undefined) {
+  console.error('usage: node import-json-lines.mjs DIR FILE')
+  process.exit(64)
+}
 const file = resolve(name)
 const log = await open(dir, { encoding: 'json', waitMs: 10_000 })
 let last

@@ -1,10 +1,16 @@
 // Metrics for Prometheus of the process that writes a log and streams. They include the durations of syncs, failed
 // appends and checkpoints, and the records that a copy lacks.
+//
+//   node metrics.mjs [LOG] [STREAMS] [PORT]
 import { createServer } from 'node:http'
 import { open } from 'durlog'
 import { openStreams } from 'durlog/streams'
 
 const [dir = './orders', folder = './sessions', port = '9465'] = process.argv.slice(2)
+if (dir.startsWith('-') || !(port >= 0)) {
+  console.error('usage: node metrics.mjs [LOG] [STREAMS] [PORT]')
+  process.exit(64)
+}
 const log = await open(dir)
 const streams = await openStreams(folder)
 /** Objects of `ship` and `archive` with their names: [['s3', archive(log, ...)]]. */

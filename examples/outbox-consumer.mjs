@@ -1,10 +1,14 @@
 // Outbox, consumer: sends each message, then commits it. After a crash it continues with the first message that was not
 // committed, so the last one may be sent twice.
 //
-//   node outbox-consumer.mjs DIR
+//   node outbox-consumer.mjs [DIR]
 import { open } from 'durlog'
 
-const dir = process.argv[2] ?? './outbox'
+const [dir = './outbox'] = process.argv.slice(2)
+if (dir.startsWith('-')) {
+  console.error('usage: node outbox-consumer.mjs [DIR]')
+  process.exit(64)
+}
 const stop = new AbortController()
 process.once('SIGTERM', () => stop.abort())
 

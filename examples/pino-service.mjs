@@ -2,12 +2,18 @@
 // logger.info() returns, so even kill -9 does not lose it.
 //
 //   npm install pino
-//   node pino-service.mjs DIR
+//   node pino-service.mjs [DIR]
 import { createServer } from 'node:http'
 import { destination } from 'durlog/pino'
 import pino from 'pino'
 
-const stream = await destination({ dir: process.argv[2] ?? './service-log' })
+const [dir = './service-log'] = process.argv.slice(2)
+if (dir.startsWith('-')) {
+  console.error('usage: node pino-service.mjs [DIR]')
+  process.exit(64)
+}
+
+const stream = await destination({ dir })
 const logger = pino(stream)
 
 const server = createServer((request, response) => {

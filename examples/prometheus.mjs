@@ -2,12 +2,16 @@
 // records that wait, the age of the oldest of them, and whether it can read. A large age means that the consumer is
 // slow or stopped.
 //
-//   node prometheus.mjs DIR [PORT]      then scrape http://localhost:PORT/metrics
+//   node prometheus.mjs [DIR] [PORT]      then scrape http://localhost:PORT/metrics
 import { statfs } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import { open } from 'durlog'
 
 const [dir = './orders', port = '9464'] = process.argv.slice(2)
+if (dir.startsWith('-') || !(port >= 0)) {
+  console.error('usage: node prometheus.mjs [DIR] [PORT]')
+  process.exit(64)
+}
 const log = await open(dir, { readOnly: true })
 
 /** The age in seconds of the oldest record that waits for a cursor at `position`; 0 if none waits. */

@@ -6,6 +6,10 @@ import { createServer } from 'node:http'
 import { open } from 'durlog'
 
 const [dir, port] = process.argv.slice(2)
+if (!(port >= 0)) {
+  console.error('usage: node rolling-update.mjs DIR PORT')
+  process.exit(64)
+}
 
 // A deployer stops the old process when this one is ready. If it had to open the log first, both would wait for ever.
 const opened = open(dir, { waitMs: 60_000 })

@@ -1,11 +1,15 @@
 // Streams a log to browsers as server-sent events. A browser that reconnects sends the id of its last event, so it
 // misses nothing and gets nothing twice.
 //
-//   node server-sent-events.mjs DIR [PORT]      then: new EventSource('http://localhost:PORT/')
+//   node server-sent-events.mjs [DIR] [PORT]      then: new EventSource('http://localhost:PORT/')
 import { createServer } from 'node:http'
 import { open } from 'durlog'
 
 const [dir = './events', port = '8080'] = process.argv.slice(2)
+if (dir.startsWith('-') || !(port >= 0)) {
+  console.error('usage: node server-sent-events.mjs [DIR] [PORT]')
+  process.exit(64)
+}
 const log = await open(dir, { readOnly: true })
 
 const server = createServer(async (request, response) => {

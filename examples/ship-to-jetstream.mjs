@@ -2,11 +2,15 @@
 // it.
 //
 //   npm install @nats-io/jetstream @nats-io/transport-node
-//   node ship-to-jetstream.mjs DIR nats://127.0.0.1:4222
+//   node ship-to-jetstream.mjs [DIR] [nats://HOST:PORT]
 import { open } from 'durlog'
 import { ship } from 'durlog/jetstream'
 
 const [dir = './orders', servers = 'nats://127.0.0.1:4222'] = process.argv.slice(2)
+if (dir.startsWith('-')) {
+  console.error('usage: node ship-to-jetstream.mjs [DIR] [nats://HOST:PORT]')
+  process.exit(64)
+}
 const log = await open(dir, { waitMs: 10_000 })
 const shipper = ship(log, { servers, stream: 'ORDERS', subject: 'orders.eu-1' })
 shipper.on('retry', ({ error }) => console.error(`trying again: ${error.message}`))

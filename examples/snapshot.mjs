@@ -7,6 +7,10 @@ import { rename, writeFile } from 'node:fs/promises'
 import { open } from 'durlog'
 
 const [dir, name, amount] = process.argv.slice(2)
+if (Number.isNaN(Number(amount))) {
+  console.error('usage: node snapshot.mjs DIR NAME AMOUNT')
+  process.exit(64)
+}
 const file = `${dir}.snapshot.json`
 
 function readSnapshot() {

@@ -1,11 +1,15 @@
 // Bank accounts as event-sourced aggregates, a stream each. Several processes may work on one account: an append with
 // `expectedSeq` is refused if another event came first, and the command is then decided again.
 //
-//   node streams-accounts.mjs DIR        then on stdin: deposit alice 10, withdraw alice 4
+//   node streams-accounts.mjs [DIR]        then on stdin: deposit alice 10, withdraw alice 4
 import { createInterface } from 'node:readline'
 import { openStreams } from 'durlog/streams'
 
 const [dir = './accounts'] = process.argv.slice(2)
+if (dir.startsWith('-')) {
+  console.error('usage: node streams-accounts.mjs [DIR]')
+  process.exit(64)
+}
 const accounts = await openStreams(dir)
 
 /** The state of an account, and how many events it is made of. */

@@ -2,7 +2,7 @@
 // stores the chunks of the model, the client's half follows them.
 //
 //   npm install @durable-streams/tanstack-ai-transport
-//   node tanstack-chat.mjs DIR
+//   node tanstack-chat.mjs [DIR]
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import { json } from 'node:stream/consumers'
@@ -14,7 +14,13 @@ import {
 import { streamsHandler } from 'durlog/http'
 import { openStreams } from 'durlog/streams'
 
-const streams = await openStreams(process.argv[2] ?? './chats', { exclusive: true })
+const [dir = './chats'] = process.argv.slice(2)
+if (dir.startsWith('-')) {
+  console.error('usage: node tanstack-chat.mjs [DIR]')
+  process.exit(64)
+}
+
+const streams = await openStreams(dir, { exclusive: true })
 const chats = streamsHandler(streams, { prefix: '/chats/' })
 
 /** The chunks of a model: in an application, those of chat() of @tanstack/ai. */

@@ -1,13 +1,17 @@
 // Worker threads append to the log that the main thread reads (Linux: a shared log).
 //
-//   node worker-threads.mjs DIR
+//   node worker-threads.mjs [DIR]
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import { isMainThread, Worker, workerData } from 'node:worker_threads'
 import { open } from 'durlog'
 
 if (isMainThread) {
-  const dir = process.argv[2] ?? './jobs'
+  const [dir = './jobs'] = process.argv.slice(2)
+  if (dir.startsWith('-')) {
+    console.error('usage: node worker-threads.mjs [DIR]')
+    process.exit(64)
+  }
   const workers = ['a', 'b', 'c'].map(
     (name) => new Worker(fileURLToPath(import.meta.url), { workerData: { dir, name } }),
   )

@@ -6,7 +6,7 @@ import { platform } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { text } from 'node:stream/consumers'
-import { fileURLToPath } from 'node:url'
+import { fileURLToPath, pathToFileURL } from 'node:url'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { open } from '../src/index.js'
 import { missingServer, natsServer } from './fixtures/nats.mjs'
@@ -362,6 +362,25 @@ test('every example is run by a test, except those that need Electron, Docker or
     'worker-threads.mjs',
   ]
   expect(source.sort()).toEqual(tests)
+})
+
+test('every example prints its usage for an option, and touches no file', () => {
+  const names = readdirSync(EXAMPLES).filter((name) => name.endsWith('.mjs'))
+  // One process for all of them.
+  const program = `
+    const told = []
+    console.error = (usage) => told.push(usage)
+    process.exit = (code) => { throw code }
+    for (const name of ${JSON.stringify(names)}) {
+      process.argv = [process.execPath, name, '--help']
+      await import('${pathToFileURL(EXAMPLES)}' + name).catch((code) => told.push(code))
+    }
+    console.log(JSON.stringify(told))`
+  const cwd = scratchDir()
+  const args = ['--no-warnings', '--input-type=module', '-e', program]
+  const told = JSON.parse(execFileSync(process.execPath, args, { cwd, encoding: 'utf8' }))
+  expect(told).toEqual(names.flatMap((name) => [expect.stringMatching(`^usage: node ${name}`), 64]))
+  expect(readdirSync(cwd)).toEqual([])
 })
 
 test('durlog example lists every example with its purpose, and prints one by name', async () => {
