@@ -36,6 +36,9 @@ details { margin: .4rem 0 } summary { color: var(--soft); cursor: pointer } pre 
 .u-legend td, .u-legend th { border: 0 } .u-legend th { font-weight: normal; color: var(--text) }
 /* A sample of the line, dashed if the line is dashed. */
 .u-legend .u-marker { width: 2em; height: 0; border-width: 3px 0 0 !important }
+/* The place of the pointer has no line, and is shown only while the pointer is in the chart. */
+.u-legend .u-series:first-child { order: 1 } .u-legend .u-series:first-child .u-marker { visibility: hidden }
+.u-legend .u-series:first-child:has(.u-value:empty) { visibility: hidden }
 @media print {
   :root { --text: #000; --soft: #444; --page: #fff; --line: #ccc; --bar: #cfe0f5; --raw: #f4f4f6 }
   body { max-width: none; margin: 0 } nav { display: none } section { break-inside: avoid } h2 { break-after: avoid }
