@@ -332,6 +332,7 @@ clearInterval(alive)`,
     workspace: async () => {
       const work = new Workspace()
       work.here.set('3000', String(await freePort()))
+      work.here.set('/var/lib/app', '.')
       return work
     },
     blocks: [
@@ -399,6 +400,17 @@ process.exit()`,
             await serving.kill('SIGTERM')
             await work.sh(program as string)
           },
+        },
+      ],
+      [
+        'the beginning: ts',
+        {
+          after: `const url = 'http://localhost/v1/stream/route'
+const headers = { 'content-type': 'application/json' }
+await answer(new Request(url, { method: 'PUT', headers, body: '["from a route"]' }))
+console.log(await (await answer(new Request(url))).text())
+process.exit()`,
+          run: async (work, [program]) => expect(await work.sh(program as string)).toContain('"from a route"]'),
         },
       ],
       [

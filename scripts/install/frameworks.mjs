@@ -1,6 +1,6 @@
 // Frameworks that bundle a server's code or replace its globals. For each of them, a small program that uses the
 // installed package is configured as docs/INSTALL.md describes, built and run. The result is "yes" or "no".
-import { mkdirSync, mkdtempSync, symlinkSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { tool, toolVersion } from './tools.mjs'
 
@@ -27,27 +27,39 @@ export default async function Page() {${APPEND}  return <p>seq {String(seq)}</p>
 `,
 }
 
-/** Starts the standalone server without the project's packages, and prints the seq on its page. */
-const VISIT_STANDALONE = `const { spawn } = require('node:child_process')
-const { renameSync } = require('node:fs')
+/** The route of docs/SERVE.md, with its folder in `LOG`. */
+const [, STREAMS_ROUTE] = /```ts\n(\/\/ app\/v1[^`]*)```/.exec(readFileSync('docs/SERVE.md', 'utf8'))
+
+/**
+ * Starts the standalone server without the project's packages, appends a message through the route, and starts the
+ * server again after kill -9. Prints the page and the message.
+ */
+const VISIT_STANDALONE = `import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { renameSync } from 'node:fs'
 renameSync('node_modules', 'hidden')
-const server = spawn(process.execPath, ['.next/standalone/server.js'], { env: { ...process.env, PORT: '4438' }, stdio: 'pipe' })
-let output = ''
-for (const stream of [server.stdout, server.stderr]) stream.on('data', (text) => (output += text))
-const finish = (text) => {
-  renameSync('hidden', 'node_modules')
-  server.kill()
-  console.log(text)
+const url = 'http://localhost:4438'
+const headers = { 'content-type': 'application/json' }
+async function serve(visit) {
+  const server = spawn(process.execPath, ['.next/standalone/server.js'], { env: { ...process.env, PORT: '4438' }, stdio: 'pipe' })
+  const ended = once(server, 'exit')
+  server.stderr.pipe(process.stderr)
+  const lines = server.stdout.setEncoding('utf8').iterator({ destroyOnReturn: false })
+  for await (const text of lines) if (text.includes('Ready')) break
+  await visit().catch(console.error)
+  server.kill('SIGKILL')
+  await ended
 }
-server.once('exit', () => finish(output))
-server.stdout.on('data', () => {
-  if (!output.includes('Ready')) return
-  server.stdout.removeAllListeners('data')
-  fetch('http://localhost:4438').then((page) => page.text()).then((html) => {
-    server.removeAllListeners('exit')
-    finish(/seq (<!-- -->)?0/.test(html) ? 'seq 0' : output)
-  })
+const text = async (path, init) => (await fetch(url + path, init)).text()
+await serve(async () => {
+  await text('/v1/stream/chat', { method: 'PUT', headers })
+  await text('/v1/stream/chat', { method: 'POST', headers, body: '"kept"' })
 })
+await serve(async () => {
+  const [page, messages] = [await text('/'), await text('/v1/stream/chat')]
+  console.log(messages, /seq (<!-- -->)?0/.test(page) && messages === '["kept"]' ? 'seq 0' : page)
+})
+renameSync('hidden', 'node_modules')
 `
 
 const node = () => tool('node24/bin/node')
@@ -96,9 +108,11 @@ const TRIALS = {
   standalone(project, run, env) {
     write(project, { 'next.config.mjs': NEXT_FILES['next.config.mjs'].replace("'export'", "'standalone'") })
     write(project, { 'app/page.js': `${NEXT_FILES['app/page.js']}export const dynamic = 'force-dynamic'\n` })
+    const route = STREAMS_ROUTE.replace("'/var/lib/app/sessions'", JSON.stringify(`${env.LOG}-streams`))
+    write(project, { 'app/v1/stream/[...name]/route.ts': route, 'visit.mjs': VISIT_STANDALONE })
+    link(project, 'next', ['typescript', '@types'])
     const build = [node(), tool('next/node_modules/next/dist/bin/next'), 'build', '--webpack']
-    write(project, { 'visit.cjs': VISIT_STANDALONE })
-    return runAll(run, project, env, build, [node(), 'visit.cjs'])
+    return runAll(run, project, env, build, [node(), 'visit.mjs'])
   },
   bun(project, run, env) {
     write(project, { 'compiled.mjs': `import { open } from 'durlog/linux-x64'\n${APPEND}console.log('seq', seq)\n` })
@@ -107,18 +121,18 @@ const TRIALS = {
   },
 }
 const NAMES = {
-  jsdom: 'jsdom',
-  vite: 'Vite',
-  next: 'Next.js',
-  standalone: 'Next.js, `standalone`',
-  bun: 'bun build --compile, Bun',
+  jsdom: `jsdom ${toolVersion('jsdom')}`,
+  vite: `Vite ${toolVersion('vite')}`,
+  next: `Next.js ${toolVersion('next')}`,
+  standalone: `Next.js ${toolVersion('next')}, \`standalone\`, with the route of [SERVE](SERVE.md)`,
+  bun: `bun build --compile, Bun ${toolVersion('bun')}`,
 }
 
 /** Returns the rows of the table and the problems found. */
 export function tryFrameworks(project, work, run) {
   const problems = []
   const rows = Object.entries(TRIALS).map(([key, trial]) => {
-    const name = `${NAMES[key]} ${toolVersion(key === 'standalone' ? 'next' : key)}`
+    const name = NAMES[key]
     const env = { LOG: join(mkdtempSync(join(work, 'framework-')), 'log'), NEXT_TELEMETRY_DISABLED: '1' }
     const { passed, text } = trial(project, run, env)
     const works = passed && text.endsWith('seq 0')

@@ -32,7 +32,14 @@ const SUITES = {
   jest30: ['jest@30.5.2'],
   jsdom: ['jsdom@26.1.0'],
   vite: ['vite@8.3.8'],
-  next: ['next@16.4.6', 'react@19.3.1', 'react-dom@19.3.1'],
+  next: [
+    'next@16.4.6',
+    'react@19.3.1',
+    'react-dom@19.3.1',
+    'typescript@5.9.3',
+    '@types/node@20.19.43',
+    '@types/react@19.3.0',
+  ],
   linters: ['publint@0.3.25', '@arethetypeswrong/cli@0.18.5'],
 }
 const PROGRAMS = ['bun/bin/bun', 'deno/deno', 'esbuild/bin/esbuild', 'node18/bin/node', 'pnpm12/pnpm']
