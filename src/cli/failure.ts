@@ -95,7 +95,11 @@ const ADVICE: Partial<Record<DurlogErrorCode, Advice>> = {
         : isOfStreams(has)
           ? 'name a new or empty folder, or a folder of streams; "durlog stat DIR" describes a log'
           : 'name a new or empty folder, or the folder of a log',
-  ERR_DURLOG_LOCKED: (has) => {
+  ERR_DURLOG_LOCKED: (has, { path }) => {
+    if (path?.endsWith('.cursor'))
+      return has('--cursor')
+        ? 'stop that process, or name another --cursor: each destination and each consumer has its own'
+        : 'stop that process'
     if (has('--max-streams')) return 'stop that process; or, if it shares the folder, serve with --shared too'
     if (isOfStreams(has))
       return 'that process has opened the folder with "exclusive", or is "durlog serve" without --shared: wait until it closes it, or stop it. A server lists its streams at http://HOST:PORT/__ds/streams and returns one at its path; with --shared, this command works while it runs'

@@ -45,6 +45,14 @@ test('a locked log: the advice names --shared and --wait only if the command has
   expect([repair.code, repair.stderr]).toEqual([75, expect.not.stringMatching(/--wait|--shared/)])
 })
 
+test('a cursor in use: the advice is about cursors, and names --cursor only if the command has it', () => {
+  const error = new DurlogError('ERR_DURLOG_LOCKED', 'message', { path: '/log/ship.cursor' })
+  expect(toFailure(error, (flag) => flag === '--cursor').advice).toBe(
+    'stop that process, or name another --cursor: each destination and each consumer has its own',
+  )
+  expect(toFailure(error, () => false).advice).toBe('stop that process')
+})
+
 test('a locked folder of streams: serve names no commands for logs', () => {
   expect(advice('ERR_DURLOG_LOCKED', '--shared', '--max-streams')).toMatch(/^stop that process.*--shared too$/)
 })
