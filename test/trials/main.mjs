@@ -47,8 +47,10 @@ const TESTS = {
     kills: ['DURLOG_ARCHIVE_KILLS', 200],
   },
   variants: {
-    what: 'the variants of tests of which the check runs a selection: pages run twice, and reports of failed writes',
-    args: ['test/document-pages.test.ts', 'test/faults/consumed-error.test.ts'],
+    what:
+      'the variants of tests of which the check runs a selection: pages run twice, reports of failed writes, and the ' +
+      'files and the retention of streams with a client',
+    args: ['test/document-pages.test.ts', 'test/faults/consumed-error.test.ts', 'test/streams/shared-api.test.ts'],
     environment: { DURLOG_EVERY_VARIANT: '1' },
   },
   hostile: {
@@ -85,6 +87,11 @@ const PROGRAMS = {
     what: 'failing and late writes under real file systems (Linux, root)',
     program: 'test/powercut/faults.mjs',
   },
+  'crash-points': {
+    what: 'crash points on a simulated disk; --writers several: of several writers of a log',
+    program: 'scripts/test-crash-points.mjs',
+  },
+  schedules: { what: 'every order of the steps of several writers (Linux)', program: 'scripts/test-schedules.mjs' },
 }
 
 function run(args, environment = {}) {
@@ -104,7 +111,7 @@ function runTest({ args, kills, requests, seed: seedName, environment }, given) 
 }
 
 function usage() {
-  const rows = Object.entries({ ...TESTS, ...PROGRAMS }).map(([name, { what }]) => `  ${name.padEnd(10)} ${what}`)
+  const rows = Object.entries({ ...TESTS, ...PROGRAMS }).map(([name, { what }]) => `  ${name.padEnd(20)} ${what}`)
   return `usage: npm run trial -- NAME [--kills N | --requests N] [--seed N] [other options]\n${rows.join('\n')}`
 }
 
