@@ -155,7 +155,7 @@ TEST_P(FilesCheckTest, ASealedSegmentIsCheckedToo) {
       RemoveAll();
       std::unique_ptr<Log> log = Open(SmallOptions(GetParam()), files_);
       log->Attach(&at_once_, &listener_);
-      while (listener_.rotated.size() < 3) AppendMany(*log, 1, Level::kSync);
+      while (listener_.rotated.size() < 3) AppendMany(*log, 1, Level::kMemory);
       AppendMany(*log, 5, Level::kSync);
       Settle(*log);
       EXPECT_FALSE(ChecksLatch(*log));
