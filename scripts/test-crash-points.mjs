@@ -1,5 +1,5 @@
 // Simulated crashes: node scripts/test-crash-points.mjs [--sanitize address|undefined] [arguments of crash_explorer]
-// Without arguments of crash_explorer, it explores 40,000 crash points of one writer and 4,000 of several writers of
+// Without arguments of crash_explorer, it explores 16,000 crash points of one writer and 2,000 of several writers of
 // one log, none of which may break a guarantee. Then it explores each deliberately broken disk or writer, which must
 // break one within the number of crash points that BROKEN lists.
 import { spawnSync } from 'node:child_process'
@@ -16,8 +16,8 @@ import {
   withTestHooks,
 } from './native-program.mjs'
 
-const POINTS = 40_000
-const POINTS_OF_SEVERAL = 4000
+const POINTS = 16_000
+const POINTS_OF_SEVERAL = 2000
 /**
  * The number of crash points within which each defect must be detected. "kept-cache" shows only after a failed sync.
  */
