@@ -331,10 +331,13 @@ export class ArchiveDestination implements Destination {
         continue
       }
       const { endSeq } = segment
-      const isSealed = endSeq !== undefined && endSeq <= end
-      if (isSealed && position.segmentsEnd < endSeq) await this.#archiveSegment(session, position, segment)
-      else if (position.next < end) await this.#archivePart(session, position, end)
-      else return
+      if (endSeq !== undefined && endSeq <= end) {
+        await this.#archiveSegment(session, position, segment)
+        continue
+      }
+      if (position.next < end) await this.#archivePart(session, position, segment, end)
+      // A segment that was sealed meanwhile is archived whole by the next call.
+      if (position.next >= end) return
     }
   }
 
@@ -358,10 +361,13 @@ export class ArchiveDestination implements Destination {
     await this.#removeParts(position)
   }
 
-  /** Archives records of the active segment. */
-  async #archivePart(session: ReplicationSession, position: ArchivePosition, end: number): Promise<void> {
-    const segment = await this.#segments.find(position.next)
-    if (segment === undefined) throw new SegmentRemoved(`the segment of record ${position.next} was removed`)
+  /** Archives records of the active segment before `end`. */
+  async #archivePart(
+    session: ReplicationSession,
+    position: ArchivePosition,
+    segment: LocalSegment,
+    end: number,
+  ): Promise<void> {
     const endSeq = Math.min(end, segment.endSeq ?? end)
     const range = { seq: position.next, endSeq, maxBytes: PART_BYTES, compresses: false }
     const piece = await this.#read(session, segment, range)

@@ -1,5 +1,6 @@
 /** Reads the bytes of a piece, and sends requests. Runs in an archiver's worker thread or in the caller's thread. */
 import { createHash } from 'node:crypto'
+import { closeSync, fstatSync, openSync, readSync, statSync } from 'node:fs'
 import { type FileHandle, open, stat } from 'node:fs/promises'
 import http, { type IncomingHttpHeaders } from 'node:http'
 import https from 'node:https'
@@ -12,6 +13,8 @@ import { loadZstd } from './zstd.js'
 const ANSWER_BYTES = 16 * 2 ** 20
 /** The length of the parts in which a piece is read while it is compressed. */
 const READ_BYTES = 2 ** 20
+/** Ids of NTFS and XFS may exceed 2^53. */
+const BIGINT = { bigint: true } as const
 
 /** The location of a piece: the header of the segment file `path`, and its bytes from `begin` to `end`. */
 export interface PieceBytes {
@@ -68,9 +71,8 @@ async function reading<Result>(path: string, read: (file: FileHandle) => Promise
   const file = await open(path, 'r')
   try {
     const result = await read(file)
-    // As bigint, because ids of NTFS and XFS may exceed 2^53.
-    const named = await stat(path, { bigint: true })
-    const opened = await file.stat({ bigint: true })
+    const named = await stat(path, BIGINT)
+    const opened = await file.stat(BIGINT)
     if (named.ino !== opened.ino) throw staleError(path)
     return result
   } finally {
@@ -78,7 +80,7 @@ async function reading<Result>(path: string, read: (file: FileHandle) => Promise
   }
 }
 
-function lengthOf({ begin, end }: PieceBytes): number {
+export function lengthOf({ begin, end }: PieceBytes): number {
   return HEADER_BYTES + end - begin
 }
 
@@ -125,9 +127,30 @@ async function readCompressed(file: FileHandle, from: PieceBytes, compressor: Tr
 async function readFully(file: FileHandle, into: Buffer, position: number): Promise<void> {
   for (let done = 0; done < into.length; ) {
     const { bytesRead } = await file.read(into, done, into.length - done, position + done)
-    if (bytesRead === 0) throw staleError('a segment that became shorter')
+    if (bytesRead === 0) throw shorterError()
     done += bytesRead
   }
+}
+
+/** As `readBody` without compression. Blocks the calling thread, which takes less time than calls of libuv's pool. */
+export function readBodyNow(from: PieceBytes): PieceBody {
+  const bytes = Buffer.allocUnsafeSlow(lengthOf(from))
+  const file = openSync(from.path, 'r')
+  try {
+    const header = readSync(file, bytes, 0, HEADER_BYTES, 0)
+    const frames = readSync(file, bytes, HEADER_BYTES, from.end - from.begin, from.begin)
+    if (header + frames < bytes.length) throw shorterError()
+    if (statSync(from.path, BIGINT).ino !== fstatSync(file, BIGINT).ino) throw staleError(from.path)
+  } finally {
+    closeSync(file)
+  }
+  eraseSlot(bytes)
+  const sha256 = hashNow(bytes)
+  return { bytes, sha256, pieceSha256: sha256, isCompressed: false }
+}
+
+function shorterError(): NodeJS.ErrnoException {
+  return staleError('a segment that became shorter')
 }
 
 function staleError(path: string): NodeJS.ErrnoException {

@@ -1,6 +1,7 @@
 /**
  * Reads, hashes, compresses and sends the pieces of one archiver in a worker thread, so that this work does not block
- * the caller's event loop. Holds the body of one object at a time. Only one call may run at a time.
+ * the caller's event loop. A short piece is sent from the caller's thread: an acknowledgement waits for each message
+ * between the threads. Holds the body of one object at a time. Only one call may run at a time.
  */
 import { join } from 'node:path'
 import { WorkerThread } from '../support/worker-thread.js'
@@ -11,18 +12,22 @@ import type { FromPieceThread, ToPieceThread } from './piece-worker.js'
 // Undefined in a bundle of ES modules, which does not include the file. The work is then done in the caller's thread.
 const WORKER: string | undefined = typeof __dirname === 'string' ? join(__dirname, 'piece-worker.js') : undefined
 
+const ENDED = 'the thread of the archiver has ended'
+
 export class PieceThread {
   /** The length of the held body in bytes. */
   length = 0
   #thread: WorkerThread<ToPieceThread, FromPieceThread> | undefined
-  /** The held body if there is no worker thread. */
+  /** The held body if there is no worker thread, or if it is short: it is then sent from the caller's thread. */
   #held: Buffer | undefined
 
   /** Reads a piece, and compresses it if `compresses` is true. The result replaces the held body. */
   async read(piece: PieceBytes, compresses: boolean): Promise<Omit<PieceBody, 'bytes'>> {
     this.#start()
     if (this.#thread !== undefined) {
-      const { body, length } = await this.#ask<'read'>({ kind: 'read', piece, compresses })
+      this.#held = undefined
+      const { body, length, short } = await this.#ask<'read'>({ kind: 'read', piece, compresses })
+      this.#held = short && toBuffer(short)
       this.length = length
       return body
     }
@@ -35,13 +40,13 @@ export class PieceThread {
 
   /** Returns the held body. */
   async bytes(): Promise<Buffer> {
-    if (this.#thread === undefined) return this.#held as Buffer
+    if (this.#held !== undefined) return this.#held
     return toBuffer((await this.#ask<'bytes'>({ kind: 'bytes' })).bytes)
   }
 
   /** Sends `request` with the held body. Rejects if there is no response. */
   async send(request: WireRequest, signal: AbortSignal): Promise<WireAnswer> {
-    if (this.#thread === undefined) return send(request, this.#held, signal)
+    if (this.#held !== undefined) return send(request, this.#held, signal)
     signal.throwIfAborted()
     const abort = (): void => this.#thread?.post({ kind: 'abort', reason: (signal.reason as Error).message })
     signal.addEventListener('abort', abort, { once: true })
@@ -65,7 +70,7 @@ export class PieceThread {
     const onEnded = (cause?: unknown): FromPieceThread => {
       if (this.#thread === thread) this.#thread = undefined
       const reason = cause === undefined ? '' : `: ${(cause as Error).message}`
-      return { kind: 'failed', error: { message: `the thread of the archiver has ended${reason}` } }
+      return { kind: 'failed', error: { message: `${ENDED}${reason}` } }
     }
     const thread = WorkerThread.start<ToPieceThread, FromPieceThread>(WORKER, 'durlog-archive', onEnded)
     this.#thread = thread
@@ -74,7 +79,9 @@ export class PieceThread {
   async #ask<Kind extends FromPieceThread['kind']>(
     message: ToPieceThread,
   ): Promise<Extract<FromPieceThread, { kind: Kind }>> {
-    const answered = await (this.#thread as WorkerThread<ToPieceThread, FromPieceThread>).request(message)
+    // It may have ended after it had read the piece.
+    if (this.#thread === undefined) throw new Error(ENDED)
+    const answered = await this.#thread.request(message)
     if (answered.kind === 'failed') throw Object.assign(new Error(answered.error.message), answered.error)
     return answered as Extract<FromPieceThread, { kind: Kind }>
   }

@@ -2,9 +2,11 @@
 import { parentPort } from 'node:worker_threads'
 import {
   hashNow,
+  lengthOf,
   type PieceBody,
   type PieceBytes,
   readBody,
+  readBodyNow,
   send,
   type WireAnswer,
   type WireRequest,
@@ -17,10 +19,14 @@ export type ToPieceThread =
   | { kind: 'abort'; reason: string }
 
 export type FromPieceThread =
-  | { kind: 'read'; body: Omit<PieceBody, 'bytes'>; length: number }
+  /** `short` is the body if it is short, so that the caller can send it without another message. */
+  | { kind: 'read'; body: Omit<PieceBody, 'bytes'>; length: number; short: Uint8Array | undefined }
   | { kind: 'sent'; answer: WireAnswer }
   | { kind: 'bytes'; bytes: Uint8Array }
   | { kind: 'failed'; error: Partial<NodeJS.ErrnoException> & { message: string } }
+
+/** A longer body is sent by this thread. A shorter piece is read in a few calls. */
+const SHORT_BYTES = 65_536
 
 const port = parentPort as NonNullable<typeof parentPort>
 let held: Buffer = Buffer.alloc(0)
@@ -30,9 +36,11 @@ async function answerTo(message: Exclude<ToPieceThread, { kind: 'abort' }>): Pro
   if (message.kind === 'read') {
     // Frees the previous piece before the next one is read: both may be large.
     held = Buffer.alloc(0)
-    const { bytes, ...body } = await readBody(message.piece, message.compresses, hashNow)
+    const { piece, compresses } = message
+    const isShort = !compresses && lengthOf(piece) <= SHORT_BYTES
+    const { bytes, ...body } = isShort ? readBodyNow(piece) : await readBody(piece, compresses, hashNow)
     held = bytes
-    return { kind: 'read', body, length: held.length }
+    return { kind: 'read', body, length: held.length, short: held.length <= SHORT_BYTES ? held : undefined }
   }
   if (message.kind === 'bytes') return { kind: 'bytes', bytes: held }
   sending = new AbortController()
