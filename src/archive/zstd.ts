@@ -59,7 +59,11 @@ let loaded: Promise<Zstd> | undefined
 
 /** Rejects with ERR_DURLOG_UNSUPPORTED if neither is available. */
 export function loadZstd(): Promise<Zstd> {
-  loaded ??= load()
+  loaded ??= load().catch((error) => {
+    // A later call may find a free descriptor.
+    loaded = undefined
+    throw error
+  })
   return loaded
 }
 

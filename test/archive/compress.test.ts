@@ -3,7 +3,7 @@ import { truncateSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 import zlib from 'node:zlib'
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { listArchive, type ReadArchiveOptions, readArchive } from '../../src/archive/index.js'
 import { HEADER_BYTES } from '../../src/archive/piece.js'
 import { hashNow, readBody } from '../../src/archive/piece-io.js'
@@ -203,4 +203,27 @@ test.skipIf(!HAS_PACKAGE)('an application may use the package too', async () => 
   await expect.poll(() => Module['HEAP8']).not.toBe(before)
   expect(piece.equals(await zstd.decompress(frame, piece.length))).toBe(true)
   expect(frame.equals(await frameOf(piece))).toBe(true)
+})
+
+test('a process that had no free descriptor to load the package tries again', async () => {
+  const full = Object.assign(new Error('EMFILE'), { code: 'EMFILE', errno: -24, syscall: 'open' })
+  let failures = 1
+  vi.resetModules()
+  vi.doMock('node:zlib', () => ({ default: {} }))
+  vi.doMock('../../src/support/optional-package.js', async (original) => {
+    const { loadOptional } = await original<typeof import('../../src/support/optional-package.js')>()
+    const load = async (): Promise<object> => {
+      if (failures-- > 0) throw full
+      return {}
+    }
+    return { loadOptional: (needs: string, packages: string) => loadOptional(needs, packages, load) }
+  })
+  onTestFinished(() => {
+    vi.doUnmock('node:zlib')
+    vi.doUnmock('../../src/support/optional-package.js')
+    vi.resetModules()
+  })
+  const zstd = await import('../../src/archive/zstd.js')
+  expect(await codeOf(zstd.loadZstd())).toBe('ERR_DURLOG_TOO_MANY_FILES')
+  expect(await zstd.loadZstd()).toEqual({})
 })
