@@ -1,4 +1,4 @@
-import { cpSync, existsSync, mkdtempSync, rmSync } from 'node:fs'
+import { cpSync, existsSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
@@ -133,7 +133,7 @@ test('a log that no copy has replaced, a log of streams, and a folder with other
   expect(await textsIn(into)).toEqual([[2, '2 of a']])
 })
 
-test('streams of a former writer are kept elsewhere, their appends that were never replicated are reported, and it follows', async () => {
+test('streams of a former writer are kept elsewhere and reported, also after a kill at any step, and it follows', async () => {
   const s3 = await store()
   const dir = scratchDir()
   const [a, into] = [join(dir, 'a'), join(dir, 'kept')]
@@ -147,7 +147,19 @@ test('streams of a former writer are kept elsewhere, their appends that were nev
   await alone.stream('y').append('0')
   await alone.close()
   await expect(rejoin(a, { ...s3.access, into: dir })).rejects.toMatchObject({ code: 'ERR_DURLOG_NOT_EMPTY' })
+  // The two states in which a kill can leave the folders before the move.
+  const killed = [join(dir, 'with an empty folder'), join(dir, 'without it')]
+  mkdirSync(into)
+  const { close } = RestoringLog.prototype
+  vi.spyOn(RestoringLog.prototype, 'close').mockImplementationOnce(function (this: RestoringLog) {
+    for (const state of killed) cpSync(a, join(state, 'a'), { recursive: true })
+    cpSync(into, join(killed[0] as string, 'kept'), { recursive: true })
+    return close.call(this)
+  })
   const report = await rejoin(a, { ...s3.access, into })
+  vi.restoreAllMocks()
+  for (const state of killed)
+    expect(await rejoin(join(state, 'a'), { ...s3.access, into: join(state, 'kept') }), state).toEqual(report)
   expect(report.streams).toEqual([
     { name: 'x', first: 1, last: 2, records: 2 },
     { name: 'y', first: 0, last: 0, records: 1 },
