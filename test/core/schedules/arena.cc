@@ -12,26 +12,34 @@ namespace {
 constexpr size_t kArenaBytes = 64 << 20;
 constexpr size_t kAlignment = 16;
 
-alignas(kAlignment) uint8_t arena[kArenaBytes];
+uint8_t arena[kArenaBytes];
 size_t used = 0;
 uint8_t* kept = nullptr;
 size_t kept_bytes = 0;
 AllocatesIn::Where where_now = AllocatesIn::kOutside;
 
-void* Allocate(size_t bytes) {
+size_t RoundUp(size_t bytes, size_t alignment) {
+  return (bytes + alignment - 1) / alignment * alignment;
+}
+
+void* Allocate(size_t bytes, size_t alignment = kAlignment) {
   if (where_now == AllocatesIn::kOutside) {
-    void* const at = std::malloc(bytes == 0 ? 1 : bytes);
+    void* const at = std::aligned_alloc(alignment, RoundUp(bytes == 0 ? 1 : bytes, alignment));
     if (at == nullptr) std::abort();
     return at;
   }
-  const size_t rounded = (bytes + kAlignment - 1) / kAlignment * kAlignment;
-  if (rounded > kArenaBytes - used) {
+  const auto base = reinterpret_cast<uintptr_t>(arena);
+  const size_t begin = RoundUp(base + used, alignment) - base;
+  if (begin > kArenaBytes || bytes > kArenaBytes - begin) {
     std::fputs("a run needs more memory than its arena has\n", stderr);
     std::abort();
   }
-  void* const at = arena + used;
-  used += rounded;
-  return at;
+  used = begin + bytes;
+  return arena + begin;
+}
+
+void* Allocate(size_t bytes, std::align_val_t alignment) {
+  return Allocate(bytes, static_cast<size_t>(alignment));
 }
 
 void Free(void* at) {
@@ -64,6 +72,10 @@ AllocatesIn::~AllocatesIn() { where_now = before_; }
 
 void* operator new(std::size_t bytes) { return durlog::schedules::Allocate(bytes); }
 void* operator new[](std::size_t bytes) { return durlog::schedules::Allocate(bytes); }
+void* operator new(std::size_t bytes, std::align_val_t alignment, const std::nothrow_t&) noexcept {
+  return durlog::schedules::Allocate(bytes, alignment);
+}
+void operator delete(void* at, std::align_val_t) noexcept { durlog::schedules::Free(at); }
 void operator delete(void* at) noexcept { durlog::schedules::Free(at); }
 void operator delete[](void* at) noexcept { durlog::schedules::Free(at); }
 void operator delete(void* at, std::size_t) noexcept { durlog::schedules::Free(at); }
