@@ -107,6 +107,15 @@ describe.skipIf(missingServer !== '' || missingOpenssl !== '')(
   },
 )
 
+test.each(['INFO null', 'INFO 7', 'INFO {', 'HTTP/1.1 400 Bad Request'])(
+  'a server that is not one of NATS stops a shipper: %s',
+  async (greeting) => {
+    const { url } = await speechlessServer(`${greeting}\r\n`)
+    const error = await stopError({ url } as NatsServer)
+    expect(error).toMatchObject({ code: REFUSED, message: expect.stringContaining('is not a NATS server') })
+  },
+)
+
 test('a server that begins with tls:// gets neither a password nor a record without TLS', async () => {
   const plain = await speechlessServer(
     'INFO {"server_id":"x","version":"2.12.0","max_payload":1048576,"headers":true}\r\n',

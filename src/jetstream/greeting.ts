@@ -110,7 +110,9 @@ function readGreeting(socket: Socket, address: ServerAddress, signal: AbortSigna
       if (end === -1 && text.length < MAX_GREETING_BYTES) return
       const [, json] = /^INFO\s+(.*)$/i.exec(text.slice(0, end)) ?? []
       try {
-        resolve(JSON.parse(json ?? '') as ServerInfo)
+        const info: unknown = JSON.parse(json ?? '')
+        if (Object(info) !== info) throw new TypeError('not an object')
+        resolve(info as ServerInfo)
       } catch {
         fail(refused(`${nameOf(address)} is not a NATS server: it did not send INFO first; correct the address`))
       }
