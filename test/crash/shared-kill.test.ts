@@ -15,7 +15,7 @@ import { records, scratchDir } from '../fixtures/scratch.js'
 import { randomFrom } from './payload.mjs'
 
 const CHILD = fileURLToPath(new URL('shared-child.mjs', import.meta.url))
-const kills = Number(process.env['DURLOG_SHARED_KILLS'] ?? 20)
+const kills = Number(process.env['DURLOG_SHARED_KILLS'] ?? 10)
 const seed = Number(process.env['DURLOG_SHARED_SEED'] ?? 1)
 /** The kills of one log; then all of its writers are killed, and it is read back. */
 const KILLS_OF_A_LOG = 20
