@@ -1,6 +1,7 @@
 // npm run trial -- takeover [--takeovers N] [--seed N] [--each N] [--brokers]: takeovers of replicated streams while
 // machines are killed, stopped and separated, `each` of them with one store; with --brokers, with one cluster of
-// nats-servers, which are killed too.
+// nats-servers, which are killed too; with --namespaces (Linux, root), with a store, and each machine in a network
+// namespace whose link is cut.
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -15,9 +16,12 @@ const { values } = parseArgs({
     each: { type: 'string', default: '20' },
     seed: { type: 'string', default: '1' },
     brokers: { type: 'boolean', default: false },
+    namespaces: { type: 'boolean', default: false },
     verbose: { type: 'boolean', default: false },
   },
 })
+const { brokers, namespaces } = values
+if (brokers && namespaces) throw new Error('--brokers cannot be combined with --namespaces')
 const report = values.verbose ? (line) => console.log(line) : () => {}
 const dir = mkdtempSync(join(tmpdir(), 'durlog-takeover-'))
 const total = { takeovers: 0, appends: 0, faults: {} }
@@ -28,7 +32,7 @@ for (let seed = Number(values.seed); total.takeovers < Number(values.takeovers);
   const takeovers = Math.min(Number(values.each), Number(values.takeovers) - total.takeovers)
   const own = join(dir, `seed-${seed}`)
   try {
-    const found = await runTakeovers(own, { takeovers, seed, brokers: values.brokers, report })
+    const found = await runTakeovers(own, { takeovers, seed, brokers, namespaces, report })
     total.takeovers += found.takeovers
     total.appends += found.appends
     for (const [fault, count] of Object.entries(found.faults)) total.faults[fault] = (total.faults[fault] ?? 0) + count

@@ -3,7 +3,8 @@
  * process, and clients that append. The store is in this process, so that requests of each machine can be delayed,
  * repeated, lost, or lose their answer. The brokers are processes, one of which is killed or stopped in most rounds. A
  * machine is killed, stopped, or separated from the store or from the clients; then standbys are promoted by hand. The
- * wall clocks of the machines differ by up to two hours.
+ * wall clocks of the machines differ by up to two hours. With `namespaces`, each machine has a separate network
+ * namespace, and its link to the store is cut.
  */
 import { fork } from 'node:child_process'
 import { mkdirSync } from 'node:fs'
@@ -18,6 +19,7 @@ import { randomFrom } from '../crash/payload.mjs'
 import { FakeS3 } from '../fixtures/fake-s3.mjs'
 import { startCluster } from '../fixtures/nats.mjs'
 import { judge } from './judge.mjs'
+import { Namespace } from './namespace.mjs'
 
 const MACHINE = new URL('machine.mjs', import.meta.url).pathname
 const NAMES = ['a', 'b', 'c']
@@ -35,8 +37,11 @@ const HOUR_MS = 3_600_000
 const FAULTS = ['kill', 'stop', 'no clients', 'none']
 
 /** Makes `takeovers` takeovers. Returns figures; throws an error if a promise was broken. */
-export async function runTakeovers(dir, { takeovers, seed, brokers = false, leaseMs = 1500, report = () => {} }) {
-  const trial = new Trial(dir, { seed, brokers, leaseMs, report })
+export async function runTakeovers(
+  dir,
+  { takeovers, seed, brokers = false, namespaces = false, leaseMs = 1500, report = () => {} },
+) {
+  const trial = new Trial(dir, { seed, brokers, namespaces, leaseMs, report })
   try {
     return await trial.run(takeovers)
   } finally {
@@ -51,6 +56,8 @@ class Trial {
   #report
   #s3
   #brokers
+  /** The network namespaces of the machines, by name; undefined without them. */
+  #namespaces
   /** The access of a machine to the destination. */
   #accessOf
   /** By name: `{ child, dir, isServing, isApart, ... }`. */
@@ -65,9 +72,10 @@ class Trial {
   #failure
   faults = {}
 
-  constructor(dir, { seed, brokers, leaseMs, report }) {
+  constructor(dir, { seed, brokers, namespaces, leaseMs, report }) {
     this.#dir = dir
     this.#brokers = brokers ? [] : undefined
+    if (namespaces) this.#namespaces = new Map(NAMES.map((name, number) => [name, new Namespace(number)]))
     this.#random = randomFrom(seed)
     this.#leaseMs = leaseMs
     this.#report = report
@@ -76,9 +84,13 @@ class Trial {
   async run(takeovers) {
     mkdirSync(this.#dir, { recursive: true })
     if (this.#brokers === undefined) {
-      this.#s3 = await new FakeS3().start()
+      this.#s3 = await new FakeS3().start(0, this.#namespaces && '0.0.0.0')
       this.#s3.fault = (request) => this.#arrive(request)
-      this.#accessOf = (name) => ({ ...this.#s3.access, credentials: { accessKeyId: name, secretAccessKey: 'secret' } })
+      const { port } = new URL(this.#s3.url)
+      this.#accessOf = (name) => {
+        const endpoint = `http://${this.#namespaces?.get(name).address ?? '127.0.0.1'}:${port}`
+        return { ...this.#s3.access, endpoint, credentials: { accessKeyId: name, secretAccessKey: 'secret' } }
+      }
     } else {
       this.#brokers = await startCluster(join(this.#dir, 'brokers'))
       const servers = this.#brokers.map(({ url }) => url)
@@ -112,6 +124,7 @@ class Trial {
     const ended = [...this.#machines.values()].map(({ child }) => end(child))
     await Promise.all(ended)
     await this.#s3?.stop()
+    for (const namespace of this.#namespaces?.values() ?? []) namespace.remove()
     await Promise.all((this.#brokers ?? []).map((broker) => broker.kill()))
   }
 
@@ -151,7 +164,8 @@ class Trial {
   #start(name, dir = join(this.#dir, `${name}${++this.#folders}`)) {
     const access = this.#accessOf(name)
     const wrongMs = (this.#below(3) - 1) * HOUR_MS
-    const child = fork(MACHINE, [dir, JSON.stringify(access), String(this.#leaseMs), String(wrongMs)])
+    const args = [dir, JSON.stringify(access), String(this.#leaseMs), String(wrongMs)]
+    const child = fork(MACHINE, args, this.#namespaces?.get(name).forkOptions)
     const machine = { name, dir, child, isServing: false, isStanding: false, isFenced: false, acknowledged: 0 }
     this.#machines.set(name, machine)
     child.on('message', (message) => this.#receive(machine, message))
@@ -180,7 +194,8 @@ class Trial {
     await this.#until(() => this.#serving.some((one) => one.acknowledged > 0) && this.#standbys.length > 0)
     const former = this.#serving.filter((one) => one.acknowledged > 0).at(-1)
     const broken = await this.#breakBroker()
-    const faults = this.#brokers === undefined ? [...FAULTS, 'no store'] : FAULTS
+    const apart = this.#namespaces === undefined ? 'no store' : 'no link'
+    const faults = this.#brokers === undefined ? [...FAULTS, apart] : FAULTS
     const fault = faults[this.#below(faults.length)]
     this.faults[fault] = (this.faults[fault] ?? 0) + 1
     former.fault = fault
@@ -189,6 +204,7 @@ class Trial {
     for (const machine of this.#machines.values()) machine.acknowledged = 0
     if (fault === 'kill') former.child.kill('SIGKILL')
     if (fault === 'stop') former.child.kill('SIGSTOP')
+    if (fault === 'no link') this.#namespaces.get(former.name).cut()
     // A takeover by hand, of a machine that still runs.
     if (fault === 'no clients' || fault === 'none') {
       const standbys = this.#standbys
@@ -199,6 +215,7 @@ class Trial {
     await this.#until(() => [...this.#machines.values()].some((one) => one !== former && one.acknowledged > 0))
     this.#report(`  after ${Math.round(performance.now() - begun)} ms`)
     if (fault === 'stop') former.child.kill('SIGCONT')
+    if (fault === 'no link') this.#namespaces.get(former.name).join()
     former.fault = undefined
     await this.#repairBroker(broken)
     // The former machine continues for a moment, and may be given appends.
