@@ -303,7 +303,7 @@ describe.skipIf(missingServer !== '')('a restore', () => {
       Crc: '00000000',
     }))
       forged.set(`Durlog-${name}`, value)
-    await look.nc.request(SUBJECT, 'record 3', { headers: forged, timeout: 5000 })
+    await look.nc.request(SUBJECT, 'record 3', { headers: forged, timeout: 60_000 })
     const dir = join(scratchDir(), 'restored')
     await expect(restore(dir, options(nats))).rejects.toMatchObject({ code: 'ERR_DURLOG_CORRUPT', lostFirst: 3 })
   })

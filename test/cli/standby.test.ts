@@ -40,9 +40,7 @@ test('durlog serve --standby answers 503 until the other server is killed, and t
   expect(await (await fetch(`${standing}/metrics`)).text()).toMatch(/^durlog_standby 1$/m)
   // The replica has caught up, and has seen the lease.
   await expect
-    .poll(() => s3.requests.filter(({ method, key }) => method === 'GET' && key.endsWith('/lease')).length, {
-      timeout: 20_000,
-    })
+    .poll(() => s3.requests.filter(({ method, key }) => method === 'GET' && key.endsWith('/lease')).length)
     .toBeGreaterThan(1)
   first.child.kill('SIGKILL')
   const next = await second.line(/serving .* at (http\S+)/)

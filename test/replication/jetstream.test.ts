@@ -148,7 +148,7 @@ test('a message of the former writer that arrives late is not stored after one o
   const late = headers()
   late.set('Nats-Msg-Id', `${former.uuid}:2`)
   late.set('Nats-Expected-Last-Msg-Id', `${former.uuid}:1`)
-  const answer = await nc.request(to.stream.toLowerCase(), 'late', { headers: late, timeout: 5000 })
+  const answer = await nc.request(to.stream.toLowerCase(), 'late', { headers: late, timeout: 60_000 })
   expect(answer.json<{ error?: { err_code: number } }>().error?.err_code).toBe(10070)
   await nc.close()
   await writer.append('2', REPLICATED)
