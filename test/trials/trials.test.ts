@@ -25,5 +25,6 @@ test('an unknown trial is refused with the list of trials', () => {
 test('each night every trial runs', () => {
   const workflow = readFileSync(join(ROOT, '.github/workflows/nightly.yml'), 'utf8')
   const nightly = [...workflow.matchAll(/^ {10}- ([\w-]+)(?: --.*)?$/gm)].map(([, name]) => name as string)
-  expect(nightly.sort()).toEqual(namesIn(runner().stderr).sort())
+  // A trial may run several times, with other options.
+  expect([...new Set(nightly)].sort()).toEqual(namesIn(runner().stderr).sort())
 })
