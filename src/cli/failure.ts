@@ -111,13 +111,11 @@ const ADVICE: Partial<Record<DurlogErrorCode, Advice>> = {
     return `${ways.join(', or ')}; cat, tail, get, stat and verify need no lock`
   },
   ERR_DURLOG_NO_SPACE: (has) =>
-    isOfStreams(has)
-      ? 'free space on the file system and try again'
-      : has('--uuid')
-        ? 'free space on the file system, then run the command again to continue'
-        : has('--segment-bytes')
-          ? 'free space ("durlog trim DIR" removes old segments), or use a smaller --segment-bytes: a new segment is allocated whole'
-          : 'free space ("durlog trim DIR" removes old segments) and try again',
+    has('--uuid')
+      ? 'free space on the file system, then run the command again to continue'
+      : has('--segment-bytes') && !isOfStreams(has)
+        ? 'free space ("durlog trim DIR" removes old segments), or use a smaller --segment-bytes: a new segment is allocated whole'
+        : 'free space on the file system and try again',
   ERR_DURLOG_CORRUPT: (has, { path }) => {
     if (path?.startsWith('s3://'))
       return '"durlog restore DIR BUCKET --list" lists the objects; with "--to SEQ", a restore ends before the damaged one'

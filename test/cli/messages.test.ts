@@ -57,6 +57,11 @@ test('a locked folder of streams: serve names no commands for logs', () => {
   expect(advice('ERR_DURLOG_LOCKED', '--shared', '--max-streams')).toMatch(/^stop that process.*--shared too$/)
 })
 
+test('a full disk: only a command that writes a log advises to trim it', () => {
+  expect(advice('ERR_DURLOG_NO_SPACE', '--segment-bytes')).toContain('durlog trim DIR')
+  expect(advice('ERR_DURLOG_NO_SPACE')).toBe('free space on the file system and try again')
+})
+
 test('an archive that does not exist: restore does not advise to create a log', () => {
   expect(advice('ERR_DURLOG_NOT_FOUND', '--uuid')).toBe('')
 })
