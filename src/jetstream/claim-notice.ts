@@ -4,6 +4,7 @@
  * that publishes without pauses may always be faster. So a writer reads the notice once in a number of publishes, and
  * stops if it names a later generation than its own. A notice only stops a writer. The claim alone decides.
  */
+import { isWhole } from '../options/checks.js'
 import type { ShipOrigin } from '../ship/types.js'
 import { createBucket, keySubject, lastOfKey } from './key-value.js'
 import type { LiveLink } from './nats-link.js'
@@ -70,7 +71,7 @@ export class ClaimWatch {
     const message = await lastOfKey(this.#live, BUCKET, this.#key)
     if (message === null) return
     const found = JSON.parse(Buffer.from(message.data).toString()) as Notice
-    const isOfLog = found.uuid === uuid && Number.isSafeInteger(found.generation)
-    if (isOfLog && found.generation > generation) this.#onClaimed(found.generation)
+    const isNewer = found.uuid === uuid && isWhole(found.generation) && found.generation > generation
+    if (isNewer) this.#onClaimed(found.generation)
   }
 }
