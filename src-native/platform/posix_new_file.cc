@@ -28,21 +28,20 @@ bool IsSegmentName(const std::string& name) {
          name.compare(name.size() - suffix.size(), suffix.size(), suffix) == 0;
 }
 
-// The name of the first segment other than `besides`; "" if there is none.
-std::string FirstSegmentIn(int folder, const std::string& besides) {
+// The name of a segment other than `besides`; "" if there is none. It is the one that the system
+// lists first: each rotation calls this, and a log may have many thousands of segments.
+std::string AnySegmentIn(int folder, const std::string& besides) {
   ScopedFd fd(
       RetryInterrupted([&] { return openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC); }));
   if (!fd.valid()) return "";
   const std::unique_ptr<DIR, CloseStream> stream(fdopendir(fd.get()));
   if (stream == nullptr) return "";
   fd.Release();  // closed with the stream
-  std::string first;
   while (const struct dirent* entry = readdir(stream.get())) {
     const std::string name = entry->d_name;
-    if (!IsSegmentName(name) || name == besides) continue;
-    if (first.empty() || name < first) first = name;
+    if (IsSegmentName(name) && name != besides) return name;
   }
-  return first;
+  return "";
 }
 
 // Returns whether the file `fd`, which is `made`, has the owner and the group of `model` now.
@@ -55,7 +54,7 @@ bool TakeOwner(int fd, const struct stat& made, const struct stat& model) {
 
 void TakeAccessOfFolder(int folder, int fd, const std::string& name) {
   struct stat model;
-  const std::string segment = FirstSegmentIn(folder, name);
+  const std::string segment = AnySegmentIn(folder, name);
   mode_t mode = kPrivateMode;
   if (!segment.empty() && fstatat(folder, segment.c_str(), &model, AT_SYMLINK_NOFOLLOW) == 0 &&
       S_ISREG(model.st_mode)) {

@@ -43,12 +43,13 @@ TEST_F(PlatformPosixTest, AFailedSyncOfAFolderIsReported) {
   EXPECT_TRUE(folder_->Sync().ok());
 }
 
-TEST_F(PlatformPosixTest, ANewFileTakesTheModeOfTheFirstSegment) {
+TEST_F(PlatformPosixTest, ANewFileTakesTheModeOfTheSegments) {
   MakeFile("first");
   EXPECT_EQ(ModeOf(PathOf("first")), 0600u);
   MakeFile("00000000000000000000.seg");
   MakeFile("00000000000000001000.seg");
-  ASSERT_EQ(chmod(PathOf("00000000000000000000.seg").c_str(), 0640), 0);
+  for (const char* name : {"00000000000000000000.seg", "00000000000000001000.seg"})
+    ASSERT_EQ(chmod(PathOf(name).c_str(), 0640), 0);
   const mode_t old_mask = umask(0077);
   MakeFile("second");
   const Result<std::unique_ptr<FileLock>> lock = folder_->Lock("lock");
@@ -59,7 +60,7 @@ TEST_F(PlatformPosixTest, ANewFileTakesTheModeOfTheFirstSegment) {
   EXPECT_EQ(ModeOf(PathOf("first")), 0600u);
 }
 
-TEST_F(PlatformPosixTest, ANewFileOfRootBelongsToTheOwnerOfTheFolderOrOfTheFirstSegment) {
+TEST_F(PlatformPosixTest, ANewFileOfRootBelongsToTheOwnerOfTheFolderOrOfItsSegments) {
   if (geteuid() != 0) GTEST_SKIP() << "only root may give a file to another user";
   const auto owner_of = [this](const char* name) {
     struct stat info;
