@@ -141,6 +141,18 @@ test('a repeated batch of producers is stored once, and a batch that mixes store
   expect(await values(streams.stream('a').read())).toEqual([0, 1])
 })
 
+test('a duplicate and a refused append settle when the records before them can be read', async () => {
+  const { streams } = await scratchStreams({ durability: 'memory' })
+  const stream = streams.stream('s')
+  const producer = { id: 'p', epoch: 0, seq: 0 }
+  void stream.append(1, { producer })
+  expect(await stream.append(1, { producer })).toMatchObject({ seq: 0, duplicate: true })
+  expect(await values(stream.read())).toEqual([1])
+  void stream.append(2)
+  expect(await codeOf(stream.append(3, { expectedSeq: 1 }))).toBe('ERR_DURLOG_SEQ_CONFLICT')
+  expect(await values(stream.read())).toEqual([1, 2])
+})
+
 test('a stream that has ended refuses appends, also after opening again', async () => {
   const { streams, reopen } = await scratchStreams()
   const stream = streams.stream('s')

@@ -61,6 +61,11 @@ export class Acknowledgements {
     return this.#counters[FIRST_LEVEL_COUNTER + level] as number
   }
 
+  /** Whether appends wait for `level`. They may have reached it, and settle in a later turn of the event loop. */
+  hasWaiters(level: number): boolean {
+    return (this.#waiters[level] as Waiters).size > 0
+  }
+
   /** Resolves with `seq` once that record has reached `level`. `bytes` and `records` are the size of the append. */
   wait(seq: number, level: number, bytes: number, records: number): Promise<number> {
     if (this.end(level) > seq && this.#mayContinue(records + bytes / BYTES_PER_COST)) return Promise.resolve(seq)
@@ -72,7 +77,7 @@ export class Acknowledgements {
     ;(this.#waiters[level] as Waiters).add(seq, resolve)
   }
 
-  /** Resolves once every record up to `last` has reached `level`. */
+  /** Resolves once every record up to `last` has reached `level`, after the appends that waited for it before. */
   reached(last: number, level: number): Promise<unknown> {
     this.#syncs++
     return new Promise((resolve) => {

@@ -168,8 +168,9 @@ export class WritePipeline {
       this.#core.look()
       const last = this.#core.nextSeq - 1
       if (this.#core.counter(Counter.latched) !== 0) throw latchedError(this.#dir, this.#latchedBy)
-      if (this.#acknowledgements.end(level) > last) return this.#acknowledgements.turn()
-      this.#core.requestSync(level)
+      const isReached = this.#acknowledgements.end(level) > last
+      if (isReached && !this.#acknowledgements.hasWaiters(level)) return this.#acknowledgements.turn()
+      if (!isReached) this.#core.requestSync(level)
       this.#scheduleTick()
       return this.#acknowledgements.reached(last, level)
     }, 'sync')
