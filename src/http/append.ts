@@ -95,7 +95,7 @@ function store(service: Service, call: HttpCall, conditions: Conditions, body: B
   const settle = (outcome: StreamAppendResult | Promise<never>): void => {
     if (outcome instanceof Promise) outcome.catch(failed)
     else if (outcome.duplicate || records === 0)
-      answerUnchanged(service, call, conditions, outcome.duplicate).catch(failed)
+      answerUnchanged(service, call, producer, outcome.duplicate).catch(failed)
     else answer(service, call, offsetOf(service.access, { created }, outcome.seq + records), conditions)
   }
   try {
@@ -118,7 +118,7 @@ function answer(service: Service, call: HttpCall, next: string, { closes, produc
 async function answerUnchanged(
   service: Service,
   call: HttpCall,
-  { closes, producer }: Conditions,
+  producer: Producer | undefined,
   duplicate: boolean,
 ): Promise<void> {
   const { access } = service
@@ -127,10 +127,10 @@ async function answerUnchanged(
   const nextOffset = offsetOf(access, found, found.visible)
   const headers: HeaderList = ['stream-next-offset', nextOffset]
   if (producer !== undefined) {
-    const greatest = (duplicate ? await access.producerSeq(name, producer.id) : undefined) ?? producer.seq
+    const last = duplicate ? await access.lastAppend(name, producer.id) : undefined
     // Only the request that has closed the stream may be repeated.
-    if (duplicate && found.ended && !(closes && greatest === producer.seq)) throw closedStream(nextOffset)
-    pushProducer(headers, producer, greatest)
+    if (duplicate && found.ended && !(last?.isEnd && last.seq === producer.seq)) throw closedStream(nextOffset)
+    pushProducer(headers, producer, last?.seq ?? producer.seq)
   }
   if (found.endVisible) headers.push('stream-closed', 'true')
   reply(service, call, 204, headers)

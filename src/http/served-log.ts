@@ -83,7 +83,7 @@ class ServedLog implements ServedPort {
     return false
   }
 
-  producerSeq(): undefined {}
+  lastAppend(): undefined {}
 
   appendTo(): never {
     throw readOnly()

@@ -6,7 +6,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { DurlogError, type DurlogErrorCode } from '../../src/errors.js'
 import { EVENT_BYTES } from '../../src/http/events.js'
 import { toHttpError } from '../../src/http/http-error.js'
-import type { HandlerOptions } from '../../src/http/index.js'
+import type { HandlerOptions, StreamsHandler } from '../../src/http/index.js'
 import { streamsHandler } from '../../src/http/index.js'
 import { MAX_PRODUCERS } from '../../src/streams/state/decide.js'
 import { type Served, serveStreams } from '../fixtures/http.js'
@@ -188,6 +188,38 @@ test('a closed stream refuses every append, also an earlier duplicate, except th
   expect(await post(1, 1, closing)).toEqual([204, 'true'])
   const others = [post(0, 1), post(0, 1, closing), post(2, 1), post(5, 1), post(3, 2), post(0, 0), post(4, 0, {}, 'q')]
   for (const other of others) expect(await other).toEqual([409, 'true'])
+})
+
+test('only the request that has closed a stream may be repeated, also after a restart', async () => {
+  const { streams, reopen } = await scratchStreams()
+  const handlers = [streamsHandler(streams)]
+  const send = async (name: string, extra: Record<string, string>, body = '') => {
+    const request = new Request(`http://localhost/${name}`, {
+      method: 'POST',
+      headers: { ...JSON_TYPE, ...extra },
+      body,
+    })
+    return (await (handlers.at(-1) as StreamsHandler).fetch(request)).status
+  }
+  const closing = { 'stream-closed': 'true' }
+  const producer = (id: string) => ({ 'producer-id': id, 'producer-epoch': '0', 'producer-seq': '0' })
+  for (const name of ['empty', 'one', 'both', 'other']) {
+    await streams.stream(name).create()
+    expect(await send(name, producer('early'), '[1,2]')).toBe(200)
+  }
+  expect(await send('empty', { ...producer('p'), ...closing })).toBe(204)
+  expect(await send('one', closing, '3')).toBe(204)
+  expect(await send('both', { ...producer('p'), ...closing }, '[3,4]')).toBe(200)
+  expect(await send('other', closing)).toBe(204)
+  const repeat = async () => {
+    for (const name of ['empty', 'one', 'both', 'other'])
+      expect(await send(name, { ...producer('early'), ...closing }, '[1,2]')).toBe(409)
+    expect(await send('empty', { ...producer('p'), ...closing })).toBe(204)
+    expect(await send('both', { ...producer('p'), ...closing }, '[3,4]')).toBe(204)
+  }
+  await repeat()
+  handlers.push(streamsHandler(await reopen()))
+  await repeat()
 })
 
 test('a close with a smaller Stream-Seq is refused, and one with a greater or without one is not', async () => {

@@ -220,8 +220,8 @@ class FileImport {
     } catch (error) {
       throw new InputError(`can't import ${this.path}: ${(error as Error).message}`)
     }
-    const last = await portOf(this.#streams).producerSeq(this.#name, this.#producerId)
-    this.#earlier = last === undefined ? 0 : last + 1
+    const last = await portOf(this.#streams).lastAppend(this.#name, this.#producerId)
+    this.#earlier = last === undefined ? 0 : last.seq + 1
     if (this.#flags.name !== undefined || this.#earlier > 0) return
     const records = (await this.#stream.info())?.nextSeq ?? 0
     if (records > 0)

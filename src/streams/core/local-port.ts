@@ -16,6 +16,7 @@ import {
   type Group,
   type KnownGroup,
   knownGroup,
+  type LastAppend,
   type PortCursor,
   type SeenState,
   type SentValues,
@@ -142,8 +143,11 @@ export class LocalPort implements StreamsPort {
     return false
   }
 
-  producerSeq(name: string, id: string): number | undefined {
-    return this.store.table.find(name)?.producers.get(id)?.seq
+  lastAppend(name: string, producerId: string): LastAppend | undefined {
+    const state = this.store.table.find(name)
+    const last = state?.producers.get(producerId)
+    if (state === undefined || last === undefined) return undefined
+    return { seq: last.seq, isEnd: state.ended && last.recent.at(-1) === (state.endedFrom ?? state.next) }
   }
 
   async info(name: string): Promise<StreamInfo | undefined> {

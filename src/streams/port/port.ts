@@ -135,6 +135,14 @@ export interface StreamsStats {
   replication?: ReplicationStats | undefined
 }
 
+/** The last append, or end, of a producer. */
+export interface LastAppend {
+  /** Its `producer.seq`. */
+  seq: number
+  /** It has ended the stream. */
+  isEnd: boolean
+}
+
 /** The part of a folder that `durlog/http` serves. */
 export interface ServedPort {
   /** Why the last checkpoint has not stored everything; undefined if it has. */
@@ -152,8 +160,8 @@ export interface ServedPort {
    * `name`.
    */
   inherits(name: string, identity: string, seq: number): Awaitable<boolean>
-  /** The `producer.seq` of the producer's last append to the stream; undefined if there is none. */
-  producerSeq(name: string, id: string): Awaitable<number | undefined>
+  /** The producer's last append to the stream; undefined if there is none. */
+  lastAppend(name: string, producerId: string): Awaitable<LastAppend | undefined>
   /**
    * Appends the group that `groupOf` returns for the stream `name`. `groupOf` may get an outdated view of the stream.
    * If it then throws, or if the stream was created again since, it is called once more with the current state. If that

@@ -267,7 +267,7 @@ export class ClientSession {
       return found && sentView(found)
     }
     if (call.op === 'inherits') return port.inherits(call.stream, call.identity, call.seq)
-    if (call.op === 'producerSeq') return port.producerSeq(call.stream, call.producer)
+    if (call.op === 'lastAppend') return port.lastAppend(call.stream, call.producer)
     if (call.op === 'streams') return (await port.list(call.prefix, call.after, call.count)).map(sentView)
     if (call.op === 'count') return port.count(call.prefix)
     if (call.op === 'stats') return port.stats()

@@ -18,6 +18,7 @@ import {
   type Group,
   type KnownGroup,
   knownGroup,
+  type LastAppend,
   type PortCursor,
   type ReadBounds,
   type SeenState,
@@ -220,8 +221,8 @@ export class LinkPort implements StreamsPort {
     return this.#call({ op: 'inherits', stream, identity, seq })
   }
 
-  producerSeq(name: string, id: string): Promise<number | undefined> {
-    return this.#call({ op: 'producerSeq', stream: name, producer: id })
+  lastAppend(name: string, producerId: string): Promise<LastAppend | undefined> {
+    return this.#call({ op: 'lastAppend', stream: name, producer: producerId })
   }
 
   async info(name: string): Promise<StreamInfo | undefined> {

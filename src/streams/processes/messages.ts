@@ -66,7 +66,7 @@ export type ReadRequest =
 export type PortCall =
   | { op: 'find'; stream: string; isRead: boolean }
   | { op: 'inherits'; stream: string; identity: string; seq: number }
-  | { op: 'producerSeq'; stream: string; producer: string }
+  | { op: 'lastAppend'; stream: string; producer: string }
   | ({ op: 'body' } & BodyRequest)
   | { op: 'streams'; prefix: string; after: string; count: number }
   | { op: 'count'; prefix: string }

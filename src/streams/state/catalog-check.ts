@@ -39,6 +39,7 @@ const CHECKS: Readonly<Record<StoredRecord['kind'], readonly Check[]>> = {
   stream: [
     ['name', isStreamName],
     ['created', isNumber],
+    ['endedFrom', (value) => value === undefined || isNumber(value)],
     ['writerSeq', (value) => value === undefined || typeof value === 'string'],
     ['updatedMs', (value) => value === undefined || isNumber(value)],
     ['meta', (value) => (typeof value === 'string' ? isEncoding(value) : isStoredMeta(value))],

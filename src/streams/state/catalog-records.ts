@@ -40,6 +40,7 @@ export interface StoredStream {
   name: string
   created: number
   ended?: true | undefined
+  endedFrom?: number | undefined
   gone?: true | undefined
   writerSeq?: string | undefined
   updatedMs?: number | undefined
@@ -69,13 +70,14 @@ export interface CatalogChange {
 
 export function streamText(state: StreamState, snapshot: StreamSnapshot, disk: StreamDisk): string {
   const { name, created, meta } = state
-  const { ended, softDeleted, writerSeq, updatedMs } = snapshot
+  const { ended, endedFrom, softDeleted, writerSeq, updatedMs } = snapshot
   const { older = [], dropped } = disk
   const stored: StoredStream = {
     kind: 'stream',
     name,
     created,
     ended: ended || undefined,
+    endedFrom,
     gone: softDeleted || undefined,
     writerSeq,
     updatedMs,
@@ -129,7 +131,8 @@ export function* requestTexts(stored: StoredRequests): Generator<string, void, u
 
 /** The stream of an entry. `source` of a fork is not set yet. */
 export function loadedStream(stored: StoredStream): StreamState {
-  const { name, created, ended, gone, writerSeq, updatedMs, meta, disk, older, dropped, kept, producers } = stored
+  const { name, created, ended, endedFrom, gone, writerSeq, updatedMs, meta, disk, older, dropped, kept, producers } =
+    stored
   const options = typeof meta === 'string' ? defaultMeta(meta) : loadedMeta(meta)
   const newest = loadedFile(disk)
   const loaded = options.retention === undefined ? newest : { ...newest, older: older?.map(loadedFile) ?? [], dropped }
@@ -142,6 +145,7 @@ export function loadedStream(stored: StoredStream): StreamState {
   state.updatedMs = updatedMs
   state.ended = ended === true
   state.endVisible = state.ended
+  state.endedFrom = endedFrom
   if (producers !== undefined)
     state.producers = new Map<string, ProducerState>(
       producers.map(([id, epoch, seq, recent]) => [id, { epoch, seq, recent }]),

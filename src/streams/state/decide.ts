@@ -112,6 +112,7 @@ function emptySnapshot(): StreamSnapshot {
   return {
     next: 0,
     ended: false,
+    endedFrom: undefined,
     softDeleted: false,
     writerSeq: undefined,
     producers: NO_PRODUCERS,

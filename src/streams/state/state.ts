@@ -46,6 +46,7 @@ export interface ProducerState {
 export interface StreamSnapshot {
   next: number
   ended: boolean
+  endedFrom: number | undefined
   /** The stream is deleted, but kept because forks use its records. */
   softDeleted: boolean
   /** The greatest one of all appends. */
@@ -91,6 +92,10 @@ export class StreamState implements StreamView {
   creationVisible = false
   ended = false
   endVisible = false
+  /** The seq that the stream had before the last call that changed it. */
+  changedFrom = 0
+  /** The seq before the call that has ended the stream; undefined if it had no records, or has not ended. */
+  endedFrom: number | undefined
   softDeleted = false
   /** Deleted, and not kept for forks. */
   removed = false
@@ -210,12 +215,12 @@ export class StreamState implements StreamView {
 
   /** A copy of the current state. */
   takeSnapshot(): StreamSnapshot {
-    const { next, ended, softDeleted, writerSeq, forks, updatedMs } = this
+    const { next, ended, endedFrom, softDeleted, writerSeq, forks, updatedMs } = this
     if (this.producers.size === 0)
-      return { next, ended, softDeleted, writerSeq, producers: NO_PRODUCERS, forks, updatedMs }
+      return { next, ended, endedFrom, softDeleted, writerSeq, producers: NO_PRODUCERS, forks, updatedMs }
     const producers = new Map<string, ProducerState>()
     for (const [id, { epoch, seq, recent }] of this.producers) producers.set(id, { epoch, seq, recent: [...recent] })
-    return { next, ended, softDeleted, writerSeq, producers, forks, updatedMs }
+    return { next, ended, endedFrom, softDeleted, writerSeq, producers, forks, updatedMs }
   }
 }
 

@@ -110,6 +110,7 @@ export class StreamTable {
     const state = found ?? this.#create(change, position)
     this.touch(state)
     state.use()
+    if (!change.follows) state.changedFrom = state.next
     if (producer !== undefined) advance(state, producer)
     if (kind === EntryKind.append || kind === EntryKind.create) state.updatedMs = timeMs
     if (kind === EntryKind.append) {
@@ -119,6 +120,7 @@ export class StreamTable {
       state.next++
     } else if (kind === EntryKind.end) {
       state.ended = true
+      if (state.changedFrom < state.next) state.endedFrom = state.changedFrom
     } else if (kind === EntryKind.delete) {
       this.#deleting.set(state.name, (this.#deleting.get(state.name) ?? 0) + 1)
       if (state.forks > 0) state.softDeleted = true
