@@ -4,7 +4,10 @@
 import { execFile } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import { expect, test } from 'vitest'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
+import { expect, test, vi } from 'vitest'
+import { open } from '../src/index.js'
 import { scratchDir } from './fixtures/scratch.js'
 
 const PROGRAM = fileURLToPath(new URL('../bench/targets/heap.mjs', import.meta.url))
@@ -35,3 +38,24 @@ test.each(['active', 'pending-requests'])(
     expect(Number(stdout)).toBeLessThan(2 * MAX_GROWTH_BYTES)
   },
 )
+
+test('a follower that waits for a record does not keep the memory with which it read the earlier ones', async () => {
+  setFlagsFromString('--expose-gc')
+  const gc = runInNewContext('gc') as () => void
+  const log = await open(scratchDir(), { durability: 'memory' })
+  await log.appendBatch(['a', 'b'])
+  gc()
+  const before = process.memoryUsage().arrayBuffers
+  const readers = Array.from({ length: 50 }, () => log.read({ follow: true }))
+  for (const reader of readers) for (const seq of [0, 1]) expect((await reader.next()).value?.seq).toBe(seq)
+  const next = readers.map((reader) => reader.next())
+  // Their next record shows that all of them waited.
+  await log.append('c')
+  for (const result of await Promise.all(next)) expect(result.value?.seq).toBe(2)
+  // It was 2 MiB for each. The collector may release it some turns later.
+  await vi.waitFor(() => {
+    gc()
+    expect(process.memoryUsage().arrayBuffers - before).toBeLessThan(readers.length * 128 * 1024)
+  }, 10_000)
+  await log.close()
+})

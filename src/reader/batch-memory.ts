@@ -3,8 +3,12 @@
  */
 
 const BATCH_BYTES = 2 * 1024 * 1024
-/** If fewer bytes than this are left in the buffer, the next batch gets a new buffer. */
+/** If at most this many bytes, or a quarter of the buffer, are left, the next batch gets a new buffer. */
 const MIN_READ_BYTES = 64 * 1024
+/** The buffer of a follower that has waited for a record. There may be thousands of followers. */
+const WAITING_BYTES = 16 * 1024
+/** While records follow without a wait, each new buffer is this many times as large as the last one. */
+const GROWTH = 8
 /** The bytes of the shortest frame, which limits the number of records in a buffer. */
 const MIN_FRAME_BYTES = 32
 /**
@@ -18,6 +22,7 @@ export const ENTRY_NUMBERS = 3
 export class BatchMemory {
   readonly #markAsUntransferable: (memory: object) => void
   #buffer: Buffer = Buffer.alloc(0)
+  #newBytes = BATCH_BYTES
   #usedBytes = 0
   #needBytes = 0
   #spareEntries: Uint32Array = new Uint32Array(0)
@@ -34,9 +39,11 @@ export class BatchMemory {
 
   /** Returns memory for the next batch, which it may use until `keep` or `giveBack`. */
   take(): { buffer: Buffer; entries: Uint32Array } {
-    if (this.#buffer.length - this.#usedBytes < Math.max(MIN_READ_BYTES, this.#needBytes)) {
-      this.#buffer = Buffer.allocUnsafeSlow(Math.max(BATCH_BYTES, this.#needBytes))
+    const { length } = this.#buffer
+    if (length - this.#usedBytes <= Math.max(Math.min(MIN_READ_BYTES, length / 4), this.#needBytes)) {
+      this.#buffer = Buffer.allocUnsafeSlow(Math.max(this.#newBytes, this.#needBytes))
       this.#usedBytes = 0
+      this.#newBytes = Math.min(this.#newBytes * GROWTH, BATCH_BYTES)
       // The caller may hold records of this buffer while a worker thread fills the rest of it for the next batch.
       this.#markAsUntransferable(this.#buffer.buffer)
     }
@@ -57,6 +64,16 @@ export class BatchMemory {
     this.#usedBytes += Math.ceil(usedBytes / 8) * 8
     this.#needBytes = 0
     return usedBytes
+  }
+
+  /** To be called before a wait for records. Returns true if it has released a large buffer. */
+  rest(): boolean {
+    this.#newBytes = WAITING_BYTES
+    if (this.#buffer.length <= WAITING_BYTES) return false
+    this.#buffer = Buffer.alloc(0)
+    this.#usedBytes = 0
+    this.#spareEntries = new Uint32Array(0)
+    return true
   }
 
   /** Returns a table that is no longer used. */

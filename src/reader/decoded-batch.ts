@@ -12,11 +12,14 @@ const BufferOver = (Buffer as unknown as Record<symbol, unknown>)[Symbol.species
   length: number,
 ) => Buffer
 
+const NO_MEMORY = new ArrayBuffer(0)
+const NO_ENTRIES = new Uint32Array(0)
+
 export class DecodedBatch {
   readonly #codec: Codec | undefined
-  #memory: ArrayBufferLike = new ArrayBuffer(0)
+  #memory: ArrayBufferLike = NO_MEMORY
   #memoryOffset = 0
-  #entries: Uint32Array<ArrayBufferLike> = new Uint32Array(0)
+  #entries: Uint32Array<ArrayBufferLike> = NO_ENTRIES
   #firstSeq = 0
   #index = 0
   #count = 0
@@ -62,8 +65,10 @@ export class DecodedBatch {
     return before
   }
 
-  /** Drops the records that were not taken. */
+  /** Drops the records that were not taken, and releases the memory of all. */
   drop(): void {
+    this.#memory = NO_MEMORY
+    this.#entries = NO_ENTRIES
     this.#firstSeq = this.nextSeq
     this.#index = 0
     this.#count = 0

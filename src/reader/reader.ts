@@ -231,6 +231,7 @@ export class Reader extends BufferedReader<LogRecord> implements LogReader {
    */
   async #more(limit: number, ended: boolean): Promise<void> {
     if (!this.#options.follow || ended) return this.#finish()
+    if (this.#fetcher?.memory.rest()) this.#batch.drop()
     await new Promise<void>((resolve, reject) => {
       const cancel = this.#source.onMore((this.#fetcher as BatchFetcher).reader, limit, this.#durableOnly, (error) => {
         this.#wake = undefined
