@@ -6,6 +6,7 @@ import { dirname, join } from 'node:path'
 import process from 'node:process'
 import { fileURLToPath } from 'node:url'
 import { beforeEach, expect, onTestFinished, test } from 'vitest'
+import { streamsHandler } from '../../src/http/index.js'
 import { open } from '../../src/index.js'
 import { openStreams, type Streams } from '../../src/streams/index.js'
 import { codeOf, scratchDir } from '../fixtures/scratch.js'
@@ -94,6 +95,31 @@ test('a stream whose file cannot be opened keeps its records in the main log, an
   const all = []
   for await (const { stream, seq } of again.readAll({ from: 0 })) all.push(`${stream} ${seq}`)
   expect(all).toHaveLength(14)
+})
+
+test('a process that connects later knows that checkpoints fail, and after a change of the owner that they succeed', async () => {
+  const dir = scratchDir()
+  chownSync(dir, USER, USER)
+  process.seteuid?.(USER)
+  onTestFinished(() => void process.seteuid?.(0))
+  const connect = async (): Promise<Streams<unknown>> => {
+    const streams = await openStreams(dir, { checkpointMs: 60_000 })
+    onTestFinished(() => streams.close().catch(() => {}))
+    return streams
+  }
+  const first = await connect()
+  await first.stream('bad').append(0)
+  await first.checkpoint()
+  take(fileOf(dir, 'bad'))
+  await first.stream('bad').append(1)
+  await expect(first.checkpoint()).rejects.toMatchObject({ errnoName: 'EACCES' })
+  const second = await connect()
+  const { isHealthy } = streamsHandler(second)
+  expect(isHealthy()).toBe(false)
+  giveBack(fileOf(dir, 'bad'))
+  await first.close()
+  expect(await valuesOf(second, 'bad', 0)).toEqual([0, 1])
+  expect(isHealthy()).toBe(true)
 })
 
 test('a stream that was created, forked or deleted while no file could be created continues after a restart', async () => {

@@ -6,12 +6,13 @@ import { archiveTo, standBy as standByArchive } from '../../archive/index.js'
 import { type ServerOptions, type StreamsServer, serveLog, serveStreams } from '../../http/index.js'
 import { listen } from '../../http/listen.js'
 import { BODY_SIZES, CONNECTION_COUNTS, namesOf, originsOf, PORTS, STREAM_COUNTS, WAITS } from '../../http/options.js'
-import type { LeaseView, ReplicateTo } from '../../index.js'
+import type { DurlogError, LeaseView, ReplicateTo } from '../../index.js'
 import { jetstream, standBy as standByStream } from '../../jetstream/index.js'
 import { type Range, whole } from '../../options/checks.js'
 import { LEASE_MS, LEASE_RANGE } from '../../ship/lease.js'
 import { openStreams, type Streams, type StreamsOptions } from '../../streams/index.js'
 import { checkContentType } from '../../streams/port/meta.js'
+import { portOf } from '../../streams/port/port.js'
 import { parseWhole } from '../../terminal/arguments.js'
 import { ExitCode } from '../../terminal/exit-codes.js'
 import { InputError } from '../../terminal/input-error.js'
@@ -177,14 +178,18 @@ async function standUntilTaken(dir: string, flags: Flags, access: Access): Promi
 /** Says why checkpoints fail, once for each reason until one succeeds. */
 function sayFailures(streams: Streams<unknown>): void {
   let said = ''
+  const sayFailure = ({ message }: DurlogError): void => {
+    if (message !== said) say(`a checkpoint failed: ${message}`)
+    said = message
+  }
   streams.on('checkpoint', () => {
     if (said !== '') say('checkpoints succeed again')
     said = ''
   })
-  streams.on('checkpointFailed', ({ message }) => {
-    if (message !== said) say(`a checkpoint failed: ${message}`)
-    said = message
-  })
+  streams.on('checkpointFailed', sayFailure)
+  // It may have failed before this process has connected.
+  const { checkpointFailure } = portOf(streams)
+  if (checkpointFailure !== undefined) sayFailure(checkpointFailure)
 }
 
 interface Replica {

@@ -158,7 +158,7 @@ export class ClientSession {
       this.client = hello.client
       this.#port = port
       this.#context.onClient(this)
-      const { encoding, changes } = port
+      const { encoding, changes, checkpointFailure } = port
       const { uuid, generation } = port.identities
       const welcome: Welcome = {
         pid: process.pid,
@@ -166,6 +166,7 @@ export class ClientSession {
         durability,
         encoding,
         changes: [...changes],
+        checkpointFailure: checkpointFailure && sentError(checkpointFailure),
         uuid,
         generation,
       }

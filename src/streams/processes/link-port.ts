@@ -126,6 +126,7 @@ export class LinkPort implements StreamsPort {
     // Before another process can open them. If another process was faster, the next commit reports it.
     for (const name of this.#cursors) this.#call({ op: 'openCursor', name }).catch(() => {})
     this.changes.splice(0, this.changes.length, ...(welcome.changes as StreamChange[]))
+    this.checkpointFailure = welcome.checkpointFailure && receivedError(welcome.checkpointFailure)
   }
 
   #onOwnerEvent(name: keyof StreamsEvents, value: unknown): void {

@@ -48,6 +48,8 @@ export interface Welcome {
   durability: AppendDurability
   encoding: StreamEncoding
   changes: unknown[]
+  /** As `ServedPort.checkpointFailure`. */
+  checkpointFailure?: object | undefined
   /** The members of `StreamIdentities`. */
   uuid: string
   generation: number
