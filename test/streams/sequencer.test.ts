@@ -72,7 +72,8 @@ class ControlledLog {
 
 /** A group of one append without options. */
 function appendItems(stream: string, value: unknown): Item[] {
-  return groupItems({ ...resolveAppendOptions(undefined), stream, created: undefined, values: [encodeForAny(value)] })
+  const conditions = resolveAppendOptions(undefined)
+  return groupItems({ stream, created: undefined, values: [encodeForAny(value)], conditions })
 }
 
 function setUp(encoding: StreamEncoding = 'utf8'): {

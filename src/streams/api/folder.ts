@@ -12,7 +12,7 @@ import type { RecordReader } from '../../types.js'
 import { encodeForAny } from '../port/encoding.js'
 import { checkStreamName } from '../port/file-name.js'
 import { resolveBatch, resolveListOptions, resolveReadAllOptions } from '../port/options.js'
-import { type Batches, makeGroup, type PortCursor, providePort, type StreamsPort } from '../port/port.js'
+import { type Batches, type PortCursor, providePort, type StreamsPort } from '../port/port.js'
 import type {
   CommittedRecord,
   StreamAppendResult,
@@ -67,7 +67,7 @@ export class Folder<V> extends EventEmitter<StreamsEvents> implements Streams<V>
   async appendBatch(items: readonly StreamBatchItem<V>[], options?: WaitOptions): Promise<StreamAppendResult[]> {
     const signal = resolveWait('batch', options)
     const groups = resolveBatch(items).map(({ stream, value, conditions }) => {
-      return makeGroup(stream, [encodeForAny(value)], conditions)
+      return { stream, created: undefined, values: [encodeForAny(value)], conditions }
     })
     return await atCaller(abortable(signal, () => this.#port.appendBatch(groups)))
   }

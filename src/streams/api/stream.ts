@@ -11,7 +11,7 @@ import {
   resolveEndOptions,
   resolveReadOptions,
 } from '../port/options.js'
-import { type Group, makeGroup, type SentValues, type Settle, type StreamsPort } from '../port/port.js'
+import type { AppendConditions, SentValues, Settle, StreamsPort } from '../port/port.js'
 import type {
   Stream,
   StreamAppendOptions,
@@ -72,14 +72,13 @@ export class NamedStream<V> implements Stream<V> {
 
   #append(values: SentValues, options: StreamAppendOptions | undefined): Promise<StreamAppendResult> {
     const conditions = resolveAppendOptions(options)
-    const group = makeGroup(this.name, values, conditions)
-    if (conditions.signal === undefined) return this.#send(group)
-    return abortable(conditions.signal, () => this.#send(group))
+    if (conditions.signal === undefined) return this.#send(values, conditions)
+    return abortable(conditions.signal, () => this.#send(values, conditions))
   }
 
-  #send(group: Group): Promise<StreamAppendResult> {
+  #send(values: SentValues, conditions: AppendConditions): Promise<StreamAppendResult> {
     const promise = new Promise<StreamAppendResult>(capture)
-    this.#port.append(group, lastResolve)
+    this.#port.append({ stream: this.name, created: undefined, values, conditions }, lastResolve)
     return promise
   }
 
@@ -100,7 +99,7 @@ export class NamedStream<V> implements Stream<V> {
 
   async end(options?: StreamEndOptions): Promise<void> {
     const { signal, ...conditions } = resolveEndOptions(options)
-    await abortable(signal, () => this.#send(makeGroup(this.name, [], conditions)))
+    await abortable(signal, () => this.#send([], conditions))
   }
 
   async delete(options?: WaitOptions): Promise<boolean> {

@@ -66,10 +66,8 @@ export class SingleCall implements Call {
   readonly #kind: EntryKind
   #state: StreamState | undefined
   #seq = -1
-  /** Of a group: the seq of its last value; otherwise that of the item. */
-  #lastSeq = -1
-  readonly #isGroup: boolean
-  readonly #ends: boolean
+  /** Of a framed group: the seq of its last value, and whether it ends the stream. */
+  #group: { lastSeq: number; ends: boolean } | undefined
   /** The request is already stored. */
   #isRepeated = false
 
@@ -78,8 +76,6 @@ export class SingleCall implements Call {
     this.#item = item
     this.#request = request
     this.#kind = item.kind
-    this.#isGroup = item.rest !== undefined
-    this.#ends = item.rest?.end ?? false
   }
 
   get bytes(): number {
@@ -129,7 +125,6 @@ export class SingleCall implements Call {
     encodeEntry(memory, item, this.#seq, timeMs, false, this.#request)
     if (!log.frame(memory.bytes, memory.start, memory.end, durability, onSettled)) return false
     this.last = position
-    this.#lastSeq = this.#seq
     this.#state = table.apply(item, memory, timeMs, position, this.#state)
     memory.keep()
     return true
@@ -182,14 +177,18 @@ export class SingleCall implements Call {
     this.last = position + places.length / 2
     if (end) table.apply(later, place(values.bytes.length), timeMs, ++this.last, state)
     this.#state = state
-    this.#lastSeq = next - 1
+    this.#group = { lastSeq: next - 1, ends: end }
     return true
   }
 
   acknowledge(table: StreamTable): void {
     const state = this.#state as StreamState
-    table.acknowledged(this.#isGroup ? EntryKind.append : this.#kind, this.#lastSeq, state)
-    if (this.#ends) table.acknowledged(EntryKind.end, this.#lastSeq + 1, state)
+    const group = this.#group
+    if (group === undefined) table.acknowledged(this.#kind, this.#seq, state)
+    else {
+      table.acknowledged(EntryKind.append, group.lastSeq, state)
+      if (group.ends) table.acknowledged(EntryKind.end, group.lastSeq + 1, state)
+    }
     this.resolve({ seq: resultSeq(this.#kind, this.#seq), duplicate: false })
   }
 

@@ -65,15 +65,15 @@ export function following({ stream, timestamp }: Item, draft?: EncodedValue<Buff
 }
 
 /** The items of a group. */
-export function groupItems(group: Group): Item[] {
-  const { stream, values, end } = group
+export function groupItems({ stream, created, values, conditions }: Group): Item[] {
+  const { end } = conditions
   const first = bareItem(values.length > 0 ? EntryKind.append : EntryKind.end, stream)
-  first.expectedSeq = group.expectedSeq
-  first.producer = group.producer
-  first.writerSeq = group.writerSeq
-  first.mustExist = group.mustExist
-  first.created = group.created
-  first.timestamp = group.timestamp
+  first.expectedSeq = conditions.expectedSeq
+  first.producer = conditions.producer
+  first.writerSeq = conditions.writerSeq
+  first.mustExist = conditions.mustExist
+  first.created = created
+  first.timestamp = conditions.timestamp
   if (values instanceof PackedValues) {
     first.draft = values.at(0)
     first.rest = { values, end }

@@ -79,12 +79,12 @@ export class LocalPort implements StreamsPort {
   /** `request` is that of a client, which is stored with the group. */
   append(group: Group, settle: Settle<StreamAppendResult>, request?: RequestId): void {
     this.store.removeExpired(group.stream)
-    this.store.sequencer.append(groupItems(group), request, settle, group.durability)
+    this.store.sequencer.append(groupItems(group), request, settle, group.conditions.durability)
   }
 
   appendBatch(groups: readonly Group[], request?: RequestId): Promise<StreamAppendResult[]> {
     for (const { stream } of groups) this.store.removeExpired(stream)
-    const level = APPEND_LEVELS.findLast((name) => groups.some(({ durability }) => durability === name))
+    const level = APPEND_LEVELS.findLast((name) => groups.some(({ conditions }) => conditions.durability === name))
     return this.store.sequencer.submit(groups.flatMap(groupItems), request, level)
   }
 

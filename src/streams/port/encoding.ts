@@ -8,7 +8,10 @@ export interface StreamCodec {
   readonly name: StreamEncoding
   /** Whether a stream's file is JSON Lines; otherwise it consists of frames. */
   readonly lines: boolean
-  /** Returns bytes, or a string to store as UTF-8. Throws ERR_DURLOG_INVALID_ARGUMENT. */
+  /**
+   * Returns bytes, or a string to store as UTF-8. Not for an EncodedValue with the encoding of this
+   * codec. Throws ERR_DURLOG_INVALID_ARGUMENT.
+   */
   encode(value: unknown): Buffer | string
   /** Throws a SyntaxError if `data` does not come from `encode`. */
   decode(data: Buffer): unknown
@@ -107,7 +110,7 @@ const STORED_CODECS: Record<StreamEncoding, StreamCodec> = {
 
 /** Encodes a value for a stream. Throws ERR_DURLOG_INVALID_ARGUMENT or ERR_DURLOG_RECORD_TOO_LARGE. */
 export function encode(codec: StreamCodec, value: unknown): Buffer | string {
-  const encoded = codec.encode(value)
+  const encoded = value instanceof EncodedValue && value.encoding === codec.name ? value.data : codec.encode(value)
   // A UTF-16 code unit has at most 3 bytes in UTF-8.
   if (3 * encoded.length > RECORD_MAX_BYTES && Buffer.byteLength(encoded) > RECORD_MAX_BYTES)
     throw new DurlogError(
@@ -187,7 +190,6 @@ function encodeJson(value: unknown): Buffer | string {
 }
 
 function encodeText(value: unknown): Buffer | string {
-  if (value instanceof EncodedValue && value.encoding === 'utf8') return value.data
   if (typeof value !== 'string')
     throw invalidArgument(`a value must be a string (encoding utf8); got ${shownValue(value)}`)
   return JSON.stringify(value)
@@ -195,7 +197,6 @@ function encodeText(value: unknown): Buffer | string {
 
 /** Copies the bytes, because the caller may change them after the call. */
 function encodeBytes(value: unknown): Buffer {
-  if (value instanceof EncodedValue && value.encoding === 'buffer') return value.data
   if (!(value instanceof Uint8Array))
     throw invalidArgument(`a value must be a Uint8Array (encoding buffer); got ${shownValue(value)}`)
   return Buffer.from(value)

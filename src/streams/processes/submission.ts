@@ -1,7 +1,7 @@
 /** The frame of a request that stores something: groups of values, a creation or a deletion. */
 import { DurlogError } from '../../errors.js'
 import { ENCODING_NUMBERS, ENCODINGS, EncodedValue, PackedValues } from '../port/encoding.js'
-import type { CreationRequest, Group, SentValue, SentValues } from '../port/port.js'
+import type { AppendConditions, CreationRequest, Group, SentValue, SentValues } from '../port/port.js'
 import type { StreamEncoding } from '../port/types.js'
 import { mostBytes, writeName } from '../state/entry.js'
 import { type FrameMaker, FrameType, type MadeFrame, PAYLOAD_MAX_BYTES, type SocketFrame } from './frames.js'
@@ -30,7 +30,7 @@ const PLACE_BYTES = 4
 const Flag = { end: 1, mustExist: 2, created: 4, packed: 8 } as const
 
 /** The form in which groups, creations and deletions are sent. The rare conditions and the creation are JSON. */
-type SentGroup = Pick<Group, 'stream' | 'created' | 'end' | 'mustExist' | 'values'> & { json: string }
+type SentGroup = Omit<Group, 'conditions'> & Pick<AppendConditions, 'end' | 'mustExist'> & { json: string }
 
 /** Throws ERR_DURLOG_BATCH_TOO_LARGE. */
 export function submitFrame(maker: FrameMaker, number: number, submission: Submission): MadeFrame {
@@ -69,8 +69,8 @@ function sentGroups(submission: Submission): SentGroup[] {
   return [{ ...plain, values: submission.values, json: JSON.stringify(submission.creation) }]
 }
 
-function sentGroup(group: Group): SentGroup {
-  const { stream, created, end, mustExist, values, expectedSeq, producer, writerSeq, durability, timestamp } = group
+function sentGroup({ stream, created, values, conditions }: Group): SentGroup {
+  const { end, mustExist, expectedSeq, producer, writerSeq, durability, timestamp } = conditions
   const isPlain =
     expectedSeq === undefined &&
     producer === undefined &&
@@ -163,19 +163,21 @@ function groupAt(bytes: Buffer, start: number): { group: Group; json: unknown; e
   const end = valuesStart + bytes.readUInt32LE(start + 13)
   if (end > bytes.length) throw new RangeError('a request that is too short')
   const json: unknown = valuesStart === nameEnd ? undefined : JSON.parse(bytes.toString('utf8', nameEnd, valuesStart))
-  const { expectedSeq, producer, writerSeq, durability, timestamp } = (json ?? {}) as Partial<Group>
+  const { expectedSeq, producer, writerSeq, durability, timestamp } = (json ?? {}) as Partial<AppendConditions>
   const values = (flags & Flag.packed) === 0 ? valuesAt(bytes, valuesStart, end) : packedAt(bytes, valuesStart, end)
   const group: Group = {
     stream: bytes.toString('utf8', nameAt, nameEnd),
     created: (flags & Flag.created) === 0 ? undefined : bytes.readUIntLE(start + 1, 6),
     values,
-    end: (flags & Flag.end) !== 0,
-    mustExist: (flags & Flag.mustExist) !== 0,
-    expectedSeq,
-    producer,
-    writerSeq,
-    durability,
-    timestamp,
+    conditions: {
+      expectedSeq,
+      producer,
+      writerSeq,
+      mustExist: (flags & Flag.mustExist) !== 0,
+      end: (flags & Flag.end) !== 0,
+      durability,
+      timestamp,
+    },
   }
   return { group, json, end }
 }
