@@ -21,7 +21,7 @@ Status WriteSyncedSlot(File& file, uint32_t crc_seed, uint64_t synced_end) {
 
 Status RaiseSyncedSlot(File& file, uint32_t crc_seed, uint64_t synced_end) {
   Status written = WriteSyncedSlot(file, crc_seed, synced_end);
-  return written.code() == Code::kNoSpace ? Status::Ok() : written;
+  return written.may_be_repeated() ? Status::Ok() : written;
 }
 
 }  // namespace durlog

@@ -12,6 +12,7 @@
 #include "log_test_folder.h"
 #include "observed_file_system.h"
 #include "read/position_index.h"
+#include "record/record_format.h"
 #include "record/segment_name.h"
 #include "segment/open_segment.h"
 
@@ -208,6 +209,35 @@ TEST_P(RotationStrategyTest, ByHandThatFindsNoRoomChangesNothing) {
   Close(std::move(log));
   EXPECT_TRUE(listener_.rotated.empty());
   ExpectRecords(0, 20);
+}
+
+TEST_P(RotationStrategyTest, ByHandAndACloseNeedNoRoomForTheirStatement) {
+  for (const int lack : {ENOSPC, EDQUOT, ENOMEM}) {
+    std::filesystem::remove_all(PathOf("log"));
+    std::unique_ptr<Log> log = OpenObserved(SmallOptions(GetParam()));
+    AppendMany(*log, 10, Level::kSync);
+    Settle(*log);
+    int refused = 0;
+    observer_ = [&](const ObservedCall& call) {
+      const bool states = call.call == "write" && call.offset == kSyncedSlotOffset;
+      if (!states) return Status::Ok();
+      ++refused;
+      return Status::System("pwrite", lack, call.name);
+    };
+    const Result<std::shared_ptr<RotateJob>> rotation = log->BeginRotate();
+    ASSERT_TRUE(rotation.ok()) << rotation.status().message();
+    (*rotation)->RunOnce();
+    EXPECT_TRUE(log->FinishRotate(**rotation).ok()) << lack;
+    AppendMany(*log, 10, Level::kSync);
+    Close(std::move(log));
+    observer_ = nullptr;
+    EXPECT_EQ(refused, 2);
+    EXPECT_TRUE(listener_.failures.empty()) << lack;
+    ExpectRecords(0, 20);
+    log = OpenObserved(SmallOptions(GetParam()));
+    EXPECT_EQ(log->recovery().state, RecoveryState::kClean);
+    Close(std::move(log));
+  }
 }
 
 TEST_P(RotationStrategyTest, ByHandThatCannotSyncTheSegmentLatches) {
