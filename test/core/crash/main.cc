@@ -4,6 +4,7 @@
 //   --jobs N           processes to share the work (2)
 //   --strategy NAME    one strategy only; --preallocate NAME likewise
 //   --faults always    every seed has a failing call or a full disk; otherwise three in ten have
+//   --faults any       every seed has up to three failing calls of any kind, with any error
 //   --writers several  several processes have the log open at the same time
 //   --broken NAME      early-ack, no-directory-sync, no-cut or kept-cache; with several writers
 //   also
@@ -155,8 +156,9 @@ bool ParseOne(const std::string& name, const char* value, Arguments* arguments) 
     arguments->switches += " --preallocate " + std::string(value);
   } else if (name == "--faults") {
     arguments->wish.always_faulty = std::strcmp(value, "always") == 0;
+    arguments->wish.any_fault = std::strcmp(value, "any") == 0;
     arguments->switches += " --faults " + std::string(value);
-    return arguments->wish.always_faulty;
+    return arguments->wish.always_faulty || arguments->wish.any_fault;
   } else if (name == "--writers") {
     arguments->wish.shared = std::strcmp(value, "several") == 0;
     arguments->switches += " --writers " + std::string(value);

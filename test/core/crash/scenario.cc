@@ -27,6 +27,24 @@ Fault MakeFault(Random* random) {
   return fault;
 }
 
+// A fault in any call that a log makes. A call that needs no room, descriptor or memory only has
+// EIO.
+Fault MakeAnyFault(Random* random) {
+  static constexpr int kErrors[] = {EIO, EIO, ENOSPC, EDQUOT, EFBIG, EMFILE, ENFILE, ENOMEM, EROFS};
+  Fault fault{static_cast<Call>(random->Below(kCallCount - 1)), 0,
+              kErrors[random->Below(sizeof kErrors / sizeof kErrors[0])], 1};
+  if (fault.call == Call::kSize || fault.call == Call::kStartWriteback) fault.error = EIO;
+  fault.nth = random->Between(1, random->OneIn(2) ? 4 : 24);
+  if (random->OneIn(3)) fault.times = random->Between(2, 6);
+  return fault;
+}
+
+std::vector<Fault> MakeAnyFaults(Random* random) {
+  std::vector<Fault> faults;
+  for (uint64_t i = random->Between(1, 3); i > 0; --i) faults.push_back(MakeAnyFault(random));
+  return faults;
+}
+
 DiskTraits MakeTraits(Random* random, const LogOptions& options) {
   DiskTraits traits;
   traits.habit = static_cast<Habit>(random->Below(3));
@@ -92,8 +110,11 @@ Scenario MakeScenario(uint64_t seed, const Wish& wish) {
   scenario.percent_switch = static_cast<uint32_t>(random.Below(4)) * 20;
   scenario.percent_in_memory = static_cast<uint32_t>(random.Below(4)) * 30;
   const uint64_t kind = random.Below(wish.always_faulty ? 3 : 10);
-  if (kind < 2) {
-    scenario.fault = MakeFault(&random);
+  scenario.any_fault = wish.any_fault;
+  if (wish.any_fault) {
+    scenario.faults = MakeAnyFaults(&random);
+  } else if (kind < 2) {
+    scenario.faults = {MakeFault(&random)};
   } else if (kind == 2) {
     scenario.capacity_blocks = random.Between(8, 6 * options.segment_bytes / kBlockBytes);
   }
@@ -126,7 +147,11 @@ Scenario MakeSharedScenario(uint64_t seed, const Wish& wish) {
   scenario.members = static_cast<uint32_t>(random.Between(2, 3));
   scenario.members_die = random.OneIn(2);
   scenario.broken = wish.broken;
-  if (wish.always_faulty || random.OneIn(5)) scenario.fault = MakeSharedFault(&random);
+  if (wish.any_fault) {
+    scenario.faults = MakeAnyFaults(&random);
+  } else if (wish.always_faulty || random.OneIn(5)) {
+    scenario.faults = {MakeSharedFault(&random)};
+  }
   return scenario;
 }
 

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "simulated_disk.h"
 #include "write/options.h"
@@ -25,6 +26,7 @@ struct Wish {
   std::optional<Strategy> strategy;
   std::optional<int> preallocation;  // index into kPreallocationNames; 0 is auto
   bool always_faulty = false;
+  bool any_fault = false;  // up to three faults in any calls, with any error
   bool shared = false;
   BrokenMember broken = BrokenMember::kNone;
   Lies lies;
@@ -36,7 +38,8 @@ struct Scenario {
   LogOptions options;
   DiskTraits traits;
   uint64_t capacity_blocks = UINT64_MAX;
-  Fault fault{Call::kRead, 0, 0, 0};  // times 0: none
+  std::vector<Fault> faults;
+  bool any_fault = false;  // the faults may be in any call, also in those of a cursor
   uint32_t steps = 0;
   uint32_t percent_jobs_at_once = 0;
   uint32_t percent_switch = 0;     // share of system calls at which another worker continues
@@ -50,7 +53,7 @@ struct Scenario {
   bool members_die = false;
   BrokenMember broken = BrokenMember::kNone;
 
-  bool faulty() const { return fault.times > 0 || capacity_blocks != UINT64_MAX; }
+  bool faulty() const { return !faults.empty() || capacity_blocks != UINT64_MAX; }
 };
 
 inline constexpr const char* kStrategyNames[] = {"auto", "mmap", "pwrite", "direct"};

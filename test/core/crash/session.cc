@@ -60,7 +60,7 @@ void Session::Run(Survived survived, uint32_t steps) {
   for (uint32_t i = 0; i < steps && going(); ++i) {
     if (i == steps / 4 && trail_.depth() == 0) {
       disk_->set_capacity_blocks(scenario_.capacity_blocks);
-      if (scenario_.fault.times > 0) disk_->set_fault(scenario_.fault);
+      for (const Fault& fault : scenario_.faults) disk_->add_fault(fault);
     }
     Step();
   }
@@ -132,7 +132,7 @@ bool Session::OpenLog() {
   for (int i = 0; i < 8 && !opened.ok() && scenario_.faulty() && trail_.depth() == 0; ++i) {
     // A fault may make the open fail; an open after the fault must find everything.
     Note("open failed: " + opened.status().message());
-    disk_->clear_fault();
+    disk_->clear_faults();
     disk_->set_capacity_blocks(UINT64_MAX);
     opened = Log::Open(*disk_, kLogPath, scenario_.options);
   }
@@ -174,6 +174,9 @@ Ledger Session::LedgerNow() const {
     now.synced = log_->ReachedEnd(Level::kSync);
     now.in_memory = log_->ReachedEnd(Level::kMemory);
   }
+  // The device may have failed while an open wrote back records that only the cache held.
+  if (!log_ && disk_->fault_has_struck()) now.in_memory = now.synced;
+  if (disk_->fault_has_struck()) now.cursor_in_memory = now.cursor_synced;
   if (storing_) now.in_memory = std::min(now.in_memory, memory_before_store_);
   if (cut_) {
     // A void that is being shortened is absent for a moment.

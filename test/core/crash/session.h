@@ -69,7 +69,8 @@ class Session final : public LogListener {
   void JumpClock();
 
   // cursor_steps.cc
-  bool HasCursor() const { return !scenario_.faulty(); }
+  bool HasCursor() const { return !scenario_.faulty() || scenario_.any_fault; }
+  void CursorFails(const std::string& what);
   void OpenCursor();
   void MoveCursor();
 

@@ -196,7 +196,8 @@ void SharedMember::Leave() {
   log_->Pump();
   Drain();
   if (!going()) return;
-  if (!log_->latched() && log_->ReachedEnd(Level::kSync) < log_->next_seq())
+  const bool excused = session_->disk().fault_has_struck();
+  if (!excused && !log_->latched() && log_->ReachedEnd(Level::kSync) < log_->next_seq())
     session_->Fail("a closed log is not synced");
   RaiseReached(&synced_, &in_memory_);
   // The member counts as alive until its log is destroyed.

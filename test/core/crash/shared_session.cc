@@ -137,7 +137,9 @@ void SharedSession::Run(Survived survived, uint32_t members, uint32_t steps) {
     members_.push_back(std::make_unique<SharedMember>(this, process, steps, random_.Next()));
     workers_.Execute(std::make_shared<MemberJob>(members_.back().get()), process);
   }
-  if (trail_.depth() == 0 && scenario_.fault.times > 0) disk_->set_fault(scenario_.fault);
+  if (trail_.depth() == 0) {
+    for (const Fault& fault : scenario_.faults) disk_->add_fault(fault);
+  }
   const bool may_die = scenario_.members_die;
   for (int turns = 0; going() && !workers_.idle(); ++turns) {
     if (turns > kMaxTurnsOfAll) return Fail("the writers make no progress");

@@ -77,11 +77,14 @@ Status SimulatedDisk::Enter(Call call, const std::string& name) {
   Interrupt(call);
   if (random_.OneIn(16)) Drift();
   const uint64_t count = ++calls_[static_cast<size_t>(call)];
-  if (fault_.times == 0 || fault_.call != call || count < fault_.nth) return Status::Ok();
-  --fault_.times;
+  const auto due = std::find_if(faults_.begin(), faults_.end(), [&](const Fault& fault) {
+    return fault.times > 0 && fault.call == call && count >= fault.nth;
+  });
+  if (due == faults_.end()) return Status::Ok();
+  --due->times;
   struck_ = true;
-  Trace("  fails, errno " + std::to_string(fault_.error));
-  return Status::System(NameOf(call), fault_.error, name);
+  Trace("  fails, errno " + std::to_string(due->error));
+  return Status::System(NameOf(call), due->error, name);
 }
 
 void SimulatedDisk::Interrupt(Call call) {

@@ -114,11 +114,11 @@ class SimulatedDisk final : public FileSystem {
   uint64_t now_ms() const { return now_ms_; }
   void set_capacity_blocks(uint64_t blocks) { pool_.limit = blocks; }
   uint64_t used_blocks() const { return pool_.used; }
-  void set_fault(const Fault& fault) {
-    fault_ = fault;
-    fault_.nth += calls_[static_cast<size_t>(fault.call)];
+  void add_fault(const Fault& fault) {
+    faults_.push_back(fault);
+    faults_.back().nth += calls_[static_cast<size_t>(fault.call)];
   }
-  void clear_fault() { fault_.times = 0; }
+  void clear_faults() { faults_.clear(); }
   // While set, no call fails, no callback runs and no page is written back: for inspecting the
   // disk.
   void set_quiet(bool quiet) { quiet_ = quiet; }
@@ -192,7 +192,7 @@ class SimulatedDisk final : public FileSystem {
   std::vector<NameChange> name_changes_;
   std::vector<std::string> locked_;
   std::array<uint64_t, kCallCount> calls_{};
-  Fault fault_{Call::kRead, 0, 0, 0};
+  std::vector<Fault> faults_;
   bool struck_ = false;
   bool quiet_ = false;
   bool lock_free_ = false;

@@ -12,6 +12,16 @@ constexpr int kMaxIdleSteps = 2000;
 constexpr size_t kMaxBatch = 6;
 constexpr uint64_t kMaxVoid = 8;
 
+bool FailsSync(const Fault& fault) {
+  return fault.call == Call::kSyncData || fault.call == Call::kSyncMap;
+}
+
+// Whether the log works again once there is room, a descriptor or memory.
+bool IsLack(const Fault& fault) {
+  return !FailsSync(fault) && fault.call != Call::kSyncFull && fault.call != Call::kSyncDirectory &&
+         fault.error != EIO && fault.error != EROFS;
+}
+
 }  // namespace
 
 void Session::Step() {
@@ -383,16 +393,17 @@ void Session::CheckLatch() {
   }
 }
 
-// Called when the log is idle. A failed sync latches the log. A full disk does not, except in the
-// middle of a truncation, which cannot be rolled back.
+// Called when the log is idle. A failed sync latches the log. A lack does not, except in the middle
+// of a truncation, which cannot be rolled back.
 void Session::CheckFault() {
-  const bool sync_failed =
-      disk_->fault_has_struck() && !struck_before_open_ &&
-      (scenario_.fault.call == Call::kSyncData || scenario_.fault.call == Call::kSyncMap);
+  const std::vector<Fault>& faults = scenario_.faults;
+  const bool sync_failed = disk_->fault_has_struck() && !struck_before_open_ &&
+                           std::all_of(faults.begin(), faults.end(), FailsSync);
   if (sync_failed && trail_.depth() == 0 && !log_->latched())
     Fail("a failed sync has not latched the log");
-  const bool only_full = scenario_.fault.times == 0 || scenario_.fault.error == ENOSPC;
-  if (only_full && log_->latched() && !cut_) Fail("a full disk has latched the log");
+  const bool only_full = std::all_of(faults.begin(), faults.end(), IsLack);
+  if (only_full && log_->latched() && !cut_)
+    Fail("a lack of room, descriptors or memory has latched the log");
 }
 
 // After any fault is cleared, either the log takes appends again, or it is latched and the next
@@ -401,7 +412,7 @@ void Session::MakeRoomAgain() {
   if (trail_.depth() > 0 || !scenario_.faulty()) return;
   Note("room again");
   if (disk_->fault_has_struck()) ++explorer_->tally[Count::kFaults];
-  disk_->clear_fault();
+  disk_->clear_faults();
   disk_->set_capacity_blocks(UINT64_MAX);
   Drain();
   if (!going()) return;
