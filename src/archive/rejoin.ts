@@ -1,13 +1,11 @@
 /** Turns the log of a former writer into a replica of the archive's newest history. */
-import { statSync } from 'node:fs'
 import { DurlogError } from '../errors.js'
 import type { Log } from '../index.js'
 import { resolveDir } from '../options/call-options.js'
-import { readCopy } from '../ship/copy.js'
+import { readLockedCopy } from '../ship/copy.js'
 import { firstOther, type RejoinReport, rejoinLog } from '../ship/rejoin.js'
 import { holdsStreams, rejoinStreams } from '../ship/rejoin-streams.js'
 import { ofFileSystem } from '../support/file-system-error.js'
-import { RestoreLock } from '../support/restore-folder.js'
 import { refuseStreams } from '../support/streams-log.js'
 import { Bucket } from './bucket.js'
 import { type ChosenArchive, chooseArchive } from './choose.js'
@@ -33,14 +31,7 @@ export async function rejoin(dir: string | URL, options: RejoinOptions): Promise
     if (holdsStreams(folder, resolved.into))
       return await rejoinStreams(folder, resolved.into, async (log) => (await markOf(log, resolved)).cutTo)
     refuseStreams(folder)
-    // Also a check that there is a log, before the folder of the lock is made in it.
-    statSync(folder)
-    const lock = await RestoreLock.take(folder)
-    try {
-      return await rejoinLog(folder, resolved.into, MARK_CHECKS, (log) => markOf(log, resolved))
-    } finally {
-      await lock.release()
-    }
+    return await rejoinLog(folder, resolved.into, MARK_CHECKS, (log) => markOf(log, resolved))
   } catch (error) {
     throw ofFileSystem(withoutRetry(error))
   }
@@ -51,7 +42,7 @@ async function markOf(log: Log, { into, ...options }: ResolvedRejoin): Promise<A
   const bucket = new Bucket(options.bucket, options.signal)
   const chosen = await chooseArchive(bucket, { uuid: log.uuid, generation: undefined })
   const { owner, generation } = chosen.manifest.history
-  const { id } = await readCopy(log.dir)
+  const { id } = await readLockedCopy(log.dir)
   if (owner === undefined || owner === id) throw notReplaced(log.dir, bucket.urlOf(chosen.root))
   const cutTo = await commonEnd(log, bucket, chosen, options)
   return { archive: bucket.urlOf(chosen.root), generation, first: log.firstSeq, cuts: log.generation, cutTo }

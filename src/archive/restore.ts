@@ -9,8 +9,7 @@ import { resolveForce } from '../ship/options.js'
 import { resolveStandBy, type StandByCalls, standByUntilTaken } from '../ship/stand-by.js'
 import { gapError } from '../ship/start.js'
 import { makeCatalog } from '../streams/files/main-log.js'
-import { ofFileSystem } from '../support/file-system-error.js'
-import { enterFolder, isNoReplica, RestoreLock, refuseWritable, unmarkFolder } from '../support/restore-folder.js'
+import { isNoReplica, refuseWritable, restoreInto, unmarkFolder } from '../support/restore-folder.js'
 import { STREAMS_CURSOR } from '../support/streams-log.js'
 import { wait } from '../timers.js'
 import { Bucket } from './bucket.js'
@@ -63,7 +62,7 @@ export async function takeOver(dir: string | URL, options: TakeOverOptions): Pro
 }
 
 async function take(dir: string, options: ResolvedRestore, force: boolean): Promise<TakeOverReport> {
-  refuseWritable(dir)
+  await refuseWritable(dir)
   const claim: Claim = (chosen, target) => claimNext(chosen, target, force)
   const restore = new ArchiveRestore(dir, options, { claim })
   return { ...(await restore.run()), generation: restore.generation }
@@ -78,7 +77,7 @@ async function take(dir: string, options: ResolvedRestore, force: boolean): Prom
 export async function standBy(dir: string | URL, options: StandByOptions): Promise<TakeOverReport | undefined> {
   const folder = resolveDir(dir)
   const { following, taking, onLease } = resolveStandBy(options, STAND_BY_NAMES, resolveRestore)
-  if (isNoReplica(folder)) return undefined
+  if (await isNoReplica(folder)) return undefined
   const calls: StandByCalls<TakeOverReport> = {
     onLease,
     follow: (signal, onCaughtUp) => {
@@ -131,27 +130,17 @@ class ArchiveRestore {
     this.#bucket = new Bucket(options.bucket, options.signal)
   }
 
-  async run(): Promise<RestoreArchiveReport> {
-    try {
-      enterFolder(this.#folder, MARK_CHECKS)
-    } catch (error) {
-      await RestoreLock.removeLeft(this.#folder)
-      throw error
-    }
-    const lock = await RestoreLock.take(this.#folder)
-    try {
-      // Checked again with the lock: another restore may have finished meanwhile.
-      const before = enterFolder(this.#folder, MARK_CHECKS)
-      while (!(await this.#attempt(before))) {
-        // #attempt has waited: try again.
+  run(): Promise<RestoreArchiveReport> {
+    return restoreInto(this.#folder, MARK_CHECKS, async (before) => {
+      try {
+        while (!(await this.#attempt(before))) {
+          // #attempt has waited: try again.
+        }
+        return await this.#finish(before !== undefined)
+      } finally {
+        await this.#target?.files.close()
       }
-      return await this.#finish(before !== undefined)
-    } catch (error) {
-      throw ofFileSystem(error)
-    } finally {
-      await this.#target?.files.close()
-      await lock.release()
-    }
+    })
   }
 
   /** The generation of the restored log. */

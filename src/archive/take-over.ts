@@ -1,5 +1,5 @@
 /** Claims the next generation of an archived log for a copy that has been restored to the archive's end. */
-import { readCopy } from '../ship/copy.js'
+import { readLockedCopy } from '../ship/copy.js'
 import { claimedError } from '../ship/fenced.js'
 import type { Bucket } from './bucket.js'
 import type { ChosenArchive } from './choose.js'
@@ -29,7 +29,7 @@ export async function claimNext(
   force: boolean,
 ): Promise<number> {
   const { uuid, root, manifest } = chosen
-  const { id } = await readCopy(dir)
+  const { id } = await readLockedCopy(dir)
   const parent = manifest.history
   if (!manifest.isBegun && parent.owner !== undefined) {
     if (parent.owner === id) return parent.generation

@@ -1,11 +1,10 @@
 /** Turns the log of a former writer into a replica of the writer that has taken over in a stream. */
-import { statSync } from 'node:fs'
 import { DurlogError } from '../errors.js'
 import type { Log, LogRecord } from '../index.js'
 import { onAbort } from '../options/abort-signal.js'
 import { resolveDir } from '../options/call-options.js'
 import { Backoff } from '../ship/backoff.js'
-import { readCopy } from '../ship/copy.js'
+import { readLockedCopy } from '../ship/copy.js'
 import { firstOther, type RejoinReport, rejoinLog } from '../ship/rejoin.js'
 import { holdsStreams, rejoinStreams } from '../ship/rejoin-streams.js'
 import { ofFileSystem } from '../support/file-system-error.js'
@@ -42,7 +41,6 @@ export async function rejoin(dir: string | URL, options: RejoinOptions): Promise
     if (holdsStreams(folder, resolved.into))
       return await rejoinStreams(folder, resolved.into, async (log) => (await markOf(log, link, resolved)).cutTo)
     refuseStreams(folder)
-    statSync(folder)
     return await rejoinLog(folder, resolved.into, MARK_CHECKS, (log) => markOf(log, link, resolved))
   } catch (error) {
     throw ofFileSystem(error)
@@ -94,7 +92,8 @@ async function commonEnd(
       'ERR_DURLOG_DESTINATION_OTHER',
       `the subject ${subject} holds the log ${uuid}, not ${log.uuid}`,
     )
-  const isReplaced = claimedBy === undefined ? generation > log.generation : claimedBy !== (await readCopy(log.dir)).id
+  const isReplaced =
+    claimedBy === undefined ? generation > log.generation : claimedBy !== (await readLockedCopy(log.dir)).id
   if (!isReplaced) throw notReplaced(log.dir, stream)
   const end = Math.min(whole ? seq + 1 : seq, log.nextSeq)
   const begin = await seqs.find(log.firstSeq, last)

@@ -6,7 +6,7 @@ import { onAbort } from '../options/abort-signal.js'
 import { resolveDir } from '../options/call-options.js'
 import { Backoff } from '../ship/backoff.js'
 import { ShipConflict } from '../ship/conflict.js'
-import { readCopy } from '../ship/copy.js'
+import { readLockedCopy } from '../ship/copy.js'
 import { claimedError } from '../ship/fenced.js'
 import { resolveForce } from '../ship/options.js'
 import { recordCrc } from '../ship/record-crc.js'
@@ -15,7 +15,7 @@ import { resolveStandBy, type StandByCalls, standByUntilTaken } from '../ship/st
 import { writeGeneration } from '../ship/write-generation.js'
 import { makeCatalog, makeLogFolder, streamsLog } from '../streams/files/main-log.js'
 import type { StreamEncoding } from '../streams/port/types.js'
-import { enterFolder, isNoReplica, markFolder, refuseWritable, unmarkFolder } from '../support/restore-folder.js'
+import { isNoReplica, markFolder, refuseWritable, restoreInto, unmarkFolder } from '../support/restore-folder.js'
 import { AckTimeout } from './ack-timeout.js'
 import { Assembler, type RestoredRecord } from './assembler.js'
 import { announceClaim } from './claim-notice.js'
@@ -64,7 +64,7 @@ export async function takeOver(dir: string | URL, options: TakeOverOptions): Pro
 }
 
 async function take(dir: string, options: ResolvedRestoreOptions, force: boolean): Promise<TakeOverReport> {
-  refuseWritable(dir)
+  await refuseWritable(dir)
   const taking = new Restore(dir, options, { claims: { force } })
   return { ...(await taking.run()), generation: taking.generation }
 }
@@ -77,7 +77,7 @@ async function take(dir: string, options: ResolvedRestoreOptions, force: boolean
 export async function standBy(dir: string | URL, options: StandByOptions): Promise<TakeOverReport | undefined> {
   const folder = resolveDir(dir)
   const { following, taking, onLease } = resolveStandBy(options, STAND_BY_NAMES, resolveRestoreOptions)
-  if (isNoReplica(folder)) return undefined
+  if (await isNoReplica(folder)) return undefined
   const calls: StandByCalls<TakeOverReport> = {
     onLease,
     follow: (signal, onCaughtUp) => {
@@ -125,18 +125,19 @@ class Restore {
     this.#ackTimeout = new AckTimeout(options.timeoutMs)
   }
 
-  async run(): Promise<RestoreReport> {
-    const before = enterFolder(this.#dir, MARK_CHECKS)
-    const forget = onAbort(this.#options.signal, () => void this.#link.close())
-    try {
-      this.#options.signal?.throwIfAborted()
-      while (!this.#done) await this.#attempt(before)
-      return await this.#finish(before !== undefined)
-    } finally {
-      forget()
-      await this.#log?.close()
-      await this.#link.close()
-    }
+  run(): Promise<RestoreReport> {
+    return restoreInto(this.#dir, MARK_CHECKS, async (before) => {
+      const forget = onAbort(this.#options.signal, () => void this.#link.close())
+      try {
+        this.#options.signal?.throwIfAborted()
+        while (!this.#done) await this.#attempt(before)
+        return await this.#finish(before !== undefined)
+      } finally {
+        forget()
+        await this.#log?.close()
+        await this.#link.close()
+      }
+    })
   }
 
   /** The folder of the log: the folder of the restore, or a folder in it if the log is the main log of streams. */
@@ -285,7 +286,7 @@ class Restore {
     if (last === undefined || record === undefined) throw nothingThere(this.#options.stream, this.#subject)
     const { part, sequence } = last
     this.#end = Math.max(this.#end, part.whole ? part.seq + 1 : part.seq)
-    const { id: owner } = await readCopy(this.#logDir)
+    const { id: owner } = await readLockedCopy(this.#logDir)
     const isOwn = part.claimedBy === owner
     this.generation = isOwn ? part.generation : Math.max(part.generation + 1, log.generation)
     const place = { stream: this.#options.stream, subject: this.#subject, timeoutMs: this.#options.timeoutMs }

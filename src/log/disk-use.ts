@@ -2,9 +2,7 @@
 import { readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { ofFileSystem } from '../support/file-system-error.js'
-import { segmentSeq } from '../support/segment-name.js'
-
-const SPARE = /^spare-[0-9a-f]{16}$/
+import { isSpare, segmentSeq } from '../support/segment-name.js'
 
 /** The fields of `stats` for which the folder is read. */
 type CountedField = 'diskBytes' | 'segments'
@@ -58,7 +56,7 @@ export class DiskUse {
     this.#sealed = sealed
     let sum = active === undefined ? 0 : this.#lengthOf(active)
     for (const bytes of sealed.values()) sum += bytes
-    for (const name of names) if (SPARE.test(name)) sum += this.#lengthOf(name)
+    for (const name of names) if (isSpare(name)) sum += this.#lengthOf(name)
     return sum
   }
 

@@ -3,7 +3,7 @@
  * so that a destination can state which copy writes to it.
  */
 import { randomUUID } from 'node:crypto'
-import { link, readFile, rm } from 'node:fs/promises'
+import { link, readdir, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { DurlogError } from '../errors.js'
 import { UUID } from '../options/checks.js'
@@ -31,6 +31,19 @@ export async function readCopy(dir: string): Promise<Copy> {
     if (found !== undefined) return copyIn(found, join(dir, NAME))
     await create(dir)
   }
+}
+
+/**
+ * As `readCopy`, for a process that holds the lock of the log or of its restore. Removes the file of another process
+ * that was killed while it wrote it.
+ */
+export async function readLockedCopy(dir: string): Promise<Copy> {
+  try {
+    for (const name of await readdir(dir)) if (name.startsWith(`${NAME}.`)) await rm(join(dir, name), { force: true })
+  } catch (error) {
+    throw ofFileSystem(error)
+  }
+  return readCopy(dir)
 }
 
 function copyIn(text: string, path: string): Copy {

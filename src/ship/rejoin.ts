@@ -3,13 +3,14 @@
  * newest generation does not have are copied to another folder and removed here. Any step may be the last one before a
  * crash: the mark is written first, and records are removed only under the lock that was held while they were copied.
  */
+import { statSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { DurlogError } from '../errors.js'
 import { inspect, type Log, type LogRecord } from '../index.js'
 import { open, openRestored, type RestoringLog } from '../open.js'
 import { isWhole } from '../options/checks.js'
-import { type MarkChecks, markFolder, readMark } from '../support/restore-folder.js'
+import { type MarkChecks, markFolder, RestoreLock, readMark } from '../support/restore-folder.js'
 import { copySegmentBytes, mayHoldCopy } from '../support/segment-name.js'
 
 /** The records that were never replicated. */
@@ -71,6 +72,22 @@ const NONE: KeptRecords = { first: -1, last: -1, records: 0 }
  * replica, which the log is once its records from `cutTo` on are removed; `checks` are those of its members.
  */
 export async function rejoinLog<M extends RejoinMark>(
+  dir: string,
+  into: string,
+  checks: MarkChecks<M>,
+  markOf: (log: Log) => Promise<M & { cutTo: number }>,
+): Promise<RejoinReport> {
+  // Also a check that there is a log, before the folder of the lock is made in it.
+  statSync(dir)
+  const lock = await RestoreLock.take(dir)
+  try {
+    return await rejoinHeld(dir, into, checks, markOf)
+  } finally {
+    await lock.release()
+  }
+}
+
+async function rejoinHeld<M extends RejoinMark>(
   dir: string,
   into: string,
   checks: MarkChecks<M>,

@@ -24,9 +24,36 @@ export const LOCK_FOLDER: string = `${RESTORE_MARK}.lock`
 export type MarkChecks<Mark> = { readonly [Member in keyof Mark]-?: (value: unknown) => boolean }
 
 /**
- * Returns the mark of an unfinished restore in this folder, whose properties a continued restore must share. Undefined
- * for an empty folder. Creates the folder if it is missing. Throws ERR_DURLOG_NOT_EMPTY if the folder has any other
- * content, or as `readMark`.
+ * Calls `restore` with the mark of an unfinished restore in this folder, whose properties a continued restore must
+ * share: undefined for an empty folder. Creates the folder if it is missing. No other restore writes to it meanwhile.
+ * Rejects with ERR_DURLOG_NOT_EMPTY if the folder has any other content, with ERR_DURLOG_LOCKED if another restore
+ * writes to it, or as `readMark`.
+ */
+export async function restoreInto<Mark, Report>(
+  dir: string,
+  checks: MarkChecks<Mark>,
+  restore: (before: Mark | undefined) => Promise<Report>,
+): Promise<Report> {
+  try {
+    enterFolder(dir, checks)
+  } catch (error) {
+    await RestoreLock.removeLeft(dir)
+    throw error
+  }
+  const lock = await RestoreLock.take(dir)
+  try {
+    // Checked again with the lock: another restore may have finished meanwhile.
+    return await restore(enterFolder(dir, checks))
+  } catch (error) {
+    throw ofFileSystem(error)
+  } finally {
+    await lock.release()
+  }
+}
+
+/**
+ * The mark of the folder, which is created if it is missing. Throws ERR_DURLOG_NOT_EMPTY, or as `readMark`: see
+ * `restoreInto`.
  */
 export function enterFolder<Mark>(dir: string, checks: MarkChecks<Mark>): Mark | undefined {
   makeEmptyFolder(dir)
@@ -42,8 +69,17 @@ export function enterFolder<Mark>(dir: string, checks: MarkChecks<Mark>): Mark |
   })
 }
 
-/** Whether `dir` holds a log, or streams, that is no replica. */
-export function isNoReplica(dir: string): boolean {
+/**
+ * Whether `dir` holds a log, or streams, that is no replica. Removes the lock of a restore that was killed after it had
+ * finished.
+ */
+export async function isNoReplica(dir: string): Promise<boolean> {
+  if (!holdsNoReplica(dir)) return false
+  await RestoreLock.removeLeft(dir)
+  return true
+}
+
+function holdsNoReplica(dir: string): boolean {
   const holdsLog = (one: string): boolean =>
     existsSync(one) && statSync(one).isDirectory() && segmentSeqs(readdirSync(one)).length > 0
   try {
@@ -53,9 +89,9 @@ export function isNoReplica(dir: string): boolean {
   }
 }
 
-/** Throws ERR_DURLOG_NOT_EMPTY if `dir` holds a log, or streams, that is no replica. */
-export function refuseWritable(dir: string): void {
-  if (!isNoReplica(dir)) return
+/** Rejects with ERR_DURLOG_NOT_EMPTY if `dir` holds a log, or streams, that is no replica. */
+export async function refuseWritable(dir: string): Promise<void> {
+  if (!(await isNoReplica(dir))) return
   const message = isBackup(dir)
     ? `${dir} is a backup and no replica: take over in a new folder`
     : `${dir} holds a log that can be written already: it has taken over before, or was no replica. Open it; if another copy has taken over since, run "durlog rejoin"`

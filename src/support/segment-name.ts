@@ -2,6 +2,9 @@
 import { readdirSync, statSync } from 'node:fs'
 
 const NAME = /^(\d{20})\.seg$/
+const SPARE = /^spare-[0-9a-f]{16}$/
+/** The other files that the first process makes which opens a log, before it makes the first segment. */
+const BEFORE_SEGMENTS: readonly string[] = ['lock', 'live']
 
 /** The name of the segment that begins with `firstSeq`. */
 export function segmentFile(firstSeq: number): string {
@@ -19,11 +22,19 @@ export function segmentSeqs(names: readonly string[]): number[] {
   return names.flatMap((name) => segmentSeq(name) ?? []).sort((a, b) => a - b)
 }
 
-/** Whether a log may be copied into the folder `dir`: it is missing or empty, or holds segments. */
+/** Whether a file with this name will be renamed to a segment. */
+export function isSpare(name: string): boolean {
+  return SPARE.test(name)
+}
+
+/**
+ * Whether a log may be copied into the folder `dir`: it is missing, or holds segments, or only what remains if a
+ * process is killed while it creates a log.
+ */
 export function mayHoldCopy(dir: string): boolean {
   if (statSync(dir, { throwIfNoEntry: false })?.isDirectory() !== true) return true
   const names = readdirSync(dir)
-  return names.length === 0 || segmentSeqs(names).length > 0
+  return segmentSeqs(names).length > 0 || names.every((name) => BEFORE_SEGMENTS.includes(name) || isSpare(name))
 }
 
 /** The option `segmentBytes` of a copy of a log with these segments. */

@@ -1,4 +1,4 @@
-import { cpSync, existsSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs'
+import { cpSync, existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
@@ -117,6 +117,14 @@ test('a rejoin that was interrupted after the truncation reports what it has kep
   dies.mockRestore()
   expect(await rejoin(a, { ...s3.access, into })).toMatchObject({ nextSeq: 2, first: 2, last: 2, records: 1 })
   await follow(a, s3, 3)
+})
+
+test('a rejoin that was killed while it created the log of the kept records is continued', async () => {
+  const { s3, a, into } = await pair(['2 of a'])
+  mkdirSync(into)
+  for (const name of ['lock', 'live', 'spare-bf3f30b2318e2192']) writeFileSync(join(into, name), '')
+  expect(await rejoin(a, { ...s3.access, into })).toMatchObject({ first: 2, last: 2, records: 1 })
+  expect(await textsIn(into)).toEqual([[2, '2 of a']])
 })
 
 test('a log that no copy has replaced, a log of streams, and a folder with other records are refused and left as they are', async () => {

@@ -1,7 +1,9 @@
+import { mkdirSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { archiveTo, restoreArchive, takeOver } from '../../src/archive/index.js'
 import { type DurlogError, type Log, open } from '../../src/index.js'
+import { segmentFile } from '../../src/support/segment-name.js'
 import { archiver, plainRecordsIn, restored, store } from '../fixtures/archive.js'
 import type { FakeS3 } from '../fixtures/fake-s3.mjs'
 import { openUntilDone, scratchDir, texts } from '../fixtures/scratch.js'
@@ -200,6 +202,27 @@ test('of two standbys that take over at the same time one wins, and the other re
   await writer.append('1', REPLICATED)
   await restoreArchive(loser, s3.access)
   expect((await plainRecordsIn(loser)).map(([, , text]) => text)).toEqual(['0', '1'])
+})
+
+test('a takeover leaves no file of one that was killed, also if that one had finished', async () => {
+  const s3 = await store()
+  const log = await openAt(join(scratchDir(), 'a'), s3)
+  await log.append('0', REPLICATED)
+  const dir = join(scratchDir(), 'b')
+  const ending = new AbortController()
+  await restoreArchive(dir, { ...s3.access, follow: true, onCaughtUp: () => ending.abort(), signal: ending.signal })
+  const leave = (): void => {
+    mkdirSync(join(dir, 'restoring.lock'))
+    writeFileSync(join(dir, 'restoring.lock', 'lock'), '')
+  }
+  leave()
+  writeFileSync(join(dir, 'copy.960e9ad1-c98e-41ab-96c1-ee09fdf6f4e9'), '')
+  await takeOver(dir, s3.access)
+  const files = ['copy', 'cuts', 'live', 'lock', segmentFile(0)].sort()
+  expect(readdirSync(dir).sort()).toEqual(files)
+  leave()
+  expect(await failure(takeOver(dir, s3.access))).toMatchObject({ code: 'ERR_DURLOG_NOT_EMPTY' })
+  expect(readdirSync(dir).sort()).toEqual(files)
 })
 
 test('an interrupted takeover continues, and a claim of another copy is replaced only with force', async () => {
