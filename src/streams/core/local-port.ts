@@ -35,7 +35,7 @@ import type { StreamState } from '../state/state.js'
 import { makeStream } from './creation.js'
 import { bareItem, firstResult, groupItems } from './items.js'
 import type { StreamStore } from './store.js'
-import { changeOf, readAll, readStream, type StreamRange } from './stream-reader.js'
+import { readAll, readStream, type StreamRange } from './stream-reader.js'
 
 export class LocalPort implements StreamsPort {
   readonly dir: string
@@ -114,7 +114,7 @@ export class LocalPort implements StreamsPort {
     const { table } = this.store
     // The log may still lose the deletion.
     if (found?.softDeleted === false || !table.isDeleting(name)) return found
-    return changeOf(table, name).then(() => this.find(name, isRead))
+    return new Promise<void>((resolve) => void table.onChange(name, resolve)).then(() => this.find(name, isRead))
   }
 
   #find(name: string, isRead = false): StreamState | undefined {

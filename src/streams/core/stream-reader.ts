@@ -10,7 +10,6 @@ import type { StreamEncoding, StreamRecord } from '../port/types.js'
 import { noSuchStream } from '../state/decide.js'
 import { decodeEntry, type Entry, EntryKind } from '../state/entry.js'
 import type { StreamState } from '../state/state.js'
-import type { StreamTable } from '../state/table.js'
 import type { StreamStore } from './store.js'
 
 /** With `created`, the stream must be the one that the entry at this position created. */
@@ -32,6 +31,10 @@ export async function* readStream(
   const isDeleting = (): boolean => folder.table.isDeleting(name)
   /** The seq before which the iteration finishes. */
   let end = follow ? to : undefined
+  /** Ends the wait for a change. */
+  let wake = (): void => {}
+  // Once for all waits, because each of them would take longer than the record that ends it.
+  const forgetSignal = onAbort(signal, () => wake())
   try {
     for (;;) {
       // Records in memory are read without a turn of the event loop.
@@ -76,13 +79,20 @@ export async function* readStream(
       const hasEnded = now?.endVisible === true && (next ?? 0) >= now.visible
       if (now !== state || !isAtEnd || hasEnded) continue
       if (limitOf !== visibleEnd) folder.table.awaitSync(name)
-      await changeOf(folder.table, name, signal)
+      await new Promise<void>((resolve) => {
+        const forgetChange = folder.table.onChange(name, resolve)
+        wake = () => {
+          forgetChange()
+          resolve()
+        }
+      })
       slice = new TimeSlice()
     }
   } catch (error) {
     const isFile = (error as DurlogError).code === 'ERR_DURLOG_STREAM_CHANGED'
     throw isFile && folder.find(name)?.created !== created ? removedStream(name) : error
   } finally {
+    forgetSignal()
     await records.close()
   }
 }
@@ -114,20 +124,6 @@ function checkStart(state: StreamState, next: number): void {
       'ERR_DURLOG_OUT_OF_RANGE',
       `the stream "${state.name}" has no record ${next} yet (its next seq is ${state.visible}): use follow to wait for it`,
     )
-}
-
-/** Settles when something of the stream becomes visible. Rejects with the signal's reason. */
-export function changeOf(table: StreamTable, name: string, signal?: AbortSignal | undefined): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const forgetSignal = onAbort(signal, () => {
-      forgetChange()
-      reject(signal?.reason)
-    })
-    const forgetChange = table.onChange(name, () => {
-      forgetSignal()
-      resolve()
-    })
-  })
 }
 
 /**
