@@ -4,6 +4,8 @@
  */
 import type { Command } from 'commander'
 import type { BucketAccess } from '../archive/index.js'
+import { ExitCode } from '../terminal/exit-codes.js'
+import { InputError } from '../terminal/input-error.js'
 import { sharedCredentials } from './shared-credentials.js'
 
 export interface BucketFlags {
@@ -31,5 +33,12 @@ export function isBucket(text: string | undefined): text is `s3://${string}` {
 }
 
 export function toBucketAccess(bucket: string, { endpoint, region }: BucketFlags): BucketAccess {
-  return { bucket, endpoint, region, credentials: sharedCredentials() }
+  const credentials = sharedCredentials()
+  const { AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY } = process.env
+  if (credentials === undefined && !(AWS_ACCESS_KEY_ID && AWS_SECRET_ACCESS_KEY))
+    throw new InputError(
+      'credentials are missing: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or write a profile into ~/.aws/credentials',
+      ExitCode.usage,
+    )
+  return { bucket, endpoint, region, credentials }
 }

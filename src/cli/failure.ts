@@ -85,7 +85,7 @@ const ADVICE: Partial<Record<DurlogErrorCode, Advice>> = {
       : has('--uuid')
         ? '' // The message of a restore names the source.
         : isOfStreams(has)
-          ? 'check the names; "durlog streams DIR append NAME" creates a folder of streams, and a stream'
+          ? '' // The message names the way to create them.
           : 'check the name of the folder; "durlog append DIR" creates a log',
   ERR_DURLOG_NOT_A_LOG: (has, { path }) =>
     path !== undefined && isBackup(path)
@@ -146,6 +146,30 @@ const LISTEN_ADVICE: Record<string, string> = {
   EACCES: 'a port below 1024 needs more rights: choose another one with --port',
 }
 
+/** A call or an option of the library, and after it, in parentheses, what a command has for it. */
+const NAMED_TWICE =
+  /(?<![\w/"])(?:[a-zA-Z]+\(\)|[a-zA-Z]+: \S+|durlog\/\w+) \((durlog [^)]+)\)|(?<![\w/"])[a-zA-Z.]+(?:: \S+)? \((--[^)]+)\)/g
+/**
+ * The name of an option of the library. A name without a capital letter can be a word of the sentence, unless the
+ * message begins with it or a value follows it.
+ */
+const OPTION =
+  /^[a-z]+(?= (?:must|needs|cannot)\b)|(?<![\w/"])(?:[a-z]+(?:[A-Z][a-z]+)+(?:: true)?|[a-z]+: true)(?![\w/"])/g
+
+/** Returns the message of an error of the library with the commands and the flags that its reader can use. */
+function inCommandTerms(message: string, has: Has): string {
+  return message
+    .replace(NAMED_TWICE, (_, command?: string, flag?: string) => flag ?? `"${command}"`)
+    .replace(OPTION, (option) => {
+      const name = option.replace(': true', '')
+      // A flag accepts a unit, and some omit it in their name.
+      const flags = [name, name.replace(/(?:Ms|Bytes)$/, '')].map(
+        (text) => `--${text.replace(/[A-Z]/g, (capital) => `-${capital.toLowerCase()}`)}`,
+      )
+      return flags.find(has) ?? option
+    })
+}
+
 /**
  * Converts an error. `has` returns whether the command has an option, because the advice must mention only such
  * options.
@@ -160,7 +184,8 @@ export function toFailure(error: unknown, has: Has): Failure {
     for (const key of Object.keys(error)) {
       if (key !== 'code' && key !== 'cause') details[key] = (error as unknown as Record<string, unknown>)[key]
     }
-    return { code, message, advice: ADVICE[code]?.(has, error) ?? '', exitCode: EXIT_CODES[code], details }
+    const advice = ADVICE[code]?.(has, error) ?? ''
+    return { code, message: inCommandTerms(message, has), advice, exitCode: EXIT_CODES[code], details }
   }
   if (error instanceof InputError) {
     const code = INPUT_CODES[error.exitCode] ?? 'BAD_INPUT'

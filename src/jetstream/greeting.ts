@@ -129,11 +129,7 @@ function expectNoTls(address: ServerAddress, signal: AbortSignal): Promise<never
     const timer = setTimeout(() => {
       const socket = connectTls({ ...address, rejectUnauthorized: false })
       socket.on('secureConnect', () => {
-        reject(
-          refused(
-            `${nameOf(address)} expects TLS before its greeting: set handshakeFirst in the option tls (--tls-first)`,
-          ),
-        )
+        reject(refused(`${nameOf(address)} expects TLS before its greeting: set tls.handshakeFirst (--tls-first)`))
       })
       socket.on('error', () => {})
       signal.addEventListener('abort', () => socket.destroy(), { once: true })

@@ -102,7 +102,7 @@ export class JetStreamTarget implements ShipTarget {
       this.#facts = await findStream(live, this.#options, { use: 'ship', trims, replicas, create: create && isFirst })
     } catch (error) {
       if (!(error instanceof StreamMissing) || ++this.#missing < QUESTIONS_UNTIL_MISSING) throw error
-      throw missingError(stream, isFirst ? 'create it, or ship with create: true' : WAS_DELETED, error)
+      throw missingError(stream, isFirst ? 'create it, or ship with create: true (--create)' : WAS_DELETED, error)
     }
     this.#missing = 0
     this.#flow.facts = this.#facts

@@ -12,6 +12,6 @@ export function fencedError(generation: number): DurlogError {
 export function claimedError(generation: number): DurlogError {
   return new DurlogError(
     'ERR_DURLOG_FENCED',
-    `another copy of the log has taken over at its destination (generation ${generation}), so this folder stays a replica: write to that copy. If that copy is lost, take over with force (durlog promote --force)`,
+    `another copy of the log has taken over at its destination (generation ${generation}), so this folder stays a replica: write to that copy. If that copy is lost, take over with force: true (durlog promote --force)`,
   )
 }

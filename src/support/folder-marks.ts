@@ -27,7 +27,7 @@ export function refuseReplica(dir: string): void {
   if (path === undefined) return
   throw new DurlogError(
     'ERR_DURLOG_REPLICA',
-    `${path} is a replica, or its restore or rejoin was interrupted, so that nothing may append to it: read it with readOnly: true, make it the writer with takeOver() (durlog promote), or run the interrupted command again`,
+    `${path} is a replica, or its restore or rejoin was interrupted, so that nothing may append to it: read it with readOnly: true (durlog cat DIR), make it the writer with takeOver() (durlog promote), or run the interrupted command again`,
     { path },
   )
 }

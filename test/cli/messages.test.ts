@@ -34,6 +34,49 @@ describe('a folder without a log', () => {
   })
 })
 
+describe('a message of the library names flags and commands', () => {
+  const flags = ['--segment-bytes', '--max-age', '--stream', '--create', '--to', '--uuid', '--tls-first']
+  const shown = (message: string): string =>
+    toFailure(new DurlogError('ERR_DURLOG_IO', message), (flag) => flags.includes(flag)).message
+
+  test.each([
+    ['segmentBytes must be a multiple of 4096; got 1', '--segment-bytes must be a multiple of 4096; got 1'],
+    ['open the log with a larger segmentBytes', 'open the log with a larger --segment-bytes'],
+    ['maxAgeMs must be a duration; got "x"', '--max-age must be a duration; got "x"'],
+    ['stream must be the name of a stream; got "a b"', '--stream must be the name of a stream; got "a b"'],
+    ['create it, or ship with create: true (--create)', 'create it, or ship with --create'],
+    ['restore the records before them with to: 5 (--to 5)', 'restore the records before them with --to 5'],
+    ['2 logs: choose one with uuid (--uuid): a, b', '2 logs: choose one with --uuid: a, b'],
+    ['set tls.handshakeFirst (--tls-first)', 'set --tls-first'],
+    [
+      'make it the writer with takeOver() (durlog promote), or wait',
+      'make it the writer with "durlog promote", or wait',
+    ],
+    ['read it with readOnly: true (durlog cat DIR)', 'read it with "durlog cat DIR"'],
+    ['open it with durlog/streams (durlog streams DIR ls)', 'open it with "durlog streams DIR ls"'],
+  ])('%s', (message, expected) => {
+    expect(shown(message)).toBe(expected)
+  })
+
+  test.each([
+    'the stream has no record to read',
+    'no file /logs/segmentBytes: true; got "segmentBytes"',
+    "remove the log's cursor (durlog cursors DIR --remove archive)",
+    'maxPendingBytes is 1',
+  ])('if the command has them, and it is their name: %s', (message) => {
+    expect(shown(message)).toBe(message)
+  })
+})
+
+test('a log in the place of streams, and the reverse: the message names the commands', async () => {
+  const dir = join(scratchDir(), 'log')
+  await durlog(['append', dir], 'x\n')
+  const { stderr } = await durlog(['streams', dir, 'ls'])
+  expect(stderr).toContain('open it with "durlog cat DIR", or choose another folder')
+  const none = await durlog(['streams', join(dir, 'none'), 'ls'])
+  expect([none.code, none.stderr]).toEqual([66, expect.stringMatching(/with "durlog streams DIR append NAME"\n$/)])
+})
+
 test('a locked log: the advice names --shared and --wait only if the command has them', async () => {
   expect(advice('ERR_DURLOG_LOCKED', '--shared', '--wait')).toMatch(/--wait.*--shared.*stop that process/)
   expect(advice('ERR_DURLOG_LOCKED')).toMatch(/^stop that process/)

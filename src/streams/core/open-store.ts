@@ -257,7 +257,7 @@ async function refuseLog(dir: string): Promise<void> {
   if (names.includes('catalog') || segmentSeqs(names).length === 0) return
   throw new DurlogError(
     'ERR_DURLOG_NOT_A_LOG',
-    `${dir} contains a log, not streams: open it with open() of durlog, or choose another folder`,
+    `${dir} contains a log, not streams: open it with open() (durlog cat DIR), or choose another folder`,
     {
       path: dir,
     },
@@ -267,7 +267,7 @@ async function refuseLog(dir: string): Promise<void> {
 function noStreams(dir: string): DurlogError {
   return new DurlogError(
     'ERR_DURLOG_NOT_FOUND',
-    `there are no streams in ${dir}: check the path, or open it with create: true`,
+    `there are no streams in ${dir}: check the path, or create them with create: true (durlog streams DIR append NAME)`,
     { path: dir },
   )
 }

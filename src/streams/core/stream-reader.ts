@@ -122,7 +122,7 @@ function checkStart(state: StreamState, next: number): void {
   if (next > state.visible)
     throw new DurlogError(
       'ERR_DURLOG_OUT_OF_RANGE',
-      `the stream "${state.name}" has no record ${next} yet (its next seq is ${state.visible}): use follow to wait for it`,
+      `the stream "${state.name}" has no record ${next} yet (its next seq is ${state.visible}): use follow: true (durlog streams DIR tail NAME) to wait for it`,
     )
 }
 
