@@ -1,7 +1,7 @@
 /** An Exchange for a request of `node:http`. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { TLSSocket } from 'node:tls'
-import { clearTimeout, setTimeout } from '../timers.js'
+import { clearTimeout, setImmediate, setTimeout } from '../timers.js'
 import { type BodySink, type ClientLimits, EMPTY, type Exchange, type HeaderList } from './exchange.js'
 import { hostOf } from './host.js'
 import { alreadyRead, busy, HttpError } from './http-error.js'
@@ -11,6 +11,12 @@ import type { DropReason } from './types.js'
 /** How many bytes of a refused body are read, and for how long. */
 const DISCARD_BYTES = 32 << 20
 const DISCARD_MS = 5000
+
+/**
+ * The parts of a body that are taken in one turn of the event loop. The parts of a client may have one byte each, and
+ * node:http reads up to 2 MiB in one turn unless the request is paused.
+ */
+const PARTS_IN_TURN = 512
 
 /** The requests with `Expect: 100-continue` whose body is not wanted yet. */
 const waiting = new WeakSet<IncomingMessage>()
@@ -105,7 +111,7 @@ export class NodeExchange implements Exchange, BodySink {
       if (Number.isNaN(length)) buffered.hold(this, this.held)
       take(body.bytes)
     }
-    request.on('data', (part: Buffer) => {
+    this.#onPart((part) => {
       if (isRefused) return
       const bytes = body.length + part.length
       if (bytes > maxBytes) return refuse(tooLarge(maxBytes))
@@ -116,6 +122,18 @@ export class NodeExchange implements Exchange, BodySink {
       if (bytes === length) finish()
     })
     if (Number.isNaN(length)) request.on('end', finish)
+  }
+
+  /** Calls `take` with each part of the body, in several turns of the event loop if there are many. */
+  #onPart(take: (part: Buffer) => void): void {
+    const request = this.#request
+    let parts = 0
+    request.on('data', (part: Buffer) => {
+      take(part)
+      if (++parts % PARTS_IN_TURN !== 0) return
+      request.pause()
+      setImmediate(() => request.resume())
+    })
   }
 
   get mayPass(): boolean {
@@ -177,7 +195,7 @@ export class NodeExchange implements Exchange, BodySink {
       done(ended)
     }
     const timer = setTimeout(() => finish(false), DISCARD_MS)
-    request.on('data', (part: Buffer) => {
+    this.#onPart((part) => {
       bytes += part.length
       if (bytes > DISCARD_BYTES) finish(false)
     })

@@ -1,6 +1,8 @@
 /** Rights, tenants and limits of a handler, its close, and its use by fetch. */
 import { createHash } from 'node:crypto'
-import { connect } from 'node:net'
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import { type AddressInfo, connect } from 'node:net'
 import { Readable } from 'node:stream'
 import { expect, onTestFinished, test } from 'vitest'
 import { DurlogError, type DurlogErrorCode } from '../../src/errors.js'
@@ -188,6 +190,32 @@ test('a closed stream refuses every append, also an earlier duplicate, except th
   expect(await post(1, 1, closing)).toEqual([204, 'true'])
   const others = [post(0, 1), post(0, 1, closing), post(2, 1), post(5, 1), post(3, 2), post(0, 0), post(4, 0, {}, 'q')]
   for (const other of others) expect(await other).toEqual([409, 'true'])
+})
+
+test('a body in chunks of one byte is taken in many turns of the event loop, also if it is refused', async () => {
+  const { streams } = await scratchStreams()
+  await streams.stream('s').create()
+  const handler = streamsHandler(streams)
+  let pauses = 0
+  const server = createServer((request, response) => {
+    request.on('pause', () => pauses++)
+    handler(request, response)
+  }).listen(0, '127.0.0.1')
+  onTestFinished(() => void server.close())
+  await once(server, 'listening')
+  const send = async (name: string): Promise<string> => {
+    const socket = connect((server.address() as AddressInfo).port, '127.0.0.1')
+    const head = `POST /${name} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n`
+    socket.write(`${head}${[...`"${'x'.repeat(5000)}"`].map((one) => `1\r\n${one}\r\n`).join('')}0\r\n\r\n`)
+    const [answer] = (await once(socket, 'data')) as [Buffer]
+    socket.destroy()
+    return answer.toString('latin1', 9, 12)
+  }
+  expect(await send('s')).toBe('204')
+  expect(pauses).toBe(9)
+  expect(await values(streams.stream('s').read())).toEqual(['x'.repeat(5000)])
+  expect(await send('none')).toBe('404')
+  expect(pauses).toBe(18)
 })
 
 test('only the request that has closed a stream may be repeated, also after a restart', async () => {
