@@ -41,6 +41,8 @@ import type {
  */
 const DOUBTS = 3
 const DOUBTED: readonly string[] = ['ERR_DURLOG_CORRUPT', 'ERR_DURLOG_DESTINATION_GAP']
+/** Up to this many consecutive failures, the attempt after a refused claim begins without a pause. */
+const CLAIMS_WITHOUT_PAUSE = 3
 
 /**
  * Restores an archived log into the folder `dir`, which must be new, be empty, or hold an unfinished restore of the
@@ -87,7 +89,7 @@ export async function standBy(dir: string | URL, options: StandByOptions): Promi
     // With `force`: the holder of the lease that has ended may have claimed a generation and written nothing.
     takeOver: (signal) => take(folder, { ...taking, signal }, true),
   }
-  return standByUntilTaken(calls, following.signal)
+  return standByUntilTaken(calls, following)
 }
 
 /** Claims the next generation after the end of an archive that is restored, and returns it. */
@@ -184,7 +186,11 @@ class ArchiveRestore {
         if (follow && this.#target?.hasRecords === true) return true
         throw signal.reason
       }
-      if (error instanceof ConditionFailed) return false
+      if (error instanceof ConditionFailed) {
+        const atOnce = this.#backoff.failures < CLAIMS_WITHOUT_PAUSE
+        await this.#backoff.pause(error, { retryForMs: Number.POSITIVE_INFINITY, signal, onRetry, atOnce })
+        return false
+      }
       const isDoubted = error instanceof DurlogError && DOUBTED.includes(error.code) && ++this.#doubts < DOUBTS
       if (!isDoubted && !(error instanceof StoreFailure)) throw error
       // Not limited by retryForMs: damage is not an unreachable store.

@@ -87,7 +87,7 @@ export async function standBy(dir: string | URL, options: StandByOptions): Promi
     // With `force`: the holder of the lease that has ended may have claimed a generation and shipped nothing.
     takeOver: (signal) => take(folder, { ...taking, signal }, true),
   }
-  return standByUntilTaken(calls, following.signal)
+  return standByUntilTaken(calls, following)
 }
 
 interface RestoreCalls {

@@ -1,9 +1,18 @@
 /** A standby: follows a replicated log as a replica, and takes over when the lease of its writer ends. */
-import { isCode } from '../errors.js'
+import { DurlogError, type DurlogErrorCode, isCode } from '../errors.js'
 import type { LeaseView } from '../index.js'
 import { anySignal } from '../options/abort-signal.js'
 import { bag, callback } from '../options/checks.js'
+import { attempts } from './backoff.js'
 import { Lease, type LeasePlace } from './lease.js'
+import type { ShipRetry } from './types.js'
+
+/** Errors of this machine that may pass while a standby waits. */
+const PASSING: readonly DurlogErrorCode[] = [
+  'ERR_DURLOG_NO_SPACE',
+  'ERR_DURLOG_TOO_MANY_FILES',
+  'ERR_DURLOG_OUT_OF_MEMORY',
+]
 
 /** The calls of one kind of destination. */
 export interface StandByCalls<Report> {
@@ -34,10 +43,18 @@ export function resolveStandBy<Options extends { follow: boolean }>(
   }
 }
 
-/** Resolves when the log was taken over. Rejects with the reason of `signal`, or as `follow` and `takeOver` do. */
-export async function standByUntilTaken<Report>(calls: StandByCalls<Report>, signal?: AbortSignal): Promise<Report> {
+/**
+ * Resolves when the log was taken over. Rejects with the reason of `signal`, or as `follow` and `takeOver` do. After a
+ * full disk, and other errors that may pass, continues to stand by.
+ */
+export async function standByUntilTaken<Report>(
+  calls: StandByCalls<Report>,
+  { signal, onRetry }: { signal: AbortSignal | undefined; onRetry(retry: ShipRetry): void },
+): Promise<Report> {
+  const isTransient = (error: unknown): boolean => error instanceof DurlogError && PASSING.includes(error.code)
+  const pauses = { isTransient, retryForMs: Number.POSITIVE_INFINITY, signal, onRetry }
   for (;;) {
-    const report = await standByOnce(calls, signal)
+    const report = await attempts(Number.POSITIVE_INFINITY, () => standByOnce(calls, signal), pauses)
     if (report !== undefined) return report
   }
 }

@@ -1,8 +1,9 @@
 import { chmodSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { archiveTo, restoreArchive, standBy, takeOver } from '../../src/archive/index.js'
-import { type Log, open } from '../../src/index.js'
+import { RestoredFiles } from '../../src/archive/restored-files.js'
+import { DurlogError, type Log, open } from '../../src/index.js'
 import { openStreams } from '../../src/streams/index.js'
 import { plainRecords, store } from '../fixtures/archive.js'
 import type { FakeS3 } from '../fixtures/fake-s3.mjs'
@@ -125,6 +126,20 @@ test('a standby replaces one that took the lease, claimed the log and died', asy
   await dead.taken
   const next = await standingBy(join(scratchDir(), 'c'), s3, 'c')
   expect(await next.taken).toMatchObject({ nextSeq: 1, generation: 2 })
+})
+
+test('a standby whose disk is full waits, and continues', async () => {
+  const s3 = await store()
+  const writer = await openAt(join(scratchDir(), 'a'), s3, 'a')
+  await writer.append('0', REPLICATED)
+  vi.spyOn(RestoredFiles.prototype, 'write').mockRejectedValueOnce(new DurlogError('ERR_DURLOG_NO_SPACE', 'full'))
+  onTestFinished(() => void vi.restoreAllMocks())
+  const retries: string[] = []
+  const dir = join(scratchDir(), 'b')
+  const taken = standBy(dir, { ...accessOf(s3, 'b'), pollMs: 50, onRetry: ({ error }) => retries.push(error.message) })
+  await Promise.race([taken, expect.poll(() => retries).toEqual(['full'])])
+  await writer.close()
+  expect(await taken).toMatchObject({ nextSeq: 1, generation: 1 })
 })
 
 test('a folder of streams stands by, and the folder of a writer does not', async () => {

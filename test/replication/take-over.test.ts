@@ -225,6 +225,20 @@ test('a takeover leaves no file of one that was killed, also if that one had fin
   expect(readdirSync(dir).sort()).toEqual(files)
 })
 
+test('a takeover whose claims are refused again and again pauses between them', async () => {
+  const s3 = await store()
+  const former = await openAt(join(scratchDir(), 'a'), s3)
+  await former.append('0', REPLICATED)
+  let isRefused = true
+  s3.fault = ({ method, key }) =>
+    isRefused && method === 'PUT' && key.includes('/tail') ? { status: 412, code: 'PreconditionFailed' } : undefined
+  const onRetry = (): void => {
+    isRefused = false
+  }
+  const report = await takeOver(join(scratchDir(), 'b'), { ...s3.access, onRetry })
+  expect([report.nextSeq, isRefused]).toEqual([1, false])
+})
+
 test('an interrupted takeover continues, and a claim of another copy is replaced only with force', async () => {
   const s3 = await store()
   const former = await openAt(join(scratchDir(), 'a'), s3)

@@ -10,6 +10,7 @@ import type { DurlogError, LeaseView, ReplicateTo } from '../../index.js'
 import { jetstream, standBy as standByStream } from '../../jetstream/index.js'
 import { type Range, whole } from '../../options/checks.js'
 import { LEASE_MS, LEASE_RANGE } from '../../ship/lease.js'
+import type { ShipRetry } from '../../ship/types.js'
 import { openStreams, type Streams, type StreamsOptions } from '../../streams/index.js'
 import { checkContentType } from '../../streams/port/meta.js'
 import { portOf } from '../../streams/port/port.js'
@@ -168,7 +169,12 @@ async function standUntilTaken(dir: string, flags: Flags, access: Access): Promi
     if (view.isHeld && lease?.isHeld !== true) say('the lease has ended: taking over')
     lease = view
   }
-  const report = await destination.standBy(dir, { signal, onLease }).catch((error: unknown) => {
+  let said = ''
+  const onRetry = ({ error: { message } }: ShipRetry): void => {
+    if (message !== said) say(`an attempt failed, and is repeated: ${message}`)
+    said = message
+  }
+  const report = await destination.standBy(dir, { signal, onLease, onRetry }).catch((error: unknown) => {
     if (!signal.aborted) throw error
   })
   if (report !== undefined) say(`this server has taken over: generation ${report.generation}`)
@@ -196,7 +202,7 @@ interface Replica {
   replicate: ReplicateTo
   standBy(
     dir: string,
-    options: { signal: AbortSignal; onLease: (lease: LeaseView) => void },
+    options: { signal: AbortSignal; onLease: (lease: LeaseView) => void; onRetry: (retry: ShipRetry) => void },
   ): Promise<{ generation: number } | undefined>
 }
 
