@@ -37,7 +37,15 @@ export function mayHoldCopy(dir: string): boolean {
   return segmentSeqs(names).length > 0 || names.every((name) => BEFORE_SEGMENTS.includes(name) || isSpare(name))
 }
 
-/** The option `segmentBytes` of a copy of a log with these segments. */
+/** A copy of a log has about this many segments at most, because each new one waits for the device. */
+const COPY_SEGMENTS = 128
+const COPY_SEGMENT_MIN_BYTES = 2 ** 16
+const COPY_SEGMENT_MAX_BYTES = 2 ** 26
+
+/** The option `segmentBytes` of a copy of a log with these segments: their largest size, or more if there are many. */
 export function copySegmentBytes(segments: readonly { bytes: number }[]): number {
-  return segments.reduce((most, { bytes }) => Math.max(most, bytes), 2 ** 16)
+  const largest = segments.reduce((most, { bytes }) => Math.max(most, bytes), COPY_SEGMENT_MIN_BYTES)
+  const total = segments.reduce((sum, { bytes }) => sum + bytes, 0)
+  const even = Math.ceil(total / COPY_SEGMENTS / COPY_SEGMENT_MIN_BYTES) * COPY_SEGMENT_MIN_BYTES
+  return Math.max(largest, Math.min(even, COPY_SEGMENT_MAX_BYTES))
 }

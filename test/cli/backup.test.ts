@@ -7,6 +7,7 @@ import { copyLog } from '../../src/cli/backup.js'
 import { inspect, open, verify } from '../../src/index.js'
 import { native } from '../../src/native/native.js'
 import { openRestored } from '../../src/open.js'
+import { copySegmentBytes } from '../../src/support/segment-name.js'
 import { durlog } from '../fixtures/command.js'
 import { openUntilDone, records, scratchDir } from '../fixtures/scratch.js'
 
@@ -55,6 +56,13 @@ test('a second backup copies only new data, and updates cursors that moved or we
   await log.removeCursor('gone')
   expect(await copyLog(dir, copy, () => {})).toMatchObject({ copied: 1, nextSeq: 4, cursors: ['kept'] })
   expect(await contents(copy)).toEqual(await contents(dir))
+})
+
+test('a copy has about 128 segments at most, and the sizes of its source if that has fewer', () => {
+  const of = (count: number, bytes: number): number =>
+    copySegmentBytes(Array.from({ length: count }, () => ({ bytes })))
+  expect([of(0, 0), of(100, 65536), of(128, 2 ** 20)]).toEqual([65536, 65536, 2 ** 20])
+  expect([of(8000, 65536), of(200_000, 65536), of(1000, 2 ** 30)]).toEqual([63 * 65536, 2 ** 26, 2 ** 30])
 })
 
 test('a backup that is taken during a truncation takes no new record for a void', async () => {
