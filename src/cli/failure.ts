@@ -73,6 +73,7 @@ type Advice = (has: Has, error: DurlogError) => string
 
 const READ_SALVAGE = '"durlog cat DIR --salvage" prints the intact records'
 const SEEK = '"durlog cursors DIR --seek NAME --from SEQ" sets the position of the cursor'
+const FREE_SPACE = 'free space on the file system and try again'
 const SYSTEM_LOG = 'the device refused a write: look at the system log (dmesg), then run "durlog verify DIR"'
 
 /** Whether the command works on a folder of streams. */
@@ -115,7 +116,7 @@ const ADVICE: Partial<Record<DurlogErrorCode, Advice>> = {
       ? 'free space on the file system, then run the command again to continue'
       : has('--segment-bytes') && !isOfStreams(has)
         ? 'free space ("durlog trim DIR" removes old segments), or use a smaller --segment-bytes: a new segment is allocated whole'
-        : 'free space on the file system and try again',
+        : FREE_SPACE,
   ERR_DURLOG_CORRUPT: (has, { path }) => {
     if (path?.startsWith('s3://'))
       return '"durlog restore DIR BUCKET --list" lists the objects; with "--to SEQ", a restore ends before the damaged one'
@@ -197,7 +198,8 @@ export function toFailure(error: unknown, has: Has): Failure {
   const exitCode = code === 'ENOSPC' ? ExitCode.noSpace : code === 'ENOENT' ? ExitCode.noLog : ExitCode.io
   // Remove the code, with which Node's messages begin.
   const text = message.startsWith(`${code}: `) ? message.slice(code.length + 2) : message
-  return { code, message: text, advice: (has('--port') && LISTEN_ADVICE[code]) || '', exitCode, details: {} }
+  const advice = code === 'ENOSPC' ? FREE_SPACE : (has('--port') && LISTEN_ADVICE[code]) || ''
+  return { code, message: text, advice, exitCode, details: {} }
 }
 
 /**

@@ -103,6 +103,8 @@ test('a locked folder of streams: serve names no commands for logs', () => {
 test('a full disk: only a command that writes a log advises to trim it, and names --segment-bytes', () => {
   expect(advice('ERR_DURLOG_NO_SPACE', '--segment-bytes')).toMatch(/durlog trim DIR.*--segment-bytes/)
   expect(advice('ERR_DURLOG_NO_SPACE')).toBe('free space on the file system and try again')
+  const ofNode = Object.assign(new Error('ENOSPC: no space left on device, write'), { code: 'ENOSPC' })
+  expect(toFailure(ofNode, () => false)).toMatchObject({ exitCode: 73, advice: advice('ERR_DURLOG_NO_SPACE') })
 })
 
 test('an archive that does not exist: restore does not advise to create a log', () => {

@@ -430,3 +430,14 @@ test('messages about streams name the commands for streams', async () => {
   expect(locked.stderr.toString()).toContain('"exclusive"')
   await streams.close()
 })
+
+test('append that fails reports how many records it has stored', async () => {
+  const dir = scratchDir()
+  const streams = await openStreams(dir)
+  await streams.stream('s').append(1)
+  await streams.stream('s').end()
+  await streams.close()
+  const { code, stdout, stderr } = await durlog(['streams', dir, 'append', 's'], '2\n3\n')
+  expect([code, stdout.toString()]).toEqual([65, 'appended 0 records to s\n'])
+  expect(stderr).toContain('ERR_DURLOG_STREAM_ENDED')
+})

@@ -176,6 +176,7 @@ async function append(
   const stream = streams.stream(name)
   const pending: Promise<unknown>[] = []
   let [line, appended] = [0, 0]
+  const stored = (): void => void appended++
   try {
     for await (const lines of recordsIn(input, splitter)) {
       for (const bytes of lines) {
@@ -186,14 +187,14 @@ async function append(
           encoding === 'json' ? parseJsonLine(bytes, place) : encoding === 'utf8' ? textOf(bytes, place) : bytes
         const timestamp = timeField === undefined ? undefined : timeIn(value, timeField, place)
         const done = stream.append(encoding === 'json' ? storedJson(bytes, value) : value, { timestamp })
-        done.catch(() => {})
+        done.then(stored, () => {})
         pending.push(done)
         if (pending.length >= WINDOW) await pending.shift()
-        appended++
       }
     }
-  } finally {
     await Promise.all(pending)
+  } finally {
+    await Promise.allSettled(pending)
     if (json) await writeJson({ stream: name, appended })
     else await writeSummary(`appended ${formatCounted(appended, 'record')} to ${visible(name)}\n`)
   }
