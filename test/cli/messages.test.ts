@@ -232,7 +232,10 @@ test('a stream that does not exist is NOT_FOUND, as a log that does not exist', 
   const dir = join(scratchDir(), 'streams')
   await (await openStreams(dir)).close()
   const { code, stderr } = await durlog(['streams', dir, 'cat', 'none'])
-  expect([code, stderr]).toEqual([66, 'durlog: NOT_FOUND: there is no such stream: none\n'])
+  expect([code, stderr]).toEqual([
+    66,
+    'durlog: NOT_FOUND: there is no stream none: "durlog streams DIR ls" lists the names\n',
+  ])
 })
 
 test('import of ordinary JSON Lines names append and --plain', async () => {

@@ -46,8 +46,6 @@ const DEFAULT_LINES = 10
 /** The largest number of appends in flight. */
 const WINDOW = 256
 
-const NO_STREAM = 'there is no such stream'
-
 export const ACTIONS: Record<string, Action> = { ls, stat, cat, tail, export: exportStreams, append, rm, fork, verify }
 
 async function ls(streams: Folder<unknown>, _: Names, { prefix, json }: StreamsFlags): Promise<void> {
@@ -203,7 +201,7 @@ async function append(
 async function rm(streams: Folder<unknown>, names: Names, { json }: StreamsFlags): Promise<void> {
   for (const name of names) {
     const existed = await streams.stream(name).delete()
-    if (!existed) throw new InputError(`${NO_STREAM}: ${name}`, ExitCode.noLog)
+    if (!existed) throw noStream(name)
     if (json) await writeJson({ stream: name, removed: true })
   }
 }
@@ -264,6 +262,10 @@ async function readWhole(streams: Folder<unknown>, name: string): Promise<number
 
 async function existing(streams: Folder<unknown>, name: string): Promise<StreamInfo> {
   const info = await streams.stream(name).info()
-  if (info === undefined) throw new InputError(`${NO_STREAM}: ${name}`, ExitCode.noLog)
+  if (info === undefined) throw noStream(name)
   return info
+}
+
+function noStream(name: string): InputError {
+  return new InputError(`there is no stream ${name}: "durlog streams DIR ls" lists the names`, ExitCode.noLog)
 }

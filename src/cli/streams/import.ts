@@ -12,7 +12,7 @@ import { RECENT_APPENDS } from '../../streams/state/state.js'
 import { makeFolder, takeOwner } from '../../support/new-files.js'
 import { ExitCode } from '../../terminal/exit-codes.js'
 import { InputError } from '../../terminal/input-error.js'
-import { formatCounted, warn, writeJson, writeOut } from '../../terminal/output.js'
+import { formatCount, formatCounted, warn, writeJson, writeOut } from '../../terminal/output.js'
 import { type Progress, startProgress } from '../../terminal/progress.js'
 import { visible } from '../../terminal/visible.js'
 import { InputLines, isBlank } from '../input.js'
@@ -153,7 +153,7 @@ class Summary {
     const lines = formatCounted(totals.intact, 'intact line')
     const isDry = this.#flags.dryRun === true
     await writeOut(
-      `${formatCounted(totals.files, 'file')}, ${totals.failed} of them refused: ${lines}, ${isDry ? 'nothing is stored' : `${totals.stored} new`}; ${totals.damaged} damaged\n`,
+      `${formatCounted(totals.files, 'file')}, ${formatCount(totals.failed)} of them refused: ${lines}, ${isDry ? 'nothing is stored' : `${formatCount(totals.stored)} new`}; ${formatCount(totals.damaged)} damaged\n`,
     )
   }
 }
@@ -259,7 +259,8 @@ class FileImport {
     this.#reported = { intact, damaged }
     if (!isNew || (watch && !json && intact === 0)) return
     if (json) return writeJson({ file: path, stream: this.#name, intact, stored, damaged })
-    const news = this.#streams === undefined ? 'nothing is stored' : `${stored} new in the stream ${this.#name}`
+    const news =
+      this.#streams === undefined ? 'nothing is stored' : `${formatCount(stored)} new in the stream ${this.#name}`
     await writeOut(`${visible(`${path}: ${formatCounted(intact, 'intact line')}, ${news}; ${damaged} damaged`)}\n`)
   }
 
