@@ -102,7 +102,9 @@ Status ApplyRecovery(Directory& directory, const Capabilities& capabilities, Rec
     // The bytes that are cut may be the only ones that state how far the log was synced, and later
     // damage before the cut must not be classified as another torn tail.
     const ScannedSegment& holder = plan->scanned[kept - 1];
-    DURLOG_RETURN_IF_ERROR(RaiseSyncedSlot(*holder.file, holder.header.crc_seed(), plan->next_seq));
+    Status stated = WriteSyncedSlot(*holder.file, holder.header.crc_seed(), plan->next_seq);
+    // A full disk must not prevent the open, without which no trim can free space.
+    if (stated.code() != Code::kNoSpace) DURLOG_RETURN_IF_ERROR(std::move(stated));
     plan->synced_end = plan->next_seq;
   }
   for (const Cut& cut : plan->cuts) {

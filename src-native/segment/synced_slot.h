@@ -14,8 +14,8 @@ Result<uint64_t> ReadSyncedSlot(File& file, uint32_t crc_seed);
 // cut leaves the old statement or the new one, so both must be true until this returns. A copy is
 // within one sector.
 Status WriteSyncedSlot(File& file, uint32_t crc_seed, uint64_t synced_end);
-// As WriteSyncedSlot(), for a higher end than before: OK without the statement if there is no
-// memory or, on a file system that does not overwrite in place, no room for it. The next open then
+// As WriteSyncedSlot(), for a higher end than before: OK without the statement if its write finds
+// no memory or, on a file system that does not overwrite in place, no room. The next open then
 // reads a little more.
 Status RaiseSyncedSlot(File& file, uint32_t crc_seed, uint64_t synced_end);
 

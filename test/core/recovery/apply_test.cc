@@ -151,6 +151,26 @@ TEST_F(ApplyRecoveryTest, TheSyncedEndIsStatedBeforeRemovals) {
   EXPECT_EQ(applied.scanned.size(), 1u);
 }
 
+TEST_F(ApplyRecoveryTest, NothingIsRemovedWithoutAStatementUnlessTheDiskIsFull) {
+  Build(0, 5);
+  Build(10, 5);
+  Damage(0, 6);
+  for (const int lack : {EIO, ENOMEM, ENOSPC}) {
+    Result<std::unique_ptr<Directory>> inner = disk_.OpenDirectory(kPath, false);
+    ASSERT_TRUE(inner.ok());
+    calls_.clear();
+    ObservedDirectory directory(std::move(*inner), "", 0, [&](const ObservedCall& call) {
+      calls_.push_back(call);
+      const bool states = call.call == "write" && call.offset == kSyncedSlotOffset;
+      return states ? Status::System("pwrite", lack, "") : Status::Ok();
+    });
+    RecoveryPlan plan = PlanFor(directory, Evidence::kCache);
+    const bool is_full = lack == ENOSPC;
+    EXPECT_EQ(ApplyRecovery(directory, MemoryFolder::DefaultCapabilities(), &plan).ok(), is_full);
+    EXPECT_EQ(Made({"remove"}).empty(), !is_full) << lack;
+  }
+}
+
 TEST_F(ApplyRecoveryTest, WhatWasCutDoesNotComeBack) {
   Build(0, 5);
   Damage(0, 6);
