@@ -154,7 +154,7 @@ export async function appendInput(
   }
   // Ends the input at once. Otherwise the failure would be reported only when the next chunk arrives.
   appender.onFailure = (error) => input.chunks.destroy(error)
-  const stop = onInterrupt(() => input.chunks.destroy(new InterruptedError()))
+  const stop = onInterrupt((interrupted) => input.chunks.destroy(interrupted))
   try {
     for await (const list of recordsIn(input, splitter, (bytes) => progress.advance(bytes))) await add(list)
     await appender.finish()

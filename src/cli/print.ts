@@ -49,8 +49,8 @@ export async function printRecords(reader: LogReader, { format, follow, onWritte
 }
 
 /**
- * As `printRecords`, for a reader that ends. If stdout is not a terminal, shows the progress, and at SIGINT the number
- * of records.
+ * As `printRecords`, for a reader that ends. If stdout is not a terminal, shows the progress, and at a signal the
+ * number of records.
  */
 export async function printAll(reader: LogReader, format: PrintFormat, first: number, end: number): Promise<void> {
   const watched = process.stdout.isTTY !== true

@@ -1,4 +1,4 @@
-/** Ctrl-C during a command that runs for a while. */
+/** Signals during a command that runs for a while. */
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
@@ -8,7 +8,8 @@ import { expect, onTestFinished, test } from 'vitest'
 import { startDurlog } from '../fixtures/command.js'
 import { openUntilDone, scratchDir, texts } from '../fixtures/scratch.js'
 
-test.skipIf(process.platform === 'win32')('append reports exactly the records that it has stored', async () => {
+const APPEND = 'append ended by %s reports exactly the records that it has stored'
+test.skipIf(process.platform === 'win32').each(['SIGINT', 'SIGTERM'] as const)(APPEND, async (signal) => {
   const dir = join(scratchDir(), 'log')
   const child = startDurlog(['append', dir])
   const output = { stdout: '', stderr: '' }
@@ -19,10 +20,10 @@ test.skipIf(process.platform === 'win32')('append reports exactly the records th
   child.stdin?.write('a\nb\n\n')
   // The warning about the blank line is printed after both records have been read.
   await new Promise((resolve) => child.stderr?.once('data', resolve))
-  child.kill('SIGINT')
+  child.kill(signal)
   expect(await new Promise((resolve) => child.on('close', resolve))).toBe(130)
   expect(output.stdout).toMatch(/^appended 2 records, seq 0 to 1, at sync/)
-  expect(output.stderr).toContain('durlog: INTERRUPTED: ended by SIGINT')
+  expect(output.stderr).toContain(`durlog: INTERRUPTED: ended by ${signal}`)
   const log = await openUntilDone(dir)
   expect(await texts(log.read())).toEqual(['a', 'b'])
 })
@@ -39,7 +40,7 @@ test.skipIf(process.platform === 'win32')('export reports how many records it ha
   })
   // The test reads no more output, so the command waits with the rest.
   await new Promise((resolve) => child.stdout?.once('readable', resolve))
-  child.kill('SIGINT')
+  child.kill('SIGTERM')
   const code = new Promise((resolve) => child.on('exit', resolve))
   expect(await code).toBe(130)
   child.stdout?.destroy()

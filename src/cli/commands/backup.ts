@@ -76,12 +76,12 @@ async function runStreamsCopy(
 ): Promise<void> {
   if (salvage) throw new InputError('--salvage does not apply to streams', ExitCode.usage)
   const progress = startProgress(label, 0, json)
-  let isInterrupted = false
-  const stop = onInterrupt(() => {
-    isInterrupted = true
+  let interrupted: InterruptedError | undefined
+  const stop = onInterrupt((error) => {
+    interrupted = error
   })
   const onProgress = (done: number, total: number): void => {
-    if (isInterrupted) throw new InterruptedError()
+    if (interrupted !== undefined) throw interrupted
     progress.update(done, total)
   }
   let report: StreamsCopyReport
