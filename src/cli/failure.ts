@@ -149,7 +149,7 @@ const LISTEN_ADVICE: Record<string, string> = {
 
 /** A call or an option of the library, and after it, in parentheses, what a command has for it. */
 const NAMED_TWICE =
-  /(?<![\w/"])(?:[a-zA-Z]+\(\)|[a-zA-Z]+: \S+|durlog\/\w+) \((durlog [^)]+)\)|(?<![\w/"])[a-zA-Z.]+(?:: \S+)? \((--[^)]+)\)/g
+  /(?<![\w/"])(?:[a-zA-Z]+\(\)|[a-zA-Z]+: \S+) \((durlog [^)]+)\)|(?<![\w/"])[a-zA-Z.]+(?:: \S+)? \((--[^)]+)\)/g
 /**
  * The name of an option of the library. A name without a capital letter can be a word of the sentence, unless the
  * message begins with it or a value follows it.

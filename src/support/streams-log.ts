@@ -12,14 +12,14 @@ export function refuseStreams(dir: string): void {
   if (existsSync(join(dir, 'log', MARK)))
     throw new DurlogError(
       'ERR_DURLOG_NOT_A_LOG',
-      `${dir} contains streams, not a log: open it with durlog/streams (durlog streams DIR ls), or choose another folder`,
+      `${dir} contains streams, not a log: open it with openStreams() (durlog streams DIR ls), or choose another folder`,
       { path: dir },
     )
   const isCatalog = basename(dir) === 'catalog' && existsSync(join(dirname(dir), 'log', MARK))
   if (!isCatalog && !existsSync(join(dir, MARK))) return
   throw new DurlogError(
     'ERR_DURLOG_NOT_A_LOG',
-    `${dir} belongs to the folder of streams ${dirname(dir)}, which another record would make unreadable: append with durlog/streams (durlog streams DIR append NAME), or read it with readOnly: true (durlog cat DIR)`,
+    `${dir} belongs to the folder of streams ${dirname(dir)}, which another record would make unreadable: append with openStreams() (durlog streams DIR append NAME), or read it with readOnly: true (durlog cat DIR)`,
     { path: dir },
   )
 }

@@ -53,7 +53,7 @@ describe('a message of the library names flags and commands', () => {
       'make it the writer with "durlog promote", or wait',
     ],
     ['read it with readOnly: true (durlog cat DIR)', 'read it with "durlog cat DIR"'],
-    ['open it with durlog/streams (durlog streams DIR ls)', 'open it with "durlog streams DIR ls"'],
+    ['open it with openStreams() (durlog streams DIR ls)', 'open it with "durlog streams DIR ls"'],
   ])('%s', (message, expected) => {
     expect(shown(message)).toBe(expected)
   })
