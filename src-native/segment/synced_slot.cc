@@ -3,13 +3,6 @@
 #include "record/segment_header.h"
 
 namespace durlog {
-
-Result<uint64_t> ReadSyncedSlot(File& file, uint32_t crc_seed) {
-  uint8_t block[kSegmentHeaderBytes] = {};
-  DURLOG_RETURN_IF_ERROR(file.ReadAt(0, block, sizeof block).TakeStatus());
-  return DecodeSyncedSlot(block, crc_seed);
-}
-
 namespace {
 
 Status WriteCopies(File& file, uint32_t crc_seed, uint64_t synced_end) {
@@ -22,6 +15,12 @@ Status WriteCopies(File& file, uint32_t crc_seed, uint64_t synced_end) {
 }
 
 }  // namespace
+
+Result<uint64_t> ReadSyncedSlot(File& file, uint32_t crc_seed) {
+  uint8_t block[kSegmentHeaderBytes] = {};
+  DURLOG_RETURN_IF_ERROR(file.ReadAt(0, block, sizeof block).TakeStatus());
+  return DecodeSyncedSlot(block, crc_seed);
+}
 
 Status WriteSyncedSlot(File& file, uint32_t crc_seed, uint64_t synced_end) {
   DURLOG_RETURN_IF_ERROR(WriteCopies(file, crc_seed, synced_end));
