@@ -19,6 +19,7 @@ const OWN_PROCESS = [
   'test/{electron,fresh-build}.test.ts',
   'test/http/{cluster,conformance*,examples,handshake,hostile,live,page}.test.ts',
   'test/jetstream-{failover,flow-control,restore-folder}.test.ts',
+  'test/replication/stall.test.ts',
   'test/{soak,trials}/**/*.test.ts',
   'test/streams/{blocked,long-lines,options,power-cut,processes,reading,replaced,resources,shared-api}.test.ts',
 ]

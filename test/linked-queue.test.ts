@@ -31,3 +31,12 @@ test('an item can be removed once from any place, and the others keep their orde
   removals[1]?.()
   expect(queue.size).toBe(0)
 })
+
+test('an item is inserted after the last one that precedes it', () => {
+  const queue = new LinkedQueue<number>()
+  const removals = [5, 3, 9, 3.5, 1].map((item) => queue.insertAfter((other) => other <= item, item))
+  removals[3]?.()
+  queue.push(0)
+  expect(queue.removeIf(() => true)).toEqual([1, 3, 5, 9, 0])
+  expect(queue.size).toBe(0)
+})

@@ -39,10 +39,8 @@ export class Replication implements ReplicationListener {
   readonly #link: ReplicationLink
   /** The first seq that is not acknowledged. */
   #end = 0
+  /** In the order of their seqs. */
   readonly #waiters = new LinkedQueue<ReplicationWaiter>()
-  /** Waiters whose seq is below that of the newest waiter in `#waiters`. */
-  readonly #lateWaiters = new LinkedQueue<ReplicationWaiter>()
-  #newestWaiter = -1
   /** The records of a folder of streams that wait. */
   readonly #frames = new Waiters()
   /** The appends that were made and wait for the destination, and their bytes. */
@@ -101,10 +99,7 @@ export class Replication implements ReplicationListener {
     if (this.#failure !== undefined) return Promise.reject(withOutcome(this.#failure, 'unknown'))
     if (this.#isClosing) return Promise.reject(this.#notReplicated(seq, CLOSED_BEFORE))
     return new Promise((resolve, reject) => {
-      const isLate = seq < this.#newestWaiter && this.#waiters.size > 0
-      if (!isLate) this.#newestWaiter = seq
-      const queue = isLate ? this.#lateWaiters : this.#waiters
-      const remove = queue.push({
+      const remove = this.#waiters.insertAfter((other) => other.seq <= seq, {
         seq,
         resolve: () => {
           unwatch()
@@ -196,11 +191,9 @@ export class Replication implements ReplicationListener {
       this.#waiters.shift()
       first.resolve()
     }
-    if (this.#lateWaiters.size > 0)
-      for (const { resolve } of this.#lateWaiters.removeIf((waiter) => waiter.seq < this.#end)) resolve()
     this.#frames.settle(this.#end)
     clearTimeout(this.#stallTimer)
-    this.#stallTimer = this.#oldestWaiting() === undefined ? undefined : this.#startTimer()
+    this.#stallTimer = this.#isIdle ? undefined : this.#startTimer()
     this.#host.onReplicated()
   }
 
@@ -269,25 +262,29 @@ export class Replication implements ReplicationListener {
     if (this.#appends === 0) this.#onIdle()
   }
 
-  #oldestWaiting(): number | undefined {
-    return this.#waiters.peek()?.seq ?? this.#frames.oldest
+  /** The lowest seq that waits; Infinity if there is none. */
+  get #oldestWaiting(): number {
+    const none = Number.POSITIVE_INFINITY
+    return Math.min(this.#waiters.peek()?.seq ?? none, this.#frames.oldest ?? none)
+  }
+
+  get #isIdle(): boolean {
+    return this.#waiters.size === 0 && this.#frames.size === 0
   }
 
   #rejectFrom(firstSeq: number, errorFor: (seq: number) => DurlogError): void {
-    for (const queue of [this.#waiters, this.#lateWaiters])
-      for (const { seq, reject } of queue.removeIf((waiter) => waiter.seq >= firstSeq)) reject(errorFor(seq))
+    for (const { seq, reject } of this.#waiters.removeIf((waiter) => waiter.seq >= firstSeq)) reject(errorFor(seq))
     this.#frames.rejectFrom(firstSeq, (seq) => Promise.reject(errorFor(seq)))
-    if (this.#oldestWaiting() !== undefined) return
+    if (!this.#isIdle) return
     clearTimeout(this.#stallTimer)
     this.#stallTimer = undefined
   }
 
   #startTimer(): NodeJS.Timeout {
     return setTimeout(() => {
-      const seq = this.#oldestWaiting()
-      if (seq === undefined) return
+      if (this.#isIdle) return
       this.#isStalled = true
-      this.#host.onStalled({ seq, ms: STALLED_MS, error: this.#lastError })
+      this.#host.onStalled({ seq: this.#oldestWaiting, ms: STALLED_MS, error: this.#lastError })
     }, STALLED_MS).unref()
   }
 

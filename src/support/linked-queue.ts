@@ -18,12 +18,14 @@ export class LinkedQueue<T> {
 
   /** Returns a function that removes the item, if it is still in the queue. */
   push(item: T): () => void {
-    const entry: QueuedItem<T> = { item, previous: this.#last, next: undefined, left: false }
-    if (this.#last === undefined) this.#first = entry
-    else this.#last.next = entry
-    this.#last = entry
-    this.#size++
-    return () => this.#remove(entry)
+    return this.#insert(item, this.#last)
+  }
+
+  /** As `push`, but inserts the item after the last one for which `precedes` returns true. */
+  insertAfter(precedes: (other: T) => boolean, item: T): () => void {
+    let previous = this.#last
+    while (previous !== undefined && !precedes(previous.item)) previous = previous.previous
+    return this.#insert(item, previous)
   }
 
   peek(): T | undefined {
@@ -45,6 +47,17 @@ export class LinkedQueue<T> {
       removed.push(entry.item)
     }
     return removed
+  }
+
+  #insert(item: T, previous: QueuedItem<T> | undefined): () => void {
+    const next = previous === undefined ? this.#first : previous.next
+    const entry: QueuedItem<T> = { item, previous, next, left: false }
+    if (previous === undefined) this.#first = entry
+    else previous.next = entry
+    if (next === undefined) this.#last = entry
+    else next.previous = entry
+    this.#size++
+    return () => this.#remove(entry)
   }
 
   #remove(entry: QueuedItem<T>): void {

@@ -2,7 +2,7 @@ import type { Command } from 'commander'
 import { addJson } from '../../terminal/arguments.js'
 import { ExitCode } from '../../terminal/exit-codes.js'
 import { InputError } from '../../terminal/input-error.js'
-import { InterruptedError, onInterrupt, reportOnInterrupt } from '../../terminal/interrupt.js'
+import { type InterruptedError, onInterrupt, reportOnInterrupt } from '../../terminal/interrupt.js'
 import {
   formatBytes,
   formatCount,
