@@ -65,9 +65,7 @@ export async function noteHistory(dir: string, generation: number): Promise<void
   const copy = await readCopy(dir)
   if (copy.generation === generation) return
   const text = JSON.stringify({ ...copy, generation } satisfies Copy)
-  await replaceSynced(join(dir, NAME), text, newFile(dir)).catch((error) => {
-    throw ofFileSystem(error)
-  })
+  await replaceSynced(join(dir, NAME), text, newFile(dir))
 }
 
 /** Stores a new identity, unless another process has stored one meanwhile, which a rename would replace. */

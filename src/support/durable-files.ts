@@ -3,6 +3,7 @@ import { constants, fsync } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { promisify } from 'node:util'
+import { ofFileSystem } from './file-system-error.js'
 import { takeOwner } from './new-files.js'
 import { rename } from './rename.js'
 
@@ -44,10 +45,15 @@ export async function syncFolder(path: string): Promise<void> {
 
 /**
  * Replaces the file at `path`, or creates it, and syncs it. At any moment it has all of the old or of the new text. If
- * several processes may do so at the same time, `made` must be a unique path in the same folder.
+ * several processes may do so at the same time, `made` must be a unique path in the same folder. Rejects with a
+ * DurlogError.
  */
 export async function replaceSynced(path: string, text: string, made = `${path}.new`): Promise<void> {
-  await writeSynced(made, text)
-  await rename(made, path)
-  await syncFolder(dirname(path))
+  try {
+    await writeSynced(made, text)
+    await rename(made, path)
+    await syncFolder(dirname(path))
+  } catch (error) {
+    throw ofFileSystem(error)
+  }
 }

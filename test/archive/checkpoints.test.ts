@@ -1,9 +1,11 @@
 /** Archives of folders of streams whose main log was trimmed: checkpoints, their packs, and what is removed. */
+import { once } from 'node:events'
 import { join } from 'node:path'
 import { expect, onTestFinished, test, vi } from 'vitest'
-import { archiveTo, takeOver } from '../../src/archive/index.js'
+import { archive, archiveTo, takeOver } from '../../src/archive/index.js'
 import type { Log } from '../../src/index.js'
 import { openExclusive } from '../../src/streams/api/open-streams.js'
+import { ReadFile } from '../../src/streams/files/file-io.js'
 import { openStreams, type Streams } from '../../src/streams/index.js'
 import { archiveAll, restored, store } from '../fixtures/archive.js'
 import type { FakeS3 } from '../fixtures/fake-s3.mjs'
@@ -255,6 +257,23 @@ test('a checkpoint that names impossible places is refused, and nothing is writt
       /^ERR_DURLOG_(DESTINATION_GAP|CORRUPT|DESTINATION_UNREACHABLE)$/,
     )
   }
+})
+
+test('an error of a disk ends an archiver of streams, which does not repeat it as one of the store', async () => {
+  const s3 = await store()
+  const streams = await folder()
+  await checkpoint(streams)
+  const denied = Object.assign(new Error('EIO: i/o error, open'), { code: 'EIO', errno: -5, syscall: 'open' })
+  const spy = vi.spyOn(ReadFile, 'open').mockRejectedValue(denied)
+  onTestFinished(() => spy.mockRestore())
+  const log = await openUntilDone(join(streams.dir, 'log'), { readOnly: true })
+  const archiver = archive(log, { ...s3.access, flushMs: 60_000 })
+  onTestFinished(() => archiver.close())
+  const onRetry = vi.fn()
+  archiver.on('retry', onRetry)
+  const [failure] = await once(archiver, 'error')
+  expect(failure).toMatchObject({ code: 'ERR_DURLOG_IO', errnoName: 'EIO' })
+  expect(onRetry).not.toHaveBeenCalled()
 })
 
 test('a trimmed folder is replicated, an append settles when the bucket can restore it, and a copy takes over', async () => {

@@ -1,4 +1,4 @@
-import { cpSync, existsSync } from 'node:fs'
+import { cpSync, existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { connect } from '@nats-io/transport-node'
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest'
@@ -279,4 +279,22 @@ test('a former writer rejoins although it is killed after any step, follows, and
   expect(await failure(writer.append('6 of b', REPLICATED))).toMatchObject({ code: 'ERR_DURLOG_FENCED' })
   const again = await openAt(a, to)
   expect(await again.append('6 of a', REPLICATED)).toBe(6)
+})
+
+test('a restore ends at an error of this file system, and does not repeat it as one of the server', async () => {
+  const to = place()
+  const streams = await openStreams(join(scratchDir(), 'a'), { exclusive: true, replicate: jetstream(to) })
+  onTestFinished(() => streams.close())
+  await streams.stream('s').create()
+  await streams.stream('s').append('0', REPLICATED)
+  const onRetry = vi.fn()
+  const [unmarked, noFolder] = [join(scratchDir(), 'unmarked'), join(scratchDir(), 'no-folder')]
+  mkdirSync(join(unmarked, 'restoring.new'), { recursive: true })
+  expect(await failure(restore(unmarked, { ...to, onRetry }))).toMatchObject({ errnoName: 'EISDIR' })
+  const ending = new AbortController()
+  await restore(noFolder, { ...to, follow: true, signal: ending.signal, onCaughtUp: () => ending.abort() })
+  rmSync(join(noFolder, 'log'), { recursive: true })
+  writeFileSync(join(noFolder, 'log'), '')
+  expect(await failure(restore(noFolder, { ...to, onRetry }))).toMatchObject({ errnoName: 'EEXIST' })
+  expect(onRetry).not.toHaveBeenCalled()
 })

@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import { DurlogError } from '../../errors.js'
 import { native } from '../../native/native.js'
 import { openRestored } from '../../open.js'
+import { ofFileSystem } from '../../support/file-system-error.js'
 import { TimeSlice } from '../../support/time-slice.js'
 import { codecOf } from '../port/encoding.js'
 import { BEGIN, CATALOG_SEGMENT_BYTES, Catalog, readGroupsIn, SliceWriter } from '../state/catalog.js'
@@ -124,7 +125,7 @@ export async function* readContent(
     }
   } catch (error) {
     // Another program has removed the file, or put a folder in its place.
-    if (problemOf(error, path) === undefined) throw error
+    if (problemOf(error, path) === undefined) throw ofFileSystem(error)
   } finally {
     await file?.close()
   }

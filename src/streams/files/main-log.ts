@@ -2,6 +2,7 @@
 import { existsSync, mkdirSync } from 'node:fs'
 import { basename, dirname } from 'node:path'
 import { openRestored } from '../../open.js'
+import { ofFileSystem } from '../../support/file-system-error.js'
 import { takeOwners } from '../../support/new-files.js'
 import type { StreamEncoding } from '../port/types.js'
 import { Catalog, readGroupsIn } from '../state/catalog.js'
@@ -31,9 +32,13 @@ export async function encodingOfStreams(dir: string): Promise<StreamEncoding | u
   return encoding
 }
 
-/** Makes the folder of a log that is restored. */
+/** Makes the folder of a log that is restored. Throws a DurlogError. */
 export function makeLogFolder(dir: string): void {
-  takeOwners(mkdirSync(dir, { recursive: true, mode: 0o700 }), dir)
+  try {
+    takeOwners(mkdirSync(dir, { recursive: true, mode: 0o700 }), dir)
+  } catch (error) {
+    throw ofFileSystem(error)
+  }
 }
 
 /** Returns the folder of the main log of the streams in `dir`. */
