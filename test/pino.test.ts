@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import pino from 'pino'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { open } from '../src/index.js'
+import { inspect, open } from '../src/index.js'
 import { destination, type LogDestination, type PinoLogOptions, transport } from '../src/pino/index.js'
 import { LineStream } from '../src/pino/transport.js'
 import { codeOf, scratchDir, texts } from './fixtures/scratch.js'
@@ -144,6 +144,21 @@ describe('a destination', () => {
     expect(await texts(stream.log.read({ from: 10 }))).toEqual(Array.from({ length: 100 }, (_, i) => String(i)))
   })
 
+  test('holds at most 256 MiB of lines while the log is trimmed, and emits an error for each further one', async () => {
+    const stream = await makeDestination()
+    const errors: unknown[] = []
+    stream.on('error', (error) => errors.push(error))
+    stream.write('first\n')
+    const rotated = stream.log.rotate()
+    const line = 'x'.repeat(2 ** 24 - 2 ** 16)
+    for (let i = 0; i < 18; i++) stream.write(`${line}\n`)
+    await rotated
+    await stream.close()
+    expect(errors).toHaveLength(2)
+    expect(errors[0]).toMatchObject({ code: 'ERR_DURLOG_BACKPRESSURE' })
+    expect((await inspect(stream.log.dir)).nextSeq).toBe(1 + 16)
+  })
+
   test('emits an error for a line that is too long, and continues', async () => {
     const stream = await makeDestination({ maxRecordBytes: 1000 })
     const failed = once(stream, 'error')
@@ -245,6 +260,9 @@ test('a line with half of a surrogate pair is stored with U+FFFD in its place', 
   const dir = join(scratchDir(), 'log')
   const lines = await destination({ dir })
   lines.write('half \ud83d\n')
+  const rotated = lines.log.rotate()
+  lines.write('held \ud83d\n')
+  await rotated
   await lines.close()
-  expect(await linesIn(dir)).toEqual(['half \ufffd'])
+  expect(await linesIn(dir)).toEqual(['half \ufffd', 'held \ufffd'])
 })

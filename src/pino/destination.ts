@@ -1,7 +1,6 @@
 /** A destination for pino that appends in the caller's thread. */
 import { EventEmitter } from 'node:events'
 import type { Durability, Log } from '../index.js'
-import { LinkedQueue } from '../support/linked-queue.js'
 import { nextTick } from '../timers.js'
 import { flushAtEnd } from './last-flush.js'
 import { isLackOfRoom, LineLog, withoutBreak } from './line-log.js'
@@ -42,8 +41,6 @@ export async function destination(options: PinoLogOptions): Promise<LogDestinati
 class OwnThread extends EventEmitter<LogDestinationEvents> implements LogDestination {
   readonly log: Log
   readonly #lines: LineLog
-  /** Lines that could not be stored because the log was being trimmed or truncated, for which `write` cannot wait. */
-  readonly #held = new LinkedQueue<string>()
   readonly #forget: () => void
   #closing: Promise<void> | undefined
 
@@ -60,27 +57,22 @@ class OwnThread extends EventEmitter<LogDestinationEvents> implements LogDestina
 
   write(text: string): boolean {
     const line = withoutBreak(text)
-    if (this.#held.size === 0 && this.#store(line)) return true
-    this.#held.push(line)
-    if (this.#held.size === 1) this.#noneHeld().catch((error: unknown) => this.#report(error))
+    if (this.#store(line)) return true
+    // The log is being trimmed or truncated, for which this call cannot wait.
+    this.#lines.putLater(line).catch((error: unknown) => this.#report(error))
     return false
   }
 
   flush(callback: (error?: Error) => void = () => {}): void {
-    this.#noneHeld()
-      .then<unknown>(() => this.#closing ?? this.log.sync(this.#lines.flushed))
-      .then(
-        () => callback(),
-        (error: Error) => callback(error),
-      )
+    const flushed: Promise<unknown> = this.#closing ?? this.log.sync(this.#lines.flushed)
+    flushed.then(
+      () => callback(),
+      (error: Error) => callback(error),
+    )
   }
 
   flushSync(): void {
-    if (this.#closing !== undefined) return
-    this.log.flushSync(this.#lines.flushed)
-    if (this.#held.size === 0) return
-    this.#storeHeld()
-    this.log.flushSync(this.#lines.flushed)
+    if (this.#closing === undefined) this.log.flushSync(this.#lines.flushed)
   }
 
   end(): void {
@@ -88,12 +80,10 @@ class OwnThread extends EventEmitter<LogDestinationEvents> implements LogDestina
   }
 
   close(): Promise<void> {
-    this.#closing ??= this.#noneHeld()
-      .then(() => this.log.close())
-      .finally(() => {
-        this.#forget()
-        this.emit('close')
-      })
+    this.#closing ??= this.log.close().finally(() => {
+      this.#forget()
+      this.emit('close')
+    })
     return this.#closing
   }
 
@@ -115,18 +105,6 @@ class OwnThread extends EventEmitter<LogDestinationEvents> implements LogDestina
       if (isLackOfRoom(error)) return false
       this.#report(error)
       return true
-    }
-  }
-
-  #storeHeld(): void {
-    while (this.#held.size > 0 && this.#store(this.#held.peek() as string)) this.#held.shift()
-  }
-
-  /** Resolves when no line is held any more. */
-  async #noneHeld(): Promise<void> {
-    while (this.#held.size > 0) {
-      await this.log.drain()
-      this.#storeHeld()
     }
   }
 

@@ -16,6 +16,11 @@ export function isLackOfRoom(error: unknown): boolean {
   return isCode(error, 'ERR_DURLOG_BACKPRESSURE')
 }
 
+/** Half of a surrogate pair becomes U+FFFD: a changed line is better than a lost one. */
+function wellFormed(line: string): string {
+  return Buffer.from(line).toString()
+}
+
 export class LineLog {
   readonly log: Log
   /** The level of `sync` and `flushSync`. */
@@ -48,13 +53,17 @@ export class LineLog {
     return true
   }
 
-  /** Half of a surrogate pair becomes U+FFFD: a changed line is better than a lost one. */
+  /** Stores a line for which `put` had no room, once there is room. Lines wait in the order of the calls. */
+  async putLater(line: string): Promise<void> {
+    await this.log.append(wellFormed(line), { durability: this.#kept })
+  }
+
   #write(line: string): void {
     try {
       this.log.write(line)
     } catch (error) {
       if (!isCode(error, 'ERR_DURLOG_INVALID_ARGUMENT')) throw error
-      this.log.write(Buffer.from(line))
+      this.log.write(wellFormed(line))
     }
   }
 
