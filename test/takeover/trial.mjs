@@ -3,8 +3,8 @@
  * process, and clients that append. The store is in this process, so that requests of each machine can be delayed,
  * repeated, lost, or lose their answer. The brokers are processes, one of which is killed or stopped in most rounds. A
  * machine is killed, stopped, or separated from the store or from the clients; then standbys are promoted by hand. The
- * wall clocks of the machines differ by up to two hours. With `namespaces`, each machine has a separate network
- * namespace, and its link to the store is cut.
+ * wall clocks of the machines differ by up to two hours. With `namespaces`, each machine and each broker has a separate
+ * network namespace, and two of them, or a machine and the store, are separated.
  */
 import { fork } from 'node:child_process'
 import { mkdirSync } from 'node:fs'
@@ -19,10 +19,11 @@ import { randomFrom } from '../crash/payload.mjs'
 import { FakeS3 } from '../fixtures/fake-s3.mjs'
 import { startCluster } from '../fixtures/nats.mjs'
 import { judge } from './judge.mjs'
-import { Namespace } from './namespace.mjs'
+import { Network } from './network.mjs'
 
 const MACHINE = new URL('machine.mjs', import.meta.url).pathname
 const NAMES = ['a', 'b', 'c']
+const BROKERS = ['n1', 'n2', 'n3']
 const PRODUCERS = ['p', 'q']
 /** Producers that append without a pause, so that the writer uploads without a pause. */
 const BUSY = ['r', 's', 't']
@@ -56,8 +57,8 @@ class Trial {
   #report
   #s3
   #brokers
-  /** The network namespaces of the machines, by name; undefined without them. */
-  #namespaces
+  /** The network of the machines and brokers; undefined without namespaces. */
+  #network
   /** The access of a machine to the destination. */
   #accessOf
   /** By name: `{ child, dir, isServing, isApart, ... }`. */
@@ -75,7 +76,7 @@ class Trial {
   constructor(dir, { seed, brokers, namespaces, leaseMs, report }) {
     this.#dir = dir
     this.#brokers = brokers ? [] : undefined
-    if (namespaces) this.#namespaces = new Map(NAMES.map((name, number) => [name, new Namespace(number)]))
+    if (namespaces) this.#network = new Network([...NAMES, ...(brokers ? BROKERS : [])])
     this.#random = randomFrom(seed)
     this.#leaseMs = leaseMs
     this.#report = report
@@ -84,15 +85,18 @@ class Trial {
   async run(takeovers) {
     mkdirSync(this.#dir, { recursive: true })
     if (this.#brokers === undefined) {
-      this.#s3 = await new FakeS3().start(0, this.#namespaces && '0.0.0.0')
+      this.#s3 = await new FakeS3().start(0, this.#network?.addressOf())
       this.#s3.fault = (request) => this.#arrive(request)
       const { port } = new URL(this.#s3.url)
       this.#accessOf = (name) => {
-        const endpoint = `http://${this.#namespaces?.get(name).address ?? '127.0.0.1'}:${port}`
+        const endpoint = `http://${this.#network?.addressOf() ?? '127.0.0.1'}:${port}`
         return { ...this.#s3.access, endpoint, credentials: { accessKeyId: name, secretAccessKey: 'secret' } }
       }
     } else {
-      this.#brokers = await startCluster(join(this.#dir, 'brokers'))
+      const network = this.#network
+      const places =
+        network && BROKERS.map((name) => ({ host: network.addressOf(name), command: network.commandOf(name) }))
+      this.#brokers = await startCluster(join(this.#dir, 'brokers'), places)
       const servers = this.#brokers.map(({ url }) => url)
       this.#accessOf = () => ({ servers, stream: 'TRIAL', timeoutMs: 2000 })
     }
@@ -124,8 +128,8 @@ class Trial {
     const ended = [...this.#machines.values()].map(({ child }) => end(child))
     await Promise.all(ended)
     await this.#s3?.stop()
-    for (const namespace of this.#namespaces?.values() ?? []) namespace.remove()
     await Promise.all((this.#brokers ?? []).map((broker) => broker.kill()))
+    this.#network?.remove()
   }
 
   get #serving() {
@@ -165,7 +169,8 @@ class Trial {
     const access = this.#accessOf(name)
     const wrongMs = (this.#below(3) - 1) * HOUR_MS
     const args = [dir, JSON.stringify(access), String(this.#leaseMs), String(wrongMs)]
-    const child = fork(MACHINE, args, this.#namespaces?.get(name).forkOptions)
+    const [execPath, ...execArgv] = [...(this.#network?.commandOf(name) ?? []), process.execPath]
+    const child = fork(MACHINE, args, { execPath, execArgv })
     const machine = { name, dir, child, isServing: false, isStanding: false, isFenced: false, acknowledged: 0 }
     this.#machines.set(name, machine)
     child.on('message', (message) => this.#receive(machine, message))
@@ -193,9 +198,10 @@ class Trial {
   async #round(number) {
     await this.#until(() => this.#serving.some((one) => one.acknowledged > 0) && this.#standbys.length > 0)
     const former = this.#serving.filter((one) => one.acknowledged > 0).at(-1)
-    const broken = await this.#breakBroker()
-    const apart = this.#namespaces === undefined ? 'no store' : 'no link'
-    const faults = this.#brokers === undefined ? [...FAULTS, apart] : FAULTS
+    const repair = await this.#breakBroker()
+    const faults = [...FAULTS]
+    if (this.#network !== undefined) faults.push('no link')
+    else if (this.#brokers === undefined) faults.push('no store')
     const fault = faults[this.#below(faults.length)]
     this.faults[fault] = (this.faults[fault] ?? 0) + 1
     former.fault = fault
@@ -204,7 +210,8 @@ class Trial {
     for (const machine of this.#machines.values()) machine.acknowledged = 0
     if (fault === 'kill') former.child.kill('SIGKILL')
     if (fault === 'stop') former.child.kill('SIGSTOP')
-    if (fault === 'no link') this.#namespaces.get(former.name).cut()
+    const destinations = this.#brokers === undefined ? [undefined] : BROKERS
+    if (fault === 'no link') for (const one of destinations) this.#network.separate(former.name, one)
     // A takeover by hand, of a machine that still runs.
     if (fault === 'no clients' || fault === 'none') {
       const standbys = this.#standbys
@@ -215,9 +222,9 @@ class Trial {
     await this.#until(() => [...this.#machines.values()].some((one) => one !== former && one.acknowledged > 0))
     this.#report(`  after ${Math.round(performance.now() - begun)} ms`)
     if (fault === 'stop') former.child.kill('SIGCONT')
-    if (fault === 'no link') this.#namespaces.get(former.name).join()
+    if (fault === 'no link') for (const one of destinations) this.#network.join(former.name, one)
     former.fault = undefined
-    await this.#repairBroker(broken)
+    await repair()
     // The former machine continues for a moment, and may be given appends.
     if (fault !== 'kill') await wait(this.#below(1000))
     for (const machine of [...this.#machines.values()]) {
@@ -229,21 +236,28 @@ class Trial {
     }
   }
 
-  /** Kills or stops one of the brokers in most rounds. */
+  /** Kills, stops or separates one of the brokers in most rounds. Returns the function that repairs it. */
   async #breakBroker() {
-    if (this.#brokers === undefined || this.#below(4) === 0) return undefined
-    const broker = this.#brokers[this.#below(this.#brokers.length)]
-    const isKilled = this.#below(3) > 0
-    const fault = isKilled ? 'broker killed' : 'broker stopped'
+    if (this.#brokers === undefined || this.#below(4) === 0) return async () => {}
+    const index = this.#below(this.#brokers.length)
+    const broker = this.#brokers[index]
+    const kinds = ['broker killed', 'broker killed', 'broker stopped']
+    if (this.#network !== undefined) kinds.push('broker apart', 'broker apart', 'broker apart')
+    const fault = kinds[this.#below(kinds.length)]
     this.faults[fault] = (this.faults[fault] ?? 0) + 1
-    if (isKilled) await broker.kill()
-    else broker.freeze()
-    return { broker, isKilled }
-  }
-
-  async #repairBroker(broken) {
-    if (broken?.isKilled) await broken.broker.start()
-    else broken?.broker.thaw()
+    if (fault === 'broker killed') {
+      await broker.kill()
+      return () => broker.start()
+    }
+    if (fault === 'broker stopped') {
+      broker.freeze()
+      return async () => broker.thaw()
+    }
+    const others = [...NAMES, ...BROKERS].filter((one) => one !== BROKERS[index])
+    const other = others[this.#below(others.length)]
+    this.#report(`  ${BROKERS[index]} apart from ${other}`)
+    this.#network.separate(BROKERS[index], other)
+    return async () => this.#network.join(BROKERS[index], other)
   }
 
   get #standbys() {
