@@ -2,9 +2,16 @@
 import { isUtf8 } from 'node:buffer'
 import { DurlogError, isCode } from '../errors.js'
 import { SPLIT_AT_ONCE_BYTES } from '../options/json-text.js'
-import { EncodedValue, RECORD_MAX_BYTES, sentValue } from '../streams/port/encoding.js'
+import {
+  countOf,
+  EncodedValue,
+  NO_VALUES,
+  RECORD_MAX_BYTES,
+  type SentValues,
+  sentValue,
+} from '../streams/port/encoding.js'
 import { contentTypeOf, mediaType } from '../streams/port/meta.js'
-import type { KnownGroup, SentValues, StreamView } from '../streams/port/port.js'
+import type { KnownGroup, StreamView } from '../streams/port/port.js'
 import type { Producer, StreamAppendResult, StreamEncoding } from '../streams/port/types.js'
 import { TimeSlice } from '../support/time-slice.js'
 import type { Exchange, HeaderList } from './exchange.js'
@@ -83,7 +90,7 @@ function store(service: Service, call: HttpCall, conditions: Conditions, body: B
   const groupOf = (found: StreamView | undefined): KnownGroup => {
     const stream = existing(found)
     const values = valuesIn(service, stream, conditions, body, split)
-    records = values.length
+    records = countOf(values)
     created = stream.created
     return { values, end: closes, producer, writerSeq }
   }
@@ -159,7 +166,7 @@ function valuesIn(
   split: Split | undefined,
 ): SentValues {
   if (body.length === 0) {
-    if (closes) return []
+    if (closes) return NO_VALUES
     throw badRequest('the body is empty: send data, or Stream-Closed: true')
   }
   if (contentType === undefined) throw badRequest('Content-Type is missing: send the content type of the stream')
@@ -170,7 +177,7 @@ function valuesIn(
   if (split !== undefined && split.created !== state.created)
     throw conflict('the stream was deleted and created again during the request: repeat the request')
   const values = split?.messages ?? valuesOf(state.meta.encoding, body)
-  if (values.length === 0) throw badRequest('the body is an empty array: send at least one message')
+  if (countOf(values) === 0) throw badRequest('the body is an empty array: send at least one message')
   return values
 }
 
@@ -182,10 +189,10 @@ function hasTypeOf({ meta }: StreamView, contentType: string): boolean {
 /** Returns the records of a body. Throws an HttpError with status 400 or 413. */
 function valuesOf(encoding: StreamEncoding, body: Buffer): SentValues {
   if (encoding === 'json') return messagesOf(body)
-  if (encoding === 'buffer') return sentValue(new EncodedValue(encoding, body))
+  if (encoding === 'buffer') return sentValue(encoding, body)
   // Other bytes would be replaced by U+FFFD.
   if (!isUtf8(body)) throw notText()
-  return [new EncodedValue(encoding, JSON.stringify(body.toString()))]
+  return new EncodedValue(encoding, JSON.stringify(body.toString()))
 }
 
 /** Like `valuesOf`. Long JSON is split on another thread, and long text is encoded in several turns. */
@@ -205,7 +212,7 @@ export async function valuesOfLong(encoding: StreamEncoding, body: Buffer): Prom
     at = end
   }
   json.add(Buffer.from(QUOTES.slice(1)))
-  return sentValue(new EncodedValue(encoding, json.bytes))
+  return sentValue(encoding, json.bytes)
 }
 
 /** Whether `byte` is a later byte of a character in UTF-8. */

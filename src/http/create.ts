@@ -1,7 +1,8 @@
 /** PUT: creates a stream, with or without a first body, open or closed, or as a fork. */
 import { isCode } from '../errors.js'
+import { countOf, NO_VALUES, type SentValues } from '../streams/port/encoding.js'
 import { contentTypeOf, defaultMeta, isContentType, mediaType, type StreamMeta } from '../streams/port/meta.js'
-import type { CreationRequest, SentValues, StreamView } from '../streams/port/port.js'
+import type { CreationRequest, StreamView } from '../streams/port/port.js'
 import type { StreamForkPoint } from '../streams/port/types.js'
 import { valuesOfLong } from './append.js'
 import type { HeaderList } from './exchange.js'
@@ -22,7 +23,7 @@ export async function create(service: Service, call: HttpCall): Promise<void> {
   const closed = isTrue(exchange.header('stream-closed'))
   const { meta, forkAnywhere } = await requestedMeta(service, call)
   const body = await new Promise<Buffer>((take, fail) => exchange.body(options.maxBodyBytes, take, fail))
-  const values = body.length === 0 ? [] : await valuesOfLong(meta.encoding, body)
+  const values = body.length === 0 ? NO_VALUES : await valuesOfLong(meta.encoding, body)
   const request: CreationRequest = { meta, forkAnywhere, encodingNamed: true, end: closed }
   let created: boolean
   let found: StreamView | undefined
@@ -33,7 +34,7 @@ export async function create(service: Service, call: HttpCall): Promise<void> {
   } while (!created && found === undefined)
   if (!created && found?.softDeleted === true) throw conflict(gone().message)
   // A created stream may have expired, or was deleted, since.
-  const state = found === undefined || found.softDeleted ? stateOf(meta, values.length, closed) : found
+  const state = found === undefined || found.softDeleted ? stateOf(meta, countOf(values), closed) : found
   if (!created && state.ended !== closed)
     throw conflict(`the stream exists and is ${closed ? 'not ' : ''}closed, unlike the request`)
   const nextOffset = offsetOf(access, state, state.visible)

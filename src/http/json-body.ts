@@ -7,8 +7,7 @@ import {
   splitMessages,
   splitMessagesLater,
 } from '../options/json-text.js'
-import { PackedValues } from '../streams/port/encoding.js'
-import type { SentValues } from '../streams/port/port.js'
+import { PackedValues, type SentValues } from '../streams/port/encoding.js'
 import { badRequest, HttpError } from './http-error.js'
 
 /** A limit, because a message takes many times the memory and the time of its bytes. */

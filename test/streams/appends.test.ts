@@ -337,7 +337,19 @@ test('an append to a deleted stream whose name is in use is refused as such, wha
   await streams.stream('fork').create({ fork: { stream: 's' } })
   await stream.delete()
   expect(await codeOf(stream.append({}))).toBe('ERR_DURLOG_STREAM_DELETED')
-  expect(await codeOf(stream.appendAll([{}, Buffer.from('x')]))).toBe('ERR_DURLOG_STREAM_DELETED')
+  expect(await codeOf(stream.appendAll([{}, 'x']))).toBe('ERR_DURLOG_STREAM_DELETED')
+})
+
+test('values of one append that no stream takes together are refused at the call', async () => {
+  const { streams } = await scratchStreams()
+  for (const values of [
+    [{}, Buffer.from('x')],
+    ['x', Buffer.from('x')],
+  ])
+    expect(await codeOf(streams.stream('s').appendAll(values))).toBe('ERR_DURLOG_INVALID_ARGUMENT')
+  const mixed = ['text', { a: 1 }, null, Number.NaN]
+  expect(await streams.stream('s').appendAll(mixed)).toEqual({ seq: 0, duplicate: false })
+  expect(await values(streams.stream('s').read())).toEqual(['text', { a: 1 }, null, null])
 })
 
 test('sparse arrays of values or batch items are refused', async () => {

@@ -4,12 +4,12 @@ import { DurlogError, type DurlogErrorCode } from '../../src/index.js'
 import type { Resolve } from '../../src/log/append/waiters.js'
 import type { FramingLog } from '../../src/open.js'
 import { dueBytes } from '../../src/streams/checkpoint/checkpoint.js'
-import { bareItem, groupItems, type Item } from '../../src/streams/core/items.js'
+import { bareItem, groupItem, type Item } from '../../src/streams/core/items.js'
 import { Sequencer } from '../../src/streams/core/sequencer.js'
 import { encodeForAny } from '../../src/streams/port/encoding.js'
 import { defaultMeta, type StreamMeta } from '../../src/streams/port/meta.js'
 import { resolveAppendOptions } from '../../src/streams/port/options.js'
-import type { StreamEncoding } from '../../src/streams/port/types.js'
+import type { StreamAppendResult, StreamEncoding } from '../../src/streams/port/types.js'
 import { decodeEntry, EntryKind } from '../../src/streams/state/entry.js'
 import { Positions } from '../../src/streams/state/positions.js'
 import { StreamTable } from '../../src/streams/state/table.js'
@@ -71,9 +71,9 @@ class ControlledLog {
 }
 
 /** A group of one append without options. */
-function appendItems(stream: string, value: unknown): Item[] {
+function appendItem(stream: string, value: unknown): Item {
   const conditions = resolveAppendOptions(undefined)
-  return groupItems({ stream, created: undefined, values: [encodeForAny(value)], conditions })
+  return groupItem({ stream, created: undefined, values: encodeForAny(value), conditions })
 }
 
 function setUp(encoding: StreamEncoding = 'utf8'): {
@@ -98,10 +98,14 @@ function setUp(encoding: StreamEncoding = 'utf8'): {
   }
   const sequencer = new Sequencer(context, load())
   const append = async (stream: string, text: string): Promise<number> => {
-    const [result] = await sequencer.submit(appendItems(stream, text))
-    return result?.seq as number
+    const { seq } = await submit(sequencer, appendItem(stream, text))
+    return seq
   }
   return { log, sequencer, append }
+}
+
+function submit(sequencer: Sequencer, item: Item): Promise<StreamAppendResult> {
+  return new Promise((resolve) => sequencer.submit(item, undefined, resolve))
 }
 
 /** The item of `create`, with the options `meta` and the seq of the source that the caller did not choose. */
@@ -138,12 +142,12 @@ test('records that a failed write removes from the log are not in their streams,
 
 test('a refusal is reported once the records that it depends on are stored', async () => {
   const { log, sequencer, append } = setUp()
-  const end = sequencer.submit([bareItem(EntryKind.end, 'a')])
+  const end = submit(sequencer, bareItem(EntryKind.end, 'a'))
   const first = append('a', 'first')
   log.commit()
   await expect(end).rejects.toMatchObject({ code: 'ERR_DURLOG_NOT_FOUND' })
   await first
-  const ended = sequencer.submit([bareItem(EntryKind.end, 'a')])
+  const ended = submit(sequencer, bareItem(EntryKind.end, 'a'))
   let refused = false
   const late = append('a', 'late').catch((error: DurlogError) => {
     refused = true
@@ -159,7 +163,7 @@ test('a refusal is reported once the records that it depends on are stored', asy
 test('a value that cannot be encoded is refused while earlier calls are not stored yet', async () => {
   const { log, sequencer, append } = setUp()
   const first = append('a', 'first')
-  await expect(sequencer.submit(appendItems('a', 7))).rejects.toMatchObject({ code: 'ERR_DURLOG_INVALID_ARGUMENT' })
+  await expect(submit(sequencer, appendItem('a', 7))).rejects.toMatchObject({ code: 'ERR_DURLOG_INVALID_ARGUMENT' })
   log.commit()
   expect(await first).toBe(0)
 })
@@ -169,7 +173,7 @@ test('a refusal is not reported if the records that it depends on are lost', asy
   const first = append('a', 'first')
   log.commit()
   await first
-  const ended = sequencer.submit([bareItem(EntryKind.end, 'a')])
+  const ended = submit(sequencer, bareItem(EntryKind.end, 'a'))
   const late = append('a', 'late')
   log.failAll()
   await expect(ended).rejects.toMatchObject({ code: 'ERR_DURLOG_NO_SPACE' })
@@ -215,12 +219,12 @@ test('an append that has waited for room creates its stream with the encoding of
   const { log, sequencer } = setUp('json')
   const names: Record<string, StreamEncoding> = { single: 'utf8', batch: 'utf8' }
   const created = Object.entries(names).map(([name, encoding]) =>
-    sequencer.submit([creationItem(name, defaultMeta(encoding))]),
+    submit(sequencer, creationItem(name, defaultMeta(encoding))),
   )
   log.isFull = true
   const waiting = [
-    sequencer.submit(appendItems('single', 'text')),
-    sequencer.submit([...appendItems('batch', 'text'), ...appendItems('other', 'text')]),
+    submit(sequencer, appendItem('single', 'text')),
+    sequencer.submitBatch([appendItem('batch', 'text'), appendItem('other', 'text')]),
   ]
   await turn()
   log.failAll()
@@ -243,7 +247,7 @@ test('a fork that has waited for room begins with the records of its source that
   lost.catch(() => {})
   log.isFull = true
   const fork = { stream: 'source', seq: 0, bytes: 0 }
-  const forked = sequencer.submit([creationItem('fork', { ...defaultMeta('utf8'), fork })])
+  const forked = submit(sequencer, creationItem('fork', { ...defaultMeta('utf8'), fork }))
   await turn()
   log.failAll()
   log.admit()
@@ -283,7 +287,7 @@ test.each(['ERR_DURLOG_NO_SPACE', 'ERR_DURLOG_SYNC_FAILED'] as const)(
     const stored = append('a', 'kept')
     log.commit()
     await stored
-    const deleted = sequencer.submit([bareItem(EntryKind.delete, 'a')])
+    const deleted = submit(sequencer, bareItem(EntryKind.delete, 'a'))
     expect(sequencer.table.isDeleting('a')).toBe(true)
     const woken = new Promise<void>((resolve) => sequencer.table.onChange('a', resolve))
     log.failFrom(1, code)

@@ -60,7 +60,7 @@ const VALUE = new EncodedValue('utf8', JSON.stringify('x'.repeat(8_000_000)))
 const submission = (number: number, value = VALUE) =>
   submitFrame(new FrameMaker(), number, {
     op: SubmitOp.append,
-    group: { stream: 's', created: undefined, values: [value], conditions: resolveAppendOptions(undefined) },
+    group: { stream: 's', created: undefined, values: value, conditions: resolveAppendOptions(undefined) },
   })
 
 test('the owner sends heartbeats to a client whose requests in progress are too many to read more', async () => {

@@ -67,7 +67,7 @@ export class Folder<V> extends EventEmitter<StreamsEvents> implements Streams<V>
   async appendBatch(items: readonly StreamBatchItem<V>[], options?: WaitOptions): Promise<StreamAppendResult[]> {
     const signal = resolveWait('batch', options)
     const groups = resolveBatch(items).map(({ stream, value, conditions }) => {
-      return { stream, created: undefined, values: [encodeForAny(value)], conditions }
+      return { stream, created: undefined, values: encodeForAny(value), conditions }
     })
     return await atCaller(abortable(signal, () => this.#port.appendBatch(groups)))
   }

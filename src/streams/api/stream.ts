@@ -3,7 +3,14 @@ import { atCaller } from '../../caller-stack.js'
 import { abortable, resolveWait } from '../../options/abort-signal.js'
 import { BatchReader } from '../../reader/batch-reader.js'
 import type { RecordReader, WaitOptions } from '../../types.js'
-import { type EncodedValue, encodeAll, encodeForAny, valuesInJson } from '../port/encoding.js'
+import {
+  type EncodedValue,
+  encodeAll,
+  encodeForAny,
+  NO_VALUES,
+  type SentValues,
+  valuesInJson,
+} from '../port/encoding.js'
 import {
   checkValues,
   resolveAppendOptions,
@@ -11,7 +18,7 @@ import {
   resolveEndOptions,
   resolveReadOptions,
 } from '../port/options.js'
-import type { AppendConditions, SentValues, Settle, StreamsPort } from '../port/port.js'
+import type { AppendConditions, Settle, StreamsPort } from '../port/port.js'
 import type {
   Stream,
   StreamAppendOptions,
@@ -47,7 +54,7 @@ export class NamedStream<V> implements Stream<V> {
 
   append(value: V, options?: StreamAppendOptions): Promise<StreamAppendResult> {
     try {
-      return this.#append([encodeForAny(value)], options)
+      return this.#append(encodeForAny(value), options)
     } catch (error) {
       return Promise.reject(error)
     }
@@ -99,7 +106,7 @@ export class NamedStream<V> implements Stream<V> {
 
   async end(options?: StreamEndOptions): Promise<void> {
     const { signal, ...conditions } = resolveEndOptions(options)
-    await abortable(signal, () => this.#send([], conditions))
+    await abortable(signal, () => this.#send(NO_VALUES, conditions))
   }
 
   async delete(options?: WaitOptions): Promise<boolean> {

@@ -6,7 +6,14 @@ import { DurlogError } from '../../errors.js'
 import type { AppendDurability } from '../../index.js'
 import type { FramingLog } from '../../open.js'
 import { blockedAppend } from '../checkpoint/checkpoint-errors.js'
-import { codecOf, EncodedValue, encode, RECORD_MAX_BYTES } from '../port/encoding.js'
+import {
+  codecOf,
+  EncodedValue,
+  encode,
+  type PackedValues,
+  RECORD_MAX_BYTES,
+  type StreamCodec,
+} from '../port/encoding.js'
 import type { Settle } from '../port/port.js'
 import type { StreamAppendResult, StreamEncoding } from '../port/types.js'
 import type { Arena } from '../state/arena.js'
@@ -83,50 +90,41 @@ export class SingleCall implements Call {
   }
 
   decide(table: StreamTable, encoding: StreamEncoding): boolean {
-    const original = this.#request === undefined ? undefined : table.dedup.find(this.#request)
-    if (original !== undefined) {
-      this.#seq = original[0] as number
-      this.#isRepeated = true
-      return true
-    }
     const item = this.#item as Item
-    complete(item, table, encoding)
-    this.#state = table.find(item.stream)
-    const { outcome, seq } = decide(item, this.#state, table.find)
+    const request = this.#request
+    if (request !== undefined) {
+      const original = table.dedup.find(request)
+      this.#isRepeated = original !== undefined
+      this.#seq = original?.[0] ?? -1
+      if (this.#isRepeated || (this.#kind === EntryKind.delete && table.dedup.wasDecided(request))) return true
+    }
+    const state = table.find(item.stream)
+    this.#state = state
+    complete(item, state, table, encoding)
+    const { outcome, seq } = decide(item, state, table.find)
     this.#seq = seq
     if (outcome === 'duplicate') return true
     checkForkStart(item, table.find)
-    checkUndecided(this.#request, table)
-    checkBlocked(this.#state, table)
+    checkUndecided(request, table)
+    checkBlocked(state, table)
     return false
   }
 
   frame(framing: EntryFraming, table: StreamTable, position: number): boolean {
     const item = this.#item as Item
     const timeMs = timeOf(item, Math.max(Date.now(), table.lastTimeMs))
-    const { rest } = item
-    const isFramed =
-      rest === undefined
-        ? this.#frameOne(item, framing, table, timeMs, position)
-        : this.#frameGroup(item, rest, framing, table, timeMs, position)
-    if (!isFramed) return false
+    if (item.rest !== undefined) {
+      if (!this.#frameGroup(item, item.rest, framing, table, timeMs, position)) return false
+    } else {
+      const { log, durability, memory, onSettled } = framing
+      encodeEntry(memory, item, this.#seq, timeMs, false, this.#request)
+      if (!log.frame(memory.bytes, memory.start, memory.end, durability, onSettled)) return false
+      this.last = position
+      this.#state = table.apply(item, memory, timeMs, position, this.#state)
+      memory.keep()
+    }
     if (this.#request !== undefined) table.dedup.add(this.#request, [resultSeq(this.#kind, this.#seq)])
     this.#item = undefined
-    return true
-  }
-
-  #frameOne(
-    item: Item,
-    { log, durability, memory, onSettled }: EntryFraming,
-    table: StreamTable,
-    timeMs: number,
-    position: number,
-  ): boolean {
-    encodeEntry(memory, item, this.#seq, timeMs, false, this.#request)
-    if (!log.frame(memory.bytes, memory.start, memory.end, durability, onSettled)) return false
-    this.last = position
-    this.#state = table.apply(item, memory, timeMs, position, this.#state)
-    memory.keep()
     return true
   }
 
@@ -140,8 +138,7 @@ export class SingleCall implements Call {
   ): boolean {
     const isAppend = item.kind === EntryKind.append
     const next = this.#seq + values.length
-    const later = following(item)
-    later.encoding = item.encoding
+    const later = following(EntryKind.append, item)
     // The values are not part of the heads.
     if (isAppend) item.value = EMPTY
     heads.start = 0
@@ -152,7 +149,6 @@ export class SingleCall implements Call {
       return bytes.subarray(start, heads.end)
     }
     const first = head(item, this.#seq, this.#request)
-    later.kind = EntryKind.append
     const group = {
       first,
       following: head(later, isAppend ? this.#seq + 1 : this.#seq),
@@ -169,7 +165,7 @@ export class SingleCall implements Call {
     const place = (at: number, placeEnd = at): ValueSlice => {
       return { bytes, valueAt: (base ?? 0) + at, end: (base ?? 0) + placeEnd }
     }
-    const firstAt = values.places[0] as number
+    const firstAt = values.places[0] ?? 0
     const firstPlace = place(firstAt, isAppend ? (values.places[1] as number) : firstAt)
     const state = table.apply(item, firstPlace, timeMs, position, this.#state)
     const places = isAppend ? values.places.subarray(2) : values.places
@@ -197,7 +193,7 @@ export class SingleCall implements Call {
   }
 }
 
-/** A call with one or more items and, if a client made it, the client's request. */
+/** A call that appends one value each to one or more streams, and the request that made it. */
 export class BatchCall implements Call {
   readonly resolve: Settle<StreamAppendResult[]>
   last = -1
@@ -222,15 +218,9 @@ export class BatchCall implements Call {
       this.#results = original.map((seq) => ({ seq, duplicate: false }))
       return true
     }
-    if (this.#items[0]?.kind === EntryKind.delete && wasDecided(this.#request, table)) {
-      this.#results = [{ seq: -1, duplicate: true }]
-      return true
-    }
-    for (const [at, item] of this.#items.entries()) complete(item, table, encoding, this.#items[at - 1])
+    for (const item of this.#items) complete(item, table.find(item.stream), table, encoding)
     const verdicts = decideBatch(this.#items, table.find)
     this.#results = verdicts.map(({ seq, outcome }) => ({ seq, duplicate: outcome === 'duplicate' }))
-    for (const [at, { outcome }] of verdicts.entries())
-      if (outcome === 'stored') checkForkStart(this.#items[at] as Item, table.find)
     const duplicates = this.#results.filter(({ duplicate }) => duplicate).length
     if (duplicates > 0 && duplicates < this.#items.length)
       throw new DurlogError(
@@ -255,7 +245,7 @@ export class BatchCall implements Call {
     if (this.#request !== undefined)
       table.dedup.add(
         this.#request,
-        this.#items.map(({ kind }, at) => resultSeq(kind, this.#seqAt(at))),
+        this.#results.map(({ seq }) => seq),
       )
     return true
   }
@@ -264,7 +254,14 @@ export class BatchCall implements Call {
     return this.#items.map((item, at) => {
       const request = at === 0 ? this.#request : undefined
       const timeMs = timeOf(item, nowMs)
-      encodeEntry(memory, item, this.#seqAt(at), timeMs, at < this.#items.length - 1, request)
+      encodeEntry(
+        memory,
+        item,
+        (this.#results[at] as StreamAppendResult).seq,
+        timeMs,
+        at < this.#items.length - 1,
+        request,
+      )
       const { bytes, start, valueAt, end } = memory
       memory.keep()
       return { bytes, start, valueAt, end, timeMs }
@@ -272,25 +269,14 @@ export class BatchCall implements Call {
   }
 
   acknowledge(table: StreamTable): void {
-    for (const [at, { kind }] of this.#items.entries()) {
-      const result = this.#results[at] as StreamAppendResult
-      table.acknowledged(kind, result.seq, this.#states[at] as StreamState)
-      result.seq = resultSeq(kind, result.seq)
-    }
+    for (const [at, { seq }] of this.#results.entries())
+      table.acknowledged(EntryKind.append, seq, this.#states[at] as StreamState)
     this.resolve(this.#results)
   }
 
   repeated(): void {
     this.resolve(this.#results)
   }
-
-  #seqAt(at: number): number {
-    return (this.#results[at] as StreamAppendResult).seq
-  }
-}
-
-function wasDecided(request: RequestId | undefined, table: StreamTable): boolean {
-  return request !== undefined && table.dedup.wasDecided(request)
 }
 
 /**
@@ -298,7 +284,7 @@ function wasDecided(request: RequestId | undefined, table: StreamTable): boolean
  * later requests of the same client have stored.
  */
 function checkUndecided(request: RequestId | undefined, table: StreamTable): void {
-  if (wasDecided(request, table))
+  if (request !== undefined && table.dedup.wasDecided(request))
     throw new DurlogError(
       'ERR_DURLOG_STALLED',
       'the process that had the folder open ended before it answered; the call has stored nothing, because it was refused or was a duplicate: repeat it if it is still needed',
@@ -334,32 +320,26 @@ function timeOf({ timestamp }: Item, nowMs: number): number {
 }
 
 /**
- * Completes an item, which follows `previous` in its batch. `encoding` is that of a stream that the item creates.
- * Throws like `encode`.
+ * Completes an item of the stream `found`, if it exists. `encoding` is that of a stream that the item creates. Throws
+ * like `encode`.
  */
-function complete(item: Item, table: StreamTable, encoding: StreamEncoding, previous?: Item): void {
-  const { draft } = item
-  if (draft === undefined && !item.follows) return
-  const found = table.find(item.stream)
-  // It is refused.
-  if (found?.softDeleted === true || (found === undefined && item.mustExist)) return
-  if (draft instanceof EncodedValue || item.follows) {
-    item.encoding = item.follows ? (previous as Item).encoding : (found?.meta.encoding ?? encoding)
-    if (draft instanceof EncodedValue) item.value = encode(codecOf(item.encoding), draft)
-    checkRest(item)
-  } else if (draft !== undefined) {
+function complete(item: Item, found: StreamState | undefined, table: StreamTable, encoding: StreamEncoding): void {
+  const { draft, rest } = item
+  // Otherwise it is refused.
+  if (draft === undefined || found?.softDeleted === true || (found === undefined && item.mustExist)) return
+  if (draft instanceof EncodedValue) {
+    item.encoding = found?.meta.encoding ?? encoding
+    item.value = encode(codecOf(item.encoding), draft)
+  } else {
     item.meta = withInherited(table, item.stream, draft)
     item.encoding = item.meta.encoding
     item.value = JSON.stringify(item.meta)
-    checkRest(item)
   }
+  if (rest !== undefined) checkValues(rest.values, codecOf(item.encoding))
 }
 
-/** Checks the later values of a group as `encode` does. */
-function checkRest({ rest, encoding }: Item): void {
-  if (rest === undefined) return
-  const { values } = rest
-  const codec = codecOf(encoding)
-  encode(codec, values.at(0))
-  if (values.bytes.length > RECORD_MAX_BYTES) for (let at = 1; at < values.length; at++) encode(codec, values.at(at))
+/** Checks packed values as `encode` does. */
+function checkValues(values: PackedValues, codec: StreamCodec): void {
+  const checked = values.bytes.length > RECORD_MAX_BYTES ? values.length : Math.min(values.length, 1)
+  for (let at = 0; at < checked; at++) encode(codec, values.at(at))
 }

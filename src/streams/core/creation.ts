@@ -2,23 +2,23 @@
 import { invalidArgument, outOfRange } from '../../errors.js'
 import type { FolderFiles } from '../files/folder-files.js'
 import { RecordSource } from '../files/record-source.js'
-import { codecOf, EncodedValue, PackedValues } from '../port/encoding.js'
+import { codecOf, countOf, EncodedValue, packedOf, type SentValues, withFirst } from '../port/encoding.js'
 import type { StreamMeta } from '../port/meta.js'
-import type { CreationRequest, SentValues, Settle } from '../port/port.js'
+import type { CreationRequest, Settle } from '../port/port.js'
 import type { StreamAppendResult, StreamForkPoint } from '../port/types.js'
 import { checkForkSeq } from '../state/decide.js'
 import type { RequestId } from '../state/dedup-table.js'
 import { EntryKind } from '../state/entry.js'
 import type { StreamState } from '../state/state.js'
 import type { StreamTable } from '../state/table.js'
-import { bareItem, following, type Item } from './items.js'
+import { bareItem, type Item } from './items.js'
 
 /** The parts of a folder that a creation uses. */
 export interface CreationFolder {
   readonly table: StreamTable
   readonly folder: { files: FolderFiles }
   readonly sequencer: {
-    append(items: readonly Item[], request: RequestId | undefined, settle: Settle<StreamAppendResult>): void
+    submit(item: Item, request: RequestId | undefined, settle: Settle<StreamAppendResult>): void
   }
   find(name: string): StreamState | undefined
   removeExpired(name: string): void
@@ -33,20 +33,14 @@ export async function makeStream(
   folder.removeExpired(name)
   const { fork } = creation.meta
   if (fork !== undefined) folder.removeExpired(fork.stream)
-  const first = bareItem(EntryKind.create, name)
+  const item = bareItem(EntryKind.create, name)
   // Nothing is awaited unless a part of a record is copied, so that the caller's next calls come after the creation.
   const cuts = fork !== undefined && fork.bytes > 0 && folder.table.find(fork.stream) !== undefined
   const { meta, cut } = cuts ? await cutRecord(folder, creation.meta, fork) : { meta: creation.meta, cut: undefined }
-  first.draft = { ...creation, meta }
-  const items = [first]
-  if (cut !== undefined) items.push(following(first, new EncodedValue('buffer', cut)))
-  if (values instanceof PackedValues && cut === undefined) first.rest = { values, end: creation.end }
-  else {
-    for (let at = 0; at < values.length; at++)
-      items.push(following(first, values instanceof PackedValues ? values.at(at) : values[at]))
-    if (creation.end) items.push(following(first))
-  }
-  return new Promise((resolve) => folder.sequencer.append(items, request, resolve))
+  item.draft = { ...creation, meta }
+  const all = cut === undefined ? values : withFirst(new EncodedValue('buffer', cut), values)
+  if (countOf(all) > 0 || creation.end) item.rest = { values: packedOf(all), end: creation.end }
+  return new Promise((resolve) => folder.sequencer.submit(item, request, resolve))
 }
 
 /** Returns the options, with those that a fork gets from its source. */

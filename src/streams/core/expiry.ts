@@ -62,7 +62,9 @@ export class Expiry {
       return state !== undefined && this.#hasExpired(state)
     }
     // After a failed write, the next sweep tries again.
-    this.#sequencer.submit([{ ...bareItem(EntryKind.delete, name), hasExpired }]).catch(() => {})
+    this.#sequencer.submit({ ...bareItem(EntryKind.delete, name), hasExpired }, undefined, (outcome) => {
+      if (outcome instanceof Promise) outcome.catch(() => {})
+    })
   }
 
   /** Does nothing while another sweep runs. */

@@ -1,8 +1,7 @@
 /** The changes that a Sequencer stores. */
 
-import { EncodedValue, PackedValues } from '../port/encoding.js'
-import type { CreationRequest, Group, SentValue } from '../port/port.js'
-import type { StreamAppendResult } from '../port/types.js'
+import { countOf, EncodedValue, PackedValues, packedOf, type SentValue } from '../port/encoding.js'
+import type { CreationRequest, Group } from '../port/port.js'
 import type { ProposedChange } from '../state/decide.js'
 import { EMPTY, EntryKind, type ValuedChange } from '../state/entry.js'
 
@@ -55,37 +54,27 @@ export function bareItem(kind: EntryKind, stream: string): Item {
   }
 }
 
-/** A later item of the batch that begins with `first`. With a value, it is an append. */
-export function following({ stream, timestamp }: Item, draft?: EncodedValue<Buffer | string>): Item {
-  const item = bareItem(draft === undefined ? EntryKind.end : EntryKind.append, stream)
+/** A later item of the group that begins with `first`. */
+export function following(kind: EntryKind, { stream, timestamp, encoding }: Item): Item {
+  const item = bareItem(kind, stream)
   item.follows = true
-  item.draft = draft
+  item.encoding = encoding
   item.timestamp = timestamp
   return item
 }
 
-/** The items of a group. */
-export function groupItems({ stream, created, values, conditions }: Group): Item[] {
-  const { end } = conditions
-  const first = bareItem(values.length > 0 ? EntryKind.append : EntryKind.end, stream)
-  first.expectedSeq = conditions.expectedSeq
-  first.producer = conditions.producer
-  first.writerSeq = conditions.writerSeq
-  first.mustExist = conditions.mustExist
-  first.created = created
-  first.timestamp = conditions.timestamp
-  if (values instanceof PackedValues) {
-    first.draft = values.at(0)
-    first.rest = { values, end }
-    return [first]
-  }
-  first.draft = values[0]
-  const items = [first]
-  for (let at = 1; at < values.length; at++) items.push(following(first, values[at]))
-  if (end && values.length > 0) items.push(following(first))
-  return items
-}
-
-export function firstResult([result]: readonly StreamAppendResult[]): StreamAppendResult {
-  return result as StreamAppendResult
+/** The item of a group. */
+export function groupItem({ stream, created, values, conditions }: Group): Item {
+  const isEnd = countOf(values) === 0
+  const item = bareItem(isEnd ? EntryKind.end : EntryKind.append, stream)
+  item.expectedSeq = conditions.expectedSeq
+  item.producer = conditions.producer
+  item.writerSeq = conditions.writerSeq
+  item.mustExist = conditions.mustExist
+  item.created = created
+  item.timestamp = conditions.timestamp
+  if (isEnd) return item
+  item.draft = values instanceof PackedValues ? values.at(0) : values
+  if (values instanceof PackedValues || conditions.end) item.rest = { values: packedOf(values), end: conditions.end }
+  return item
 }

@@ -6,7 +6,7 @@ import { TimeSlice } from '../../support/time-slice.js'
 import { queueMicrotask } from '../../timers.js'
 import { readBody } from '../files/body-source.js'
 import type { Body, BodyRead } from '../port/body.js'
-import { codecOf, storedCodecOf } from '../port/encoding.js'
+import { codecOf, type SentValues, storedCodecOf } from '../port/encoding.js'
 import { contentTypeOf } from '../port/meta.js'
 import {
   type AllBounds,
@@ -19,7 +19,6 @@ import {
   type LastAppend,
   type PortCursor,
   type SeenState,
-  type SentValues,
   type Settle,
   type StreamsPort,
   type StreamsStats,
@@ -33,7 +32,7 @@ import { type Entry, EntryKind } from '../state/entry.js'
 import { EntryRecord } from '../state/entry-record.js'
 import type { StreamState } from '../state/state.js'
 import { makeStream } from './creation.js'
-import { bareItem, firstResult, groupItems } from './items.js'
+import { bareItem, groupItem } from './items.js'
 import type { StreamStore } from './store.js'
 import { readAll, readStream, type StreamRange } from './stream-reader.js'
 
@@ -79,13 +78,13 @@ export class LocalPort implements StreamsPort {
   /** `request` is that of a client, which is stored with the group. */
   append(group: Group, settle: Settle<StreamAppendResult>, request?: RequestId): void {
     this.store.removeExpired(group.stream)
-    this.store.sequencer.append(groupItems(group), request, settle, group.conditions.durability)
+    this.store.sequencer.submit(groupItem(group), request, settle, group.conditions.durability)
   }
 
   appendBatch(groups: readonly Group[], request?: RequestId): Promise<StreamAppendResult[]> {
     for (const { stream } of groups) this.store.removeExpired(stream)
     const level = APPEND_LEVELS.findLast((name) => groups.some(({ conditions }) => conditions.durability === name))
-    return this.store.sequencer.submit(groups.flatMap(groupItems), request, level)
+    return this.store.sequencer.submitBatch(groups.map(groupItem), request, level)
   }
 
   appendTo(
@@ -106,7 +105,11 @@ export class LocalPort implements StreamsPort {
 
   async delete(name: string, request?: RequestId): Promise<boolean> {
     this.store.removeExpired(name)
-    return !firstResult(await this.store.sequencer.submit([bareItem(EntryKind.delete, name)], request)).duplicate
+    const item = bareItem(EntryKind.delete, name)
+    const { duplicate } = await new Promise<StreamAppendResult>((resolve) =>
+      this.store.sequencer.submit(item, request, resolve),
+    )
+    return !duplicate
   }
 
   find(name: string, isRead = false): Awaitable<StreamState | undefined> {

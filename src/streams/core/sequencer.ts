@@ -16,7 +16,7 @@ import { Arena } from '../state/arena.js'
 import type { RequestId } from '../state/dedup-table.js'
 import type { StreamTable } from '../state/table.js'
 import { BatchCall, type Call, type EntryFraming, SingleCall } from './call.js'
-import { firstResult, type Item } from './items.js'
+import type { Item } from './items.js'
 
 export interface SequencerContext {
   log: FramingLog
@@ -85,25 +85,20 @@ export class Sequencer {
   }
 
   /**
-   * Stores all of `items` or nothing. The result is that of the first. If `request` is already stored, stores nothing.
-   * Settles when the items have reached the durability level and `level`.
+   * Stores an item, or its whole group; the result is that of its first record. If `request` is already stored, stores
+   * nothing. Settles when the item has reached the durability level and `level`.
    */
-  append(
-    items: readonly Item[],
+  submit(
+    item: Item,
     request: RequestId | undefined,
-    given: Settle<StreamAppendResult>,
+    settle: Settle<StreamAppendResult>,
     level?: AppendDurability | undefined,
   ): void {
-    const settle = this.#atLevel(level, given)
-    if (items.length === 1) this.#submit(new SingleCall(items[0] as Item, request, settle))
-    else
-      this.#submit(
-        new BatchCall(items, request, (outcome) => settle(outcome instanceof Promise ? outcome : firstResult(outcome))),
-      )
+    this.#submit(new SingleCall(item, request, this.#atLevel(level, settle)))
   }
 
-  /** As `append`. The results have the order of `items`. */
-  submit(items: readonly Item[], request?: RequestId, level?: AppendDurability): Promise<StreamAppendResult[]> {
+  /** As `submit`, for appends of one value each, which are all stored or none. The results have the order of `items`. */
+  submitBatch(items: readonly Item[], request?: RequestId, level?: AppendDurability): Promise<StreamAppendResult[]> {
     return new Promise((resolve) => this.#submit(new BatchCall(items, request, this.#atLevel(level, resolve))))
   }
 
@@ -141,8 +136,7 @@ export class Sequencer {
   /** Starts waiting calls. Must be called when a checkpoint has made room. */
   drain(): void {
     let started = 0
-    while (started < this.#waiting.length && this.#isFree()) {
-      const call = this.#waiting[started] as Call
+    for (const call of this.#waiting) {
       // It is released when it is framed.
       const bytes = HELD_CALL_BYTES + call.bytes
       if (!this.#start(call)) break
@@ -172,7 +166,7 @@ export class Sequencer {
 
   #submit(call: Call): void {
     if (this.#closed !== undefined) call.resolve(this.#rejections.rejection(this.#closed))
-    else if (this.#waiting.length > 0 || !this.#isFree() || !this.#start(call)) this.#hold(call)
+    else if (this.#waiting.length > 0 || !this.#start(call)) this.#hold(call)
   }
 
   #hold(call: Call): void {
@@ -192,25 +186,15 @@ export class Sequencer {
     this.#waiting.push(call)
   }
 
-  #isFull(): boolean {
-    return this.table.memTable.bytes >= this.#context.maxMemTableBytes
-  }
-
-  #isFree(): boolean {
-    if (this.#held || this.#reloading !== undefined) return false
-    if (!this.#isFull()) return true
-    this.#context.onAppended()
-    return this.#context.checkpointError() !== undefined
-  }
-
   /** Returns false if the call must wait. */
   #start(call: Call): boolean {
-    const failed = this.#isFull() ? this.#context.checkpointError() : undefined
-    if (failed !== undefined) {
-      call.resolve(this.#notWritten(failed))
-      return true
+    if (this.#held || !this.refresh()) return false
+    if (this.table.memTable.bytes >= this.#context.maxMemTableBytes) {
+      this.#context.onAppended()
+      const failed = this.#context.checkpointError()
+      if (failed !== undefined) call.resolve(this.#notWritten(failed))
+      return failed !== undefined
     }
-    if (!this.refresh()) return false
     try {
       if (call.decide(this.table, this.#context.encoding)) {
         void this.#answer(call)

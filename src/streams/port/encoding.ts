@@ -58,26 +58,67 @@ export class PackedValues {
     return new EncodedValue(this.encoding, this.bytes.subarray(this.places[2 * at], this.places[2 * at + 1]))
   }
 
-  /** The values as they are stored: packed, or a single one. */
-  get sent(): readonly EncodedValue[] | PackedValues {
-    if (this.length > 1) return this
-    return this.length === 0 ? [] : sentValue(this.at(0))
+  /** The values as they are stored: a short single one is not packed. */
+  get sent(): SentValues {
+    return this.length === 1 && this.bytes.length <= COPIED_MAX_BYTES ? this.at(0) : this
   }
+}
+
+/** A value to store. */
+export type SentValue = EncodedValue<Buffer | string>
+
+/** The values of one append. */
+export type SentValues = SentValue | PackedValues
+
+export const NO_VALUES: PackedValues = new PackedValues('json', Buffer.alloc(0), new Uint32Array(0))
+
+export function countOf(values: SentValues): number {
+  return values instanceof PackedValues ? values.length : 1
+}
+
+export function packedOf(values: SentValues): PackedValues {
+  return values instanceof PackedValues ? values : packed([values])
+}
+
+/** `values` after `first`. Throws as `packed`. */
+export function withFirst(first: SentValue, values: SentValues): PackedValues {
+  const rest =
+    values instanceof PackedValues ? Array.from({ length: values.length }, (_, at) => values.at(at)) : [values]
+  return packed([first, ...rest])
+}
+
+/** `values` in one memory. Throws ERR_DURLOG_INVALID_ARGUMENT if no stream can take all of them. */
+export function packed(values: readonly SentValue[]): PackedValues {
+  const encodings = new Set(values.map(({ encoding }) => encoding))
+  const [encoding = 'json'] = encodings
+  if (encodings.size > 1 && encodings.has('buffer'))
+    throw invalidArgument('values must all be Uint8Arrays, or none of them: a stream has one encoding')
+  const parts = values.map(({ data }) => Buffer.from(data as string))
+  const places = new Uint32Array(2 * parts.length)
+  let end = 0
+  for (const [at, part] of parts.entries()) {
+    places[2 * at] = end
+    end += part.length
+    if (end > GROUP_MAX_BYTES) throw tooLargeBatch(end)
+    places[2 * at + 1] = end
+  }
+  return new PackedValues(encodings.size > 1 ? 'json' : encoding, Buffer.concat(parts, end), places)
 }
 
 /** Longer values are stored without a copy of them, which would take milliseconds. */
 const COPIED_MAX_BYTES = 1 << 15
 
-/** A single value as it is stored. The caller must not change it after this. */
-export function sentValue(value: EncodedValue): readonly EncodedValue[] | PackedValues {
-  const { encoding, data } = value
-  return data.length > COPIED_MAX_BYTES ? new PackedValues(encoding, data, Uint32Array.of(0, data.length)) : [value]
+/** A single value as it is stored. The caller must not change `data` after this. */
+export function sentValue(encoding: StreamEncoding, data: Buffer): SentValues {
+  return new PackedValues(encoding, data, Uint32Array.of(0, data.length)).sent
 }
 
 /** The maximum number of the values of one append. */
 export const VALUES_MAX = 65_535
 /** The maximum length of a record, in bytes. */
 export const RECORD_MAX_BYTES: number = 8 << 20
+/** More than any batch: it must fit into one segment of the log. */
+export const GROUP_MAX_BYTES: number = 2 * RECORD_MAX_BYTES + (1 << 16)
 
 /** The encodings by their numbers in entries and messages. */
 export const ENCODINGS: readonly (StreamEncoding | undefined)[] = [undefined, 'json', 'utf8', 'buffer']
@@ -121,13 +162,13 @@ export function encode(codec: StreamCodec, value: unknown): Buffer | string {
 }
 
 /** Encodes a value for any stream. Throws like `encode`. */
-export function encodeForAny(value: unknown): EncodedValue<Buffer | string> {
+export function encodeForAny(value: unknown): SentValue {
   const encoding = typeof value === 'string' ? 'utf8' : value instanceof Uint8Array ? 'buffer' : 'json'
   return new EncodedValue(encoding, encode(codecOf(encoding), value))
 }
 
 /** The values in a text of JSON. Copies it, because the caller may change it. Throws ERR_DURLOG_INVALID_ARGUMENT. */
-export function valuesInJson(text: unknown): readonly EncodedValue[] | PackedValues {
+export function valuesInJson(text: unknown): SentValues {
   const isString = typeof text === 'string'
   if (!isString && !(text instanceof Uint8Array))
     throw invalidArgument(`text must be JSON in a string or a Uint8Array; got ${shown(text)}`)
@@ -141,16 +182,25 @@ export function valuesInJson(text: unknown): readonly EncodedValue[] | PackedVal
 }
 
 /** Encodes the values of one append for any stream. Throws like `encode`. */
-export function encodeAll(values: readonly unknown[]): readonly EncodedValue<Buffer | string>[] | PackedValues {
-  return packed(values) ?? Array.from(values, encodeForAny)
+export function encodeAll(values: readonly unknown[]): SentValues {
+  if (values.length === 0) return NO_VALUES
+  return values.length === 1
+    ? encodeForAny(values[0])
+    : (stringified(values) ?? packed(Array.from(values, encodeForAny)))
+}
+
+export function tooLargeBatch(bytes: number): DurlogError {
+  return new DurlogError(
+    'ERR_DURLOG_BATCH_TOO_LARGE',
+    `a batch must have at most ${GROUP_MAX_BYTES} bytes; got ${bytes}: split it`,
+  )
 }
 
 /**
  * Encodes all values with one call of JSON.stringify. Returns undefined if they must be encoded one by one: they have
  * different encodings, or one of them has no JSON form or is too long or nested too deeply, which is then reported.
  */
-function packed(values: readonly unknown[]): PackedValues | undefined {
-  if (values.length < 2) return undefined
+function stringified(values: readonly unknown[]): PackedValues | undefined {
   const encoding = typeof values[0] === 'string' ? 'utf8' : 'json'
   for (const value of values) {
     if ((typeof value === 'string') !== (encoding === 'utf8')) return undefined

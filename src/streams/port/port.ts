@@ -5,7 +5,7 @@
 import { type DurlogError, invalidArgument } from '../../errors.js'
 import type { AppendDurability, CommitOptions, CursorOptions, LogPosition, ReplicationStats } from '../../index.js'
 import type { Body, BodyRead } from './body.js'
-import type { EncodedValue, PackedValues } from './encoding.js'
+import type { SentValues } from './encoding.js'
 import type { StreamMeta } from './meta.js'
 import type { StreamIdentities } from './stream-identities.js'
 import type {
@@ -49,12 +49,6 @@ export interface StreamView {
  * The state of a stream that a reader has seen. `created` is -1 if the reader has seen that the stream does not exist.
  */
 export type SeenState = Pick<StreamView, 'name' | 'created' | 'visible' | 'endVisible'>
-
-/** An encoded value to store. */
-export type SentValue = EncodedValue<Buffer | string>
-
-/** The values of one append. */
-export type SentValues = readonly SentValue[] | PackedValues
 
 /** The checked options of an append. */
 export interface AppendConditions {

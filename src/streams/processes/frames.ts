@@ -4,7 +4,7 @@
  */
 import type { Socket } from 'node:net'
 import { setImmediate } from '../../timers.js'
-import { RECORD_MAX_BYTES } from '../port/encoding.js'
+import { GROUP_MAX_BYTES } from '../port/encoding.js'
 
 export const FrameType = {
   // From the client. The id of `submit` is the request's number, the id of `confirm` the lowest number that
@@ -51,8 +51,6 @@ export interface MadeFrame {
 const LENGTH_BYTES = 4
 const HEADER_BYTES = 7
 const SLAB_BYTES = 1 << 16
-/** Enough for a batch, which must fit into one segment of the log, and for a record with its stream's name. */
-export const PAYLOAD_MAX_BYTES: number = 2 * RECORD_MAX_BYTES + (1 << 16)
 
 /** Makes frames in shared memory. A frame is adjacent to the previous one if the memory has room for it. */
 export class FrameMaker {
@@ -125,7 +123,7 @@ export class FrameReader {
     this.#needed = LENGTH_BYTES
     while (bytes.length - next >= LENGTH_BYTES) {
       const length = bytes.readUInt32LE(next)
-      if (length < HEADER_BYTES || length > HEADER_BYTES + PAYLOAD_MAX_BYTES)
+      if (length < HEADER_BYTES || length > HEADER_BYTES + GROUP_MAX_BYTES)
         throw new RangeError(`a frame of ${length} bytes`)
       const start = next + LENGTH_BYTES
       const end = start + length

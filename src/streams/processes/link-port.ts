@@ -8,7 +8,7 @@ import { type FileRead, readFileBody } from '../files/body-source.js'
 import { FolderFiles } from '../files/folder-files.js'
 import { changedFile } from '../files/stream-file.js'
 import type { Body, BodyRead } from '../port/body.js'
-import { codecOf } from '../port/encoding.js'
+import { codecOf, type SentValues } from '../port/encoding.js'
 import { loadedMeta } from '../port/meta.js'
 import type { ResolvedStreamsOptions } from '../port/options.js'
 import {
@@ -22,7 +22,6 @@ import {
   type PortCursor,
   type ReadBounds,
   type SeenState,
-  type SentValues,
   type Settle,
   type StreamsPort,
   type StreamsStats,

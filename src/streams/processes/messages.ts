@@ -12,7 +12,7 @@ import { type FrameMaker, FrameType, jsonOf, type MadeFrame, payloadOf, type Soc
 import { encodingAt } from './submission.js'
 
 export const PROTOCOL = 'durlog-streams'
-export const PROTOCOL_VERSION = 9
+export const PROTOCOL_VERSION = 10
 
 /** The PID namespace of this process. Its id names another process, or none, in a process of another namespace. */
 export const PID_NAMESPACE: string = pidNamespace()

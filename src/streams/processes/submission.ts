@@ -1,10 +1,18 @@
 /** The frame of a request that stores something: groups of values, a creation or a deletion. */
-import { DurlogError } from '../../errors.js'
-import { ENCODING_NUMBERS, ENCODINGS, EncodedValue, PackedValues } from '../port/encoding.js'
-import type { AppendConditions, CreationRequest, Group, SentValue, SentValues } from '../port/port.js'
+import {
+  ENCODING_NUMBERS,
+  ENCODINGS,
+  EncodedValue,
+  GROUP_MAX_BYTES,
+  NO_VALUES,
+  PackedValues,
+  type SentValues,
+  tooLargeBatch,
+} from '../port/encoding.js'
+import type { AppendConditions, CreationRequest, Group } from '../port/port.js'
 import type { StreamEncoding } from '../port/types.js'
 import { mostBytes, writeName } from '../state/entry.js'
-import { type FrameMaker, FrameType, type MadeFrame, PAYLOAD_MAX_BYTES, type SocketFrame } from './frames.js'
+import { type FrameMaker, FrameType, type MadeFrame, type SocketFrame } from './frames.js'
 
 export const SubmitOp = { append: 1, batch: 2, create: 3, delete: 4 } as const
 type SubmitOp = (typeof SubmitOp)[keyof typeof SubmitOp]
@@ -22,8 +30,8 @@ const OP_BYTES = 1
  * (u32).
  */
 const GROUP_HEADER_BYTES = 17
-/** Of a value: the encoding (u8) and the length (u32). */
-const VALUE_HEADER_BYTES = 5
+/** Of a single value: the encoding (u8). */
+const VALUE_HEADER_BYTES = 1
 /** Of packed values: the encoding (u8), their number (u32); their places (u32 each) and their bytes follow. */
 const PACKED_HEADER_BYTES = 5
 const PLACE_BYTES = 4
@@ -36,12 +44,8 @@ type SentGroup = Omit<Group, 'conditions'> & Pick<AppendConditions, 'end' | 'mus
 export function submitFrame(maker: FrameMaker, number: number, submission: Submission): MadeFrame {
   const groups = sentGroups(submission)
   let room = roomOf(groups, mostBytes)
-  if (room > PAYLOAD_MAX_BYTES) room = roomOf(groups, Buffer.byteLength)
-  if (room > PAYLOAD_MAX_BYTES)
-    throw new DurlogError(
-      'ERR_DURLOG_BATCH_TOO_LARGE',
-      `a batch must have at most ${PAYLOAD_MAX_BYTES} bytes; got ${room}: split it`,
-    )
+  if (room > GROUP_MAX_BYTES) room = roomOf(groups, Buffer.byteLength)
+  if (room > GROUP_MAX_BYTES) throw tooLargeBatch(room)
   let at = maker.begin(FrameType.submit, number, room)
   maker.bytes[at++] = submission.op
   for (const group of groups) at = writeGroup(maker.bytes, at, group)
@@ -55,7 +59,7 @@ function roomOf(groups: readonly SentGroup[], bytesOf: (data: Buffer | string) =
     room += GROUP_HEADER_BYTES + bytesOf(stream) + bytesOf(json)
     if (values instanceof PackedValues)
       room += PACKED_HEADER_BYTES + PLACE_BYTES * values.places.length + values.bytes.length
-    else for (const { data } of values) room += VALUE_HEADER_BYTES + bytesOf(data)
+    else room += VALUE_HEADER_BYTES + bytesOf(values.data)
   }
   return room
 }
@@ -65,7 +69,7 @@ function sentGroups(submission: Submission): SentGroup[] {
   if (submission.op === SubmitOp.batch) return submission.groups.map(sentGroup)
   const { op, stream } = submission
   const plain = { stream, created: undefined, end: false, mustExist: false }
-  if (op === SubmitOp.delete) return [{ ...plain, values: [], json: '' }]
+  if (op === SubmitOp.delete) return [{ ...plain, values: NO_VALUES, json: '' }]
   return [{ ...plain, values: submission.values, json: JSON.stringify(submission.creation) }]
 }
 
@@ -97,21 +101,15 @@ function writeGroup(bytes: Buffer, start: number, group: SentGroup): number {
   bytes.writeUInt32LE(jsonBytes, start + 9)
   const valuesAt = nameAt + nameBytes + jsonBytes
   const valuesEnd =
-    values instanceof PackedValues ? writePacked(bytes, valuesAt, values) : writeValues(bytes, valuesAt, values)
+    values instanceof PackedValues ? writePacked(bytes, valuesAt, values) : writeValue(bytes, valuesAt, values)
   bytes.writeUInt32LE(valuesEnd - valuesAt, start + 13)
   return valuesEnd
 }
 
-function writeValues(bytes: Buffer, start: number, values: readonly SentValue[]): number {
-  let at = start
-  for (const { encoding, data } of values) {
-    const dataAt = at + VALUE_HEADER_BYTES
-    const dataBytes = typeof data === 'string' ? bytes.write(data, dataAt) : data.copy(bytes, dataAt)
-    bytes[at] = ENCODING_NUMBERS[encoding]
-    bytes.writeUInt32LE(dataBytes, at + 1)
-    at = dataAt + dataBytes
-  }
-  return at
+function writeValue(bytes: Buffer, at: number, { encoding, data }: EncodedValue<Buffer | string>): number {
+  bytes[at] = ENCODING_NUMBERS[encoding]
+  const dataAt = at + VALUE_HEADER_BYTES
+  return dataAt + (typeof data === 'string' ? bytes.write(data, dataAt) : data.copy(bytes, dataAt))
 }
 
 function writePacked(bytes: Buffer, at: number, { encoding, places, bytes: data }: PackedValues): number {
@@ -164,7 +162,7 @@ function groupAt(bytes: Buffer, start: number): { group: Group; json: unknown; e
   if (end > bytes.length) throw new RangeError('a request that is too short')
   const json: unknown = valuesStart === nameEnd ? undefined : JSON.parse(bytes.toString('utf8', nameEnd, valuesStart))
   const { expectedSeq, producer, writerSeq, durability, timestamp } = (json ?? {}) as Partial<AppendConditions>
-  const values = (flags & Flag.packed) === 0 ? valuesAt(bytes, valuesStart, end) : packedAt(bytes, valuesStart, end)
+  const values = (flags & Flag.packed) === 0 ? valueAt(bytes, valuesStart, end) : packedAt(bytes, valuesStart, end)
   const group: Group = {
     stream: bytes.toString('utf8', nameAt, nameEnd),
     created: (flags & Flag.created) === 0 ? undefined : bytes.readUIntLE(start + 1, 6),
@@ -182,17 +180,9 @@ function groupAt(bytes: Buffer, start: number): { group: Group; json: unknown; e
   return { group, json, end }
 }
 
-function valuesAt(bytes: Buffer, start: number, end: number): SentValue[] {
-  const values: SentValue[] = []
-  let at = start
-  while (at < end) {
-    const dataAt = at + VALUE_HEADER_BYTES
-    const dataEnd = dataAt + bytes.readUInt32LE(at + 1)
-    values.push(new EncodedValue(encodingAt(bytes, at), bytes.subarray(dataAt, dataEnd)))
-    at = dataEnd
-  }
-  if (at !== end) throw new RangeError('a request that is too short')
-  return values
+function valueAt(bytes: Buffer, at: number, end: number): EncodedValue {
+  if (at >= end) throw new RangeError('a request that is too short')
+  return new EncodedValue(encodingAt(bytes, at), bytes.subarray(at + VALUE_HEADER_BYTES, end))
 }
 
 /** The encoding with the number at the offset `at`. Throws if there is none. */
