@@ -38,7 +38,9 @@ export class Expiry {
 
   /** Deletes the stream if it has expired. The deletion is stored before the next submitted change. */
   removeIfExpired(name: string): void {
-    const state = this.#sequencer.table.find(name)
+    const { table } = this.#sequencer
+    if (table.expiring.size === 0) return
+    const state = table.find(name)
     if (state !== undefined && !state.softDeleted && this.#hasExpired(state)) this.#remove(name)
   }
 

@@ -94,18 +94,17 @@ export class Sequencer {
     settle: Settle<StreamAppendResult>,
     level?: AppendDurability | undefined,
   ): void {
-    this.#submit(new SingleCall(item, request, this.#atLevel(level, settle)))
+    this.#submit(new SingleCall(item, request, this.#atLevel(level, settle)), level)
   }
 
   /** As `submit`, for appends of one value each, which are all stored or none. The results have the order of `items`. */
   submitBatch(items: readonly Item[], request?: RequestId, level?: AppendDurability): Promise<StreamAppendResult[]> {
-    return new Promise((resolve) => this.#submit(new BatchCall(items, request, this.#atLevel(level, resolve))))
+    return new Promise((resolve) => this.#submit(new BatchCall(items, request, this.#atLevel(level, resolve)), level))
   }
 
   /** Calls `settle` with a result when the log's records have reached `level` too. */
   #atLevel<T>(level: AppendDurability | undefined, settle: Settle<T>): Settle<T> {
     if (level === undefined || !isAbove(level, this.#context.durability)) return settle
-    this.#log.checkLevel(level)
     return (outcome) => {
       if (outcome instanceof Promise) settle(outcome)
       else void this.#raise(level, outcome, settle)
@@ -164,9 +163,20 @@ export class Sequencer {
     }
   }
 
-  #submit(call: Call): void {
-    if (this.#closed !== undefined) call.resolve(this.#rejections.rejection(this.#closed))
+  #submit(call: Call, level: AppendDurability | undefined): void {
+    const refusal = this.#closed ?? (level === undefined ? undefined : this.#refusalAt(level))
+    if (refusal !== undefined) call.resolve(this.#rejections.rejection(refusal))
     else if (this.#waiting.length > 0 || !this.#start(call)) this.#hold(call)
+  }
+
+  /** Why no record can reach `level`. */
+  #refusalAt(level: AppendDurability): DurlogError | undefined {
+    try {
+      this.#log.checkLevel(level)
+      return undefined
+    } catch (error) {
+      return error as DurlogError
+    }
   }
 
   #hold(call: Call): void {

@@ -277,8 +277,10 @@ export function resolveBatch<V>(items: readonly StreamBatchItem<V>[]): BatchAppe
 /** Checks the options of `list`. */
 export function resolveListOptions(options: unknown): { prefix: string; signal: AbortSignal | undefined } {
   const { prefix = '', signal } = bag('list options', options, ['prefix', 'signal'])
-  if (typeof prefix !== 'string' || Buffer.byteLength(prefix) > NAME_MAX_BYTES)
-    throw invalidArgument(`prefix must be text of at most ${NAME_MAX_BYTES} bytes in UTF-8; got ${shown(prefix)}`)
+  if (typeof prefix !== 'string' || Buffer.byteLength(prefix) > NAME_MAX_BYTES || !isUnicode(prefix))
+    throw invalidArgument(
+      `prefix must be Unicode text of at most ${NAME_MAX_BYTES} bytes in UTF-8; got ${shown(prefix)}`,
+    )
   return { prefix, signal: checkSignal(signal) }
 }
 

@@ -189,8 +189,13 @@ export class ClientSession {
           (error) => this.#refused(id, bytes, error),
         )
     }
-    if (submission.op === SubmitOp.append) port.append(submission.group, settle, { client: this.client, number: id })
-    else settle(this.#change(port, id, submission))
+    try {
+      if (submission.op === SubmitOp.append) port.append(submission.group, settle, { client: this.client, number: id })
+      else settle(this.#change(port, id, submission))
+    } catch (error) {
+      // If this closed the connection, the client would repeat the request without end.
+      settle(Promise.reject(error))
+    }
   }
 
   /** Carries out a submission other than an append of one group. */
