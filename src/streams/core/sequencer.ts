@@ -97,7 +97,7 @@ export class Sequencer {
     this.#submit(new SingleCall(item, request, this.#atLevel(level, settle)), level)
   }
 
-  /** As `submit`, for appends of one value each, which are all stored or none. The results have the order of `items`. */
+  /** As `submit`, for appends of one value each: all are stored, or none. The results have the order of `items`. */
   submitBatch(items: readonly Item[], request?: RequestId, level?: AppendDurability): Promise<StreamAppendResult[]> {
     return new Promise((resolve) => this.#submit(new BatchCall(items, request, this.#atLevel(level, resolve)), level))
   }

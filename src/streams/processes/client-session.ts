@@ -3,6 +3,7 @@ import type { Socket } from 'node:net'
 import process from 'node:process'
 import { DurlogError } from '../../errors.js'
 import type { AppendDurability, CursorOptions, LogRecord } from '../../index.js'
+import { isWhole } from '../../options/checks.js'
 import { TimeSlice } from '../../support/time-slice.js'
 import { clearInterval, setImmediate, setInterval } from '../../timers.js'
 import type { LocalPort } from '../core/local-port.js'
@@ -12,6 +13,7 @@ import { Body } from '../port/body.js'
 import { checkEncoding, EncodedValue } from '../port/encoding.js'
 import type { Batches, PortCursor, SeenState, StreamView } from '../port/port.js'
 import type { StreamAppendResult, StreamInfo } from '../port/types.js'
+import { EMPTY } from '../state/entry.js'
 import { FrameMaker, FrameReader, FrameType, FrameWriter, jsonOf, type SocketFrame } from './frames.js'
 import {
   type BodyRequest,
@@ -22,6 +24,7 @@ import {
   PROTOCOL,
   PROTOCOL_VERSION,
   type ReadRequest,
+  readRequestOf,
   type SentFile,
   type SentRecord,
   sentError,
@@ -37,6 +40,8 @@ const MAX_IN_FLIGHT_BYTES = 1 << 25
 const REQUEST_OVERHEAD_BYTES = 512
 /** The limit of the records that are sent in one answer, unless one is longer. */
 const BODY_MAX_BYTES = 1 << 20
+/** More streams than any client asks for. */
+const MAX_LISTED = 4096
 /** Less than the time after which a client takes the owner for stalled. */
 const HEARTBEAT_MS = 250
 
@@ -78,17 +83,7 @@ export class ClientSession {
     this.#socket = socket
     this.#context = context
     this.#writer = new FrameWriter(socket, new FrameMaker())
-    const handle = (frame: SocketFrame): void => this.#handle(frame)
-    socket.on('data', (chunk: Buffer) => {
-      this.#beginTurn()
-      try {
-        this.#reader.push(chunk, handle)
-      } catch {
-        // The peer does not follow the protocol.
-        socket.destroy()
-      }
-      this.#throttle()
-    })
+    socket.on('data', (chunk: Buffer) => this.#receive(chunk))
     socket.on('drain', () => this.#throttle())
     socket.on('error', () => {})
     socket.on('close', () => this.#closed())
@@ -111,7 +106,19 @@ export class ClientSession {
     this.#socket.destroySoon()
   }
 
-  #handle(frame: SocketFrame): void {
+  /** Handles requests as long as the session is not busy, the rest in later turns of the event loop. */
+  #receive(chunk: Buffer): void {
+    this.#turn ??= this.#beginTurn()
+    try {
+      this.#reader.push(chunk, this.#handle, () => !this.#isBusy)
+    } catch {
+      // The peer does not follow the protocol.
+      this.#socket.destroy()
+    }
+    this.#throttle()
+  }
+
+  readonly #handle = (frame: SocketFrame): void => {
     const { type, id } = frame
     const port = this.#port
     if (type === FrameType.ping) this.#writer.json(FrameType.pong, 0)
@@ -119,8 +126,8 @@ export class ClientSession {
     else if (port === undefined) throw new RangeError('a request before the welcome')
     else if (type === FrameType.submit) this.#submit(port, frame)
     else if (type === FrameType.confirm) port.store.table.dedup.confirm(this.client, id)
-    else if (type === FrameType.call) void this.#call(port, id, jsonOf(frame) as PortCall)
-    else if (type === FrameType.read) this.#read(port, id, jsonOf(frame) as ReadRequest)
+    else if (type === FrameType.call) void this.#call(port, frame)
+    else if (type === FrameType.read) this.#read(port, id, readRequestOf(jsonOf(frame)))
     else if (type === FrameType.more) this.#reads.get(id)?.pump.more()
     else if (type === FrameType.endRead) this.#endRead(id)
     else throw new RangeError('a frame of an unknown type')
@@ -213,9 +220,9 @@ export class ClientSession {
     return { seq: -1, duplicate: !isNew }
   }
 
-  /** Counts a request as in progress. Returns the bytes that it takes. */
-  #begun({ at, end }: SocketFrame): number {
-    const bytes = end - at + REQUEST_OVERHEAD_BYTES
+  /** Counts a request as in progress. `answerBytes` may be kept for its answer. Returns the bytes that it takes. */
+  #begun({ at, end }: SocketFrame, answerBytes = 0): number {
+    const bytes = end - at + REQUEST_OVERHEAD_BYTES + answerBytes
     this.#inFlightBytes += bytes
     return bytes
   }
@@ -236,7 +243,10 @@ export class ClientSession {
     this.#throttle()
   }
 
-  async #call(port: LocalPort, id: number, call: PortCall): Promise<void> {
+  async #call(port: LocalPort, frame: SocketFrame): Promise<void> {
+    const { id } = frame
+    const call = Object(jsonOf(frame)) as PortCall
+    const bytes = this.#begun(frame, call.op === 'body' ? BODY_MAX_BYTES : 0)
     try {
       if (call.op === 'body') await this.#answerBody(port, id, call)
       else this.#writer.json(FrameType.answer, id, { value: await this.#answer(port, call) })
@@ -244,6 +254,8 @@ export class ClientSession {
       if ((error as DurlogError).code === 'ERR_DURLOG_CLOSED' && this.#closing) return
       // Calls and submissions are numbered separately, so an error of a call must not be a `refused` frame.
       this.#writer.json(FrameType.answer, id, { error: sentError(error) })
+    } finally {
+      this.#done(bytes)
     }
   }
 
@@ -253,6 +265,7 @@ export class ClientSession {
     id: number,
     { stream: name, created, from, to, maxBytes, fromFile }: BodyRequest,
   ): Promise<void> {
+    if (!isWhole(from) || !isWhole(to)) throw new RangeError('a request for records that do not exist')
     const stream = port.state(name, created)
     const { file, owner, end } = placeOf(stream, from)
     if (file !== undefined && !fromFile) {
@@ -263,7 +276,7 @@ export class ClientSession {
       return
     }
     const body = new Body(stream.meta.encoding, Math.min(maxBytes, BODY_MAX_BYTES))
-    const read = await port.read({ name, created, visible: to }, from, body)
+    const read = await port.read({ name, created, visible: Math.min(to, stream.visible) }, from, body)
     this.#writer.send(bodyFrame(this.#writer.maker, id, read, body))
   }
 
@@ -274,7 +287,8 @@ export class ClientSession {
     }
     if (call.op === 'inherits') return port.inherits(call.stream, call.identity, call.seq)
     if (call.op === 'lastAppend') return port.lastAppend(call.stream, call.producer)
-    if (call.op === 'streams') return (await port.list(call.prefix, call.after, call.count)).map(sentView)
+    if (call.op === 'streams')
+      return (await port.list(call.prefix, call.after, Math.min(call.count, MAX_LISTED))).map(sentView)
     if (call.op === 'count') return port.count(call.prefix)
     if (call.op === 'stats') return port.stats()
     if (call.op === 'info') return port.info(call.stream)
@@ -322,30 +336,33 @@ export class ClientSession {
   }
 
   /** A turn reads up to 2 MiB from a socket, which may be tens of thousands of requests. */
-  #beginTurn(): void {
-    if (this.#turn !== undefined) return
-    this.#turn = new TimeSlice()
+  #beginTurn(): TimeSlice {
     setImmediate(() => {
       this.#turn = undefined
-      this.#throttle()
+      if (this.#reader.holdsFrame && !this.#isBusy) this.#receive(EMPTY)
+      else this.#throttle()
     })
+    return new TimeSlice()
   }
 
-  /**
-   * Pauses or resumes reading, so that requests in progress and unread answers take limited memory, and requests
-   * limited time of one turn.
-   */
-  #throttle(): void {
+  /** Requests in progress and unread answers take limited memory, and requests limited time of one turn. */
+  get #isBusy(): boolean {
     const isFull = this.#inFlightBytes > MAX_IN_FLIGHT_BYTES || this.#socket.writableLength > MAX_IN_FLIGHT_BYTES
-    const busy = isFull || this.#turn?.isSpent === true
-    if (busy || this.#closing) this.#socket.pause()
+    return isFull || this.#closing || this.#socket.destroyed || this.#turn?.isSpent === true
+  }
+
+  /** Pauses or resumes reading. */
+  #throttle(): void {
+    if (this.#isBusy) this.#socket.pause()
+    // Not in this turn: a call of the port may be in progress.
+    else if (this.#reader.holdsFrame) this.#turn ??= this.#beginTurn()
     else if (this.#socket.isPaused()) this.#socket.resume()
     if (this.#pingsWait) this.#heartbeat ??= setInterval(() => this.#beat(), HEARTBEAT_MS).unref()
   }
 
   /** Pings of the client may wait in the socket: it is not read, or they follow a frame that is not complete. */
   get #pingsWait(): boolean {
-    return this.#socket.isPaused() || this.#reader.isWithinFrame
+    return this.#socket.isPaused() || this.#reader.holdsBytes
   }
 
   /** Informs the client that the owner works, as the answer to a ping would. */

@@ -106,22 +106,28 @@ export class FrameReader {
   #bytes = 0
   #needed = LENGTH_BYTES
 
-  /** Whether a part of a frame has been received. */
-  get isWithinFrame(): boolean {
+  /** Whether a frame, or a part of one, has been received and not taken. */
+  get holdsBytes(): boolean {
     return this.#bytes > 0
   }
 
+  /** Whether a frame may be complete that `mayTake` has held back. */
+  get holdsFrame(): boolean {
+    return this.#bytes >= this.#needed
+  }
+
   /**
-   * Calls `take` for each frame that is complete with `chunk`. Throws a RangeError if a frame is too long or too short.
+   * Calls `take` for each frame that is complete with `chunk`, as long as `mayTake` returns true; later calls continue.
+   * Throws a RangeError if a frame is too long or too short.
    */
-  push(chunk: Buffer, take: (frame: SocketFrame) => void): void {
-    this.#chunks.push(chunk)
+  push(chunk: Buffer, take: (frame: SocketFrame) => void, mayTake: () => boolean = () => true): void {
+    if (chunk.length > 0) this.#chunks.push(chunk)
     this.#bytes += chunk.length
     if (this.#bytes < this.#needed) return
-    const bytes = this.#chunks.length === 1 ? chunk : Buffer.concat(this.#chunks)
+    const bytes = this.#chunks.length === 1 ? (this.#chunks[0] as Buffer) : Buffer.concat(this.#chunks)
     let next = 0
     this.#needed = LENGTH_BYTES
-    while (bytes.length - next >= LENGTH_BYTES) {
+    while (bytes.length - next >= LENGTH_BYTES && mayTake()) {
       const length = bytes.readUInt32LE(next)
       if (length < HEADER_BYTES || length > HEADER_BYTES + GROUP_MAX_BYTES)
         throw new RangeError(`a frame of ${length} bytes`)

@@ -5,6 +5,8 @@ import { DurlogError, type DurlogErrorCode } from '../../errors.js'
 import type { AppendDurability, CommitOptions, CursorOptions } from '../../index.js'
 import type { Body, BodyRead } from '../port/body.js'
 import { ENCODING_NUMBERS, EncodedValue } from '../port/encoding.js'
+import { checkStreamName } from '../port/file-name.js'
+import { resolveReadAllOptions, resolveReadOptions } from '../port/options.js'
 import type { AllBounds, ReadBounds, SeenState } from '../port/port.js'
 import type { StreamAppendResult, StreamEncoding } from '../port/types.js'
 import type { FileDisk } from '../state/state.js'
@@ -64,6 +66,19 @@ export type ReadRequest =
   | ({ kind: 'all' } & AllBounds)
   | { kind: 'list'; prefix: string }
   | { kind: 'change'; seen: SeenState }
+
+/** The checked payload of `read`. Throws if it is malformed. */
+export function readRequestOf(payload: unknown): ReadRequest {
+  const request = Object(payload) as ReadRequest
+  if (request.kind === 'list' || request.kind === 'change') return request
+  const { from, to, untilMs: until, follow, durableOnly } = request
+  if (request.kind === 'all') resolveReadAllOptions({ from, to, until, follow, durableOnly })
+  else {
+    checkStreamName(request.stream)
+    resolveReadOptions({ from, to, until, follow, durableOnly })
+  }
+  return request
+}
 
 export type PortCall =
   | { op: 'find'; stream: string; isRead: boolean }

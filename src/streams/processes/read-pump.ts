@@ -41,7 +41,8 @@ export class ReadPump {
 
   /** The reader has taken a frame. */
   more(): void {
-    this.#credit++
+    // Not more: the frames that a client does not read are kept in memory.
+    this.#credit = Math.min(this.#credit + 1, CREDIT)
     this.#wake?.()
     this.#wake = undefined
     this.#soon()

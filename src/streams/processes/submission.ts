@@ -9,6 +9,9 @@ import {
   type SentValues,
   tooLargeBatch,
 } from '../port/encoding.js'
+import { NAME_MAX_BYTES } from '../port/file-name.js'
+import { isContentType, isStoredMeta, loadedMeta } from '../port/meta.js'
+import { resolveAppendOptions } from '../port/options.js'
 import type { AppendConditions, CreationRequest, Group } from '../port/port.js'
 import type { StreamEncoding } from '../port/types.js'
 import { mostBytes, writeName } from '../state/entry.js'
@@ -142,40 +145,55 @@ export function submissionOf({ bytes, at, end }: SocketFrame): Submission {
     groups.push(found)
     next = found.end
   }
-  const first = groups[0]
-  if (next !== end || first === undefined) throw new RangeError('a request that is too short')
+  if (next !== end) throw new RangeError('a request that is too short')
+  if (op === SubmitOp.batch && groups.length > 0 && !groups.some(({ group }) => group.values instanceof PackedValues))
+    return { op, groups: groups.map(({ group }) => group) }
+  const [first] = groups
+  if (first === undefined || groups.length > 1) throw new RangeError('a request with a wrong number of groups')
   const { group, json } = first
   if (op === SubmitOp.append) return { op, group }
-  if (op === SubmitOp.batch) return { op, groups: groups.map((one) => one.group) }
   const { stream, values } = group
-  if (op === SubmitOp.create) return { op, stream, creation: json as CreationRequest, values }
+  if (op === SubmitOp.create) return { op, stream, creation: creationOf(json), values }
   if (op === SubmitOp.delete) return { op, stream }
   throw new RangeError('a request of an unknown kind')
+}
+
+/** Throws if `json` has wrong conditions: an entry with them would make the folder unreadable. */
+function conditionsOf(json: unknown): AppendConditions {
+  const { expectedSeq, producer, writerSeq, durability, timestamp } = Object(json) as Partial<AppendConditions>
+  if (writerSeq !== undefined && typeof writerSeq !== 'string') throw new RangeError('a request with a wrong writerSeq')
+  const checked = json === undefined ? undefined : { expectedSeq, producer, durability, timestamp }
+  return { ...resolveAppendOptions(checked), writerSeq }
+}
+
+/** Throws if `json` is not that of a creation: wrong options would make the folder unreadable. */
+function creationOf(json: unknown): CreationRequest {
+  const { meta, forkAnywhere, encodingNamed, end } = Object(json) as Partial<CreationRequest>
+  if (!isStoredMeta(meta) || (meta.contentType !== undefined && !isContentType(meta.contentType)))
+    throw new RangeError('a creation with wrong options')
+  const flags = { forkAnywhere: forkAnywhere === true, encodingNamed: encodingNamed === true, end: end === true }
+  return { meta: loadedMeta(meta), ...flags }
 }
 
 function groupAt(bytes: Buffer, start: number): { group: Group; json: unknown; end: number } {
   const nameAt = start + GROUP_HEADER_BYTES
   const flags = bytes[start] as number
-  const nameEnd = nameAt + bytes.readUInt16LE(start + 7)
+  const nameBytes = bytes.readUInt16LE(start + 7)
+  const nameEnd = nameAt + nameBytes
   const valuesStart = nameEnd + bytes.readUInt32LE(start + 9)
   const end = valuesStart + bytes.readUInt32LE(start + 13)
   if (end > bytes.length) throw new RangeError('a request that is too short')
+  const stream = bytes.toString('utf8', nameAt, nameEnd)
+  // Bytes that are not UTF-8 have become longer.
+  if (nameBytes === 0 || nameBytes > NAME_MAX_BYTES || Buffer.byteLength(stream) !== nameBytes)
+    throw new RangeError('a request with a wrong name')
   const json: unknown = valuesStart === nameEnd ? undefined : JSON.parse(bytes.toString('utf8', nameEnd, valuesStart))
-  const { expectedSeq, producer, writerSeq, durability, timestamp } = (json ?? {}) as Partial<AppendConditions>
   const values = (flags & Flag.packed) === 0 ? valueAt(bytes, valuesStart, end) : packedAt(bytes, valuesStart, end)
   const group: Group = {
-    stream: bytes.toString('utf8', nameAt, nameEnd),
+    stream,
     created: (flags & Flag.created) === 0 ? undefined : bytes.readUIntLE(start + 1, 6),
     values,
-    conditions: {
-      expectedSeq,
-      producer,
-      writerSeq,
-      mustExist: (flags & Flag.mustExist) !== 0,
-      end: (flags & Flag.end) !== 0,
-      durability,
-      timestamp,
-    },
+    conditions: { ...conditionsOf(json), mustExist: (flags & Flag.mustExist) !== 0, end: (flags & Flag.end) !== 0 },
   }
   return { group, json, end }
 }
