@@ -185,7 +185,7 @@ async function copyCatalog(
   await using log = await openRestored(copy.catalog, undefined, { create: false })
   const { head, streams } = await new Catalog(log).load()
   const states: StreamState[] = []
-  for (const name of streams.names()) states.push(streams.get(name) as StreamState)
+  for (const name of await streams.created('')) states.push(streams.get(name) as StreamState)
   return { position: head?.position ?? 0, states }
 }
 

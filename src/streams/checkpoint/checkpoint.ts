@@ -4,7 +4,7 @@
 import { DurlogError, isCode } from '../../errors.js'
 import { ofFileSystem } from '../../support/file-system-error.js'
 import { TimeSlice } from '../../support/time-slice.js'
-import { clock, setImmediate } from '../../timers.js'
+import { clock, nextTurn } from '../../timers.js'
 import { FileRepair, type StepHook } from '../files/file-repair.js'
 import type { OpenFolder } from '../files/open-folder.js'
 import type { StreamChange, StreamsCheckpoint } from '../port/types.js'
@@ -208,9 +208,8 @@ export class Checkpointer {
         const taken = takeFlushes(states, job, memTable, outcome.changes)
         if (taken.count === 0) return
         folderChanged ||= taken.folderChanged
-        // Without a job nothing has been awaited yet: give the event loop a turn.
-        if (job.isEmpty) await new Promise((resolve) => setImmediate(resolve))
-        else folderChanged = (await this.#store(job, memTable, !syncsAll, outcome)) || folderChanged
+        if (!job.isEmpty) folderChanged = (await this.#store(job, memTable, !syncsAll, outcome)) || folderChanged
+        await nextTurn()
       }
     }
     const latchingWorker = async (): Promise<void> => {

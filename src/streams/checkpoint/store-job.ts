@@ -6,6 +6,7 @@ import {
   STREAM_RESULT_FIELDS,
   StreamFlag,
 } from '../../native/stream-files.js'
+import { TimeSlice } from '../../support/time-slice.js'
 import type { MemTable } from '../state/mem-table.js'
 import type { PositionList } from '../state/positions.js'
 import { INDEX_ENTRY_BYTES } from '../state/record-index.js'
@@ -89,7 +90,9 @@ export class StoreJob<Owner extends StoreRequest> {
     if (result.stopped) return result
     const { streams, indexes, failures } = result
     let at = 0
+    const slice = new TimeSlice()
     for (const [number, owner] of this.#owners.entries()) {
+      if (slice.isOver()) await slice.nextTurn()
       const field = number * STREAM_RESULT_FIELDS
       const bytes = streams[field + 1] as number
       const crc = streams[field + 2] as number

@@ -179,13 +179,8 @@ export class LocalPort implements StreamsPort {
    */
   async #namesWith(prefix: string, signal: AbortSignal): Promise<string[]> {
     const { table } = this.store
+    const names = await table.streams.created(prefix, signal)
     const slice = new TimeSlice()
-    const names: string[] = []
-    for (const name of table.streams.names()) {
-      if (slice.isOver()) await slice.nextTurn()
-      signal.throwIfAborted()
-      if (name.startsWith(prefix)) names.push(name)
-    }
     // Meanwhile streams may have been deleted, before or after their names were copied.
     const deleted = new Set(table.deletions(prefix).filter((name) => table.find(name) === undefined))
     if (deleted.size > 0) {

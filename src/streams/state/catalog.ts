@@ -16,6 +16,7 @@ import {
 } from './catalog-records.js'
 import { CatalogRows, type LoadedStreams } from './catalog-rows.js'
 import type { StoredRequests } from './dedup-table.js'
+import { NameMap } from './name-map.js'
 
 const FORMAT_VERSION = 1
 /** The version of a group with streams whose files are behind: version 1 would give the seqs of their records again. */
@@ -51,7 +52,7 @@ export class Catalog {
    * The seqs of the live entries, by the name of the stream. An entry is live if it is the newest one of its stream in
    * a complete group.
    */
-  readonly #live = new Map<string, number>()
+  readonly #live = new NameMap<number>()
   /** No record before this seq is live. */
   #liveFrom = 0
   /** For each group of request records from `#liveFrom` on: the seq after its last record, and its bytes. */

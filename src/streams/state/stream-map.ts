@@ -1,26 +1,27 @@
 /**
- * The streams of a folder by name, in the order of their creation. A stream that was not used since the folder was
- * opened is kept as its JSON from the catalog, and becomes an object at its first use. Objects need more memory and
- * more time of the garbage collector.
+ * The streams of a folder by name. A stream that was not used since the folder was opened is kept as its JSON from the
+ * catalog, and becomes an object at its first use. Objects need more memory and more time of the garbage collector.
  */
 
 import { TimeSlice } from '../../support/time-slice.js'
 import { Arena, SLAB_BYTES } from './arena.js'
 import { loadedStream, type StoredStream } from './catalog-records.js'
+import { NameMap } from './name-map.js'
+import { sortedBy } from './radix-sort.js'
 import { SortedNames } from './sorted-names.js'
 import type { StreamState } from './state.js'
 
 const NEWLINE = 0x0a
 
 export class StreamMap {
-  /** A stream, or the place of its JSON in `#stored`. */
-  readonly #streams = new Map<string, StreamState | number>()
-  readonly #stored: StoredBytes
+  /** A stream, or its row in `#stored`. */
+  readonly #streams = new NameMap<StreamState | number>()
+  readonly #stored: StoredStreams
   /** Kept from the first list on: most folders are never listed. */
   #sorted: SortedNames | undefined
   #sorting: Promise<SortedNames> | undefined
 
-  constructor(stored: StoredBytes = new StoredBytes()) {
+  constructor(stored: StoredStreams = new StoredStreams(0)) {
     this.#stored = stored
   }
 
@@ -28,14 +29,10 @@ export class StreamMap {
     return this.#streams.size
   }
 
-  names(): IterableIterator<string> {
-    return this.#streams.keys()
-  }
-
   get(name: string): StreamState | undefined {
     const found = this.#streams.get(name)
     if (typeof found !== 'number') return found
-    const state = loadedStream(JSON.parse(this.#stored.at(found)) as StoredStream)
+    const state = this.#stored.at(found)
     this.#streams.set(name, state)
     return state
   }
@@ -50,6 +47,24 @@ export class StreamMap {
     this.#sorted?.delete(name)
   }
 
+  /**
+   * The names that begin with `prefix`, in the order of creation. Whether they include a stream that was created or
+   * deleted meanwhile is not known.
+   */
+  async created(prefix: string, signal?: AbortSignal): Promise<string[]> {
+    const slice = new TimeSlice()
+    const names: string[] = []
+    const positions: number[] = []
+    for (const [name, stream] of this.#streams) {
+      if (slice.isOver()) await slice.nextTurn()
+      signal?.throwIfAborted()
+      if (!name.startsWith(prefix)) continue
+      names.push(name)
+      positions.push(typeof stream === 'number' ? this.#stored.createdAt(stream) : stream.created)
+    }
+    return sortedBy(names, positions, slice)
+  }
+
   /** The names in ascending order, which later changes update. */
   sorted(): Promise<SortedNames> {
     this.#sorting ??= this.#sort()
@@ -60,22 +75,30 @@ export class StreamMap {
     const slice = new TimeSlice()
     const names = new SortedNames()
     this.#sorted = names
-    for (const name of this.#streams.keys()) {
+    for (const [name] of this.#streams) {
       if (slice.isOver()) await slice.nextTurn()
       // It may have been deleted meanwhile.
-      if (this.#streams.has(name)) names.add(name)
+      if (this.#streams.get(name) !== undefined) names.add(name)
     }
     return names
   }
 }
 
-/** JSON texts in a few large blocks of memory. */
-export class StoredBytes {
+/** Streams as JSON texts in a few large blocks of memory, each in its row. */
+export class StoredStreams {
   readonly #memory = new Arena()
   readonly #slabs: Buffer[] = []
+  /** The position at which the stream of each row was created. */
+  readonly #created: Float64Array
+  readonly #places: Float64Array
 
-  /** Adds a text and returns its place. */
-  add(text: Buffer): number {
+  constructor(rows: number) {
+    this.#created = new Float64Array(rows)
+    this.#places = new Float64Array(rows)
+  }
+
+  /** Adds a stream, whose JSON is `text`. */
+  add(row: number, text: Buffer, created: number): void {
     const memory = this.#memory
     const bytes = memory.reserve(text.length + 1)
     if (bytes !== this.#slabs.at(-1)) this.#slabs.push(bytes)
@@ -83,12 +106,19 @@ export class StoredBytes {
     memory.end = start + text.copy(bytes, start)
     bytes[memory.end++] = NEWLINE
     memory.keep()
-    return (this.#slabs.length - 1) * SLAB_BYTES + start
+    this.#created[row] = created
+    this.#places[row] = (this.#slabs.length - 1) * SLAB_BYTES + start
   }
 
-  at(place: number): string {
+  createdAt(row: number): number {
+    return this.#created[row] as number
+  }
+
+  at(row: number): StreamState {
+    const place = this.#places[row] as number
     const slab = this.#slabs[Math.floor(place / SLAB_BYTES)] as Buffer
     const start = place % SLAB_BYTES
-    return slab.toString('utf8', start, slab.indexOf(NEWLINE, start))
+    const text = slab.toString('utf8', start, slab.indexOf(NEWLINE, start))
+    return loadedStream(JSON.parse(text) as StoredStream)
   }
 }
