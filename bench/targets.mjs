@@ -24,6 +24,7 @@ import { shipGroups } from './targets/ship.mjs'
 import { streamReadGroups } from './targets/stream-reads.mjs'
 import { streamGroups } from './targets/streams.mjs'
 import { systemGroups } from './targets/system.mjs'
+import { tailGroups } from './targets/tail.mjs'
 
 /**
  * @typedef {object} Figure
@@ -48,6 +49,7 @@ import { systemGroups } from './targets/system.mjs'
 /** @type {Group[]} */
 const groups = [
   ...commitGroups,
+  ...tailGroups,
   ...fileGroups,
   ...memoryGroups,
   ...openingGroups,

@@ -55,7 +55,7 @@ const DEPTH_ONE_BYTES = [256, 4096, 65536]
 const ROUNDS = 12
 const PER_ROUND = 50
 
-const FLOOR = 'O_DIRECT+O_DSYNC'
+export const FLOOR = 'O_DIRECT+O_DSYNC'
 /** The same write, made by a second thread: `append` needs one too, because its caller must not wait for the device. */
 const HANDED = `${FLOOR} on a second thread`
 /** The same write to a file like a log's first segments, before any is recycled: each write also converts an extent. */
@@ -77,7 +77,7 @@ async function recycleSegments(log, payload) {
 }
 
 /** Measures raw writes, append and appendSync in turns of `perRound`. Returns the latencies of each. */
-async function inTurns(dir, bytes, rounds, perRound, { recycled = false } = {}) {
+export async function inTurns(dir, bytes, rounds, perRound, { recycled = false } = {}) {
   return withScratch(dir, async (folder) => {
     const ways = {}
     for (const [name, { method, preallocate }] of Object.entries(RAW)) {
