@@ -1,13 +1,14 @@
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { DurlogError } from '../src/errors.js'
 import { CallQueue } from '../src/log/append/call-queue.js'
+import { clock, setImmediate } from '../src/timers.js'
 import { codeOf, scratchLog } from './fixtures/scratch.js'
 
 const failure = new DurlogError('ERR_DURLOG_NO_SPACE', 'no room')
 const never = new Promise<string>(() => {})
 
 test('a failure during the admission of a call fails the later calls, and not that call if it starts', async () => {
-  const held = new CallQueue(() => {})
+  const held: CallQueue = new CallQueue(() => held.admit())
   const first = held.hold(() => {
     held.fail(failure)
     return Promise.resolve('went on')
@@ -22,7 +23,7 @@ test('a failure during the admission of a call fails the later calls, and not th
 })
 
 test('a failure during the admission of a call fails that call if it must still wait', async () => {
-  const held = new CallQueue(() => {})
+  const held: CallQueue = new CallQueue(() => held.admit())
   let starts = 0
   const first = held.hold(() => {
     starts++
@@ -38,7 +39,7 @@ test('a failure during the admission of a call fails that call if it must still 
 })
 
 test('an aborted call leaves the queue at once, even if the previous call never starts', async () => {
-  const held = new CallQueue(() => {})
+  const held: CallQueue = new CallQueue(() => held.admit())
   void held.hold<string>(() => undefined, 'append')
   const controller = new AbortController()
   const aborted = held.hold<string>(() => undefined, 'append', { signal: controller.signal })
@@ -50,7 +51,7 @@ test('an aborted call leaves the queue at once, even if the previous call never 
 })
 
 test('a call that is made in response to a failure waits after the calls that survive the failure', () => {
-  const held = new CallQueue(() => {})
+  const held: CallQueue = new CallQueue(() => held.admit())
   const order: string[] = []
   const call = (name: string, outlivesFailure: boolean, fail = () => {}) => ({
     outlivesFailure,
@@ -79,4 +80,42 @@ test('a listener may append, sync, trim, drain and close from within an event', 
   const last = log.append('last')
   await closed
   expect(await last).toBe(log.nextSeq - 1)
+})
+
+test('calls start for a millisecond in a turn of the event loop, and the others in later turns', async () => {
+  let now = 0
+  const spy = vi.spyOn(clock, 'now').mockImplementation(() => now)
+  onTestFinished(() => spy.mockRestore())
+  const started: number[] = []
+  const perTurn: number[] = []
+  const count = (): void => {
+    perTurn.push(started.length - perTurn.reduce((sum, turn) => sum + turn, 0))
+  }
+  const held: CallQueue = new CallQueue(() => {
+    held.admit()
+    count()
+  })
+  for (let i = 0; i < 10; i++)
+    held.push({
+      outlivesFailure: false,
+      admit: () => {
+        now += 0.3
+        return started.push(i) > 0
+      },
+      fail: () => {},
+    })
+  held.admit()
+  held.admit()
+  count()
+  while (held.size > 0) await new Promise((resolve) => setImmediate(resolve))
+  expect(perTurn).toEqual([4, 4, 2])
+  expect(started).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8, 9])
+})
+
+test('flushSync includes waiting appends that would start in later turns', async () => {
+  const log = await scratchLog({ strategy: 'pwrite', maxPendingBytes: 65_536, maxRecordBytes: 1000 })
+  const appends = Array.from({ length: 20_000 }, () => log.append('x', { durability: 'memory' }))
+  expect(log.stats().waitingForRoom).toBeGreaterThan(0)
+  expect(log.flushSync()).toBe(19_999)
+  expect(await appends.at(-1)).toBe(19_999)
 })

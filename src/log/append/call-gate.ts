@@ -119,9 +119,15 @@ export class CallGate {
     this.#update()
   }
 
-  /** Starts every waiting call that can start. */
+  /** As `CallQueue.admit`. */
   admit(): void {
     this.#held.admit()
+    this.#update()
+  }
+
+  /** As `CallQueue.admitAll`. */
+  admitAll(): void {
+    this.#held.admitAll()
     this.#update()
   }
 

@@ -4,6 +4,10 @@ import { atCaller, GroupRejection } from '../../caller-stack.js'
 import { type DurlogError, outcomeOfCall } from '../../errors.js'
 import { onAbort } from '../../options/abort-signal.js'
 import { LinkedQueue } from '../../support/linked-queue.js'
+import { clock, setImmediate } from '../../timers.js'
+
+/** The time for which calls start in one turn of the event loop. */
+const MAX_STARTING_MS = 1
 
 /** A call that waits for room, or for all earlier calls to settle. */
 export interface QueuedCall {
@@ -31,15 +35,20 @@ export interface HoldOptions {
 export class CallQueue {
   readonly #calls = new LinkedQueue<QueuedCall>()
   #admitting = false
+  /** The calls of this turn have used up its time: no call starts before the next turn. */
+  #resting = false
   /** The first failure reported while a call was being admitted. */
   #failure: DurlogError | undefined
-  readonly #onLeft: () => void
+  readonly #onReady: () => void
   /** The number of waiting appends. */
   appends = 0
 
-  /** `onLeft` is called after an aborted signal has removed a call: the next call may be able to start. */
-  constructor(onLeft: () => void) {
-    this.#onLeft = onLeft
+  /**
+   * `onReady` is called when the next call may be able to start: an aborted signal has removed a call, or a new turn of
+   * the event loop has begun after `admit` used up the time of one.
+   */
+  constructor(onReady: () => void) {
+    this.#onReady = onReady
   }
 
   get size(): number {
@@ -50,8 +59,20 @@ export class CallQueue {
     this.#calls.push(call)
   }
 
-  /** Starts every call that can start. A nested invocation does nothing, because the outer one continues. */
+  /**
+   * Starts the calls that can start, as far as the time of this turn allows; `onReady` continues. A nested invocation
+   * does nothing, because the outer one continues.
+   */
   admit(): void {
+    if (!this.#resting && this.#calls.size > 0) this.#admitUntil(clock.now() + MAX_STARTING_MS)
+  }
+
+  /** Starts every call that can start. */
+  admitAll(): void {
+    this.#admitUntil(Number.POSITIVE_INFINITY)
+  }
+
+  #admitUntil(deadline: number): void {
     if (this.#admitting) return
     this.#admitting = true
     for (let admitted = true; admitted; ) {
@@ -65,8 +86,20 @@ export class CallQueue {
         this.#failAll(failure)
         admitted = true
       }
+      if (admitted && clock.now() >= deadline) {
+        this.#rest()
+        admitted = false
+      }
     }
     this.#admitting = false
+  }
+
+  #rest(): void {
+    this.#resting = true
+    setImmediate(() => {
+      this.#resting = false
+      this.#onReady()
+    })
   }
 
   /** Fails every waiting call, except calls with `outlivesFailure` and a call that is being admitted and starts. */
@@ -101,7 +134,7 @@ export class CallQueue {
         leave()
         remove()
         reject(signal?.reason)
-        this.#onLeft()
+        this.#onReady()
       })
       const remove = this.#calls.push({
         outlivesFailure: kind === 'drain',

@@ -188,7 +188,7 @@ export class WritePipeline {
       } finally {
         this.#scheduleTick()
       }
-      gate.admit()
+      gate.admitAll()
       if (gate.isSuspended) break
     }
     if (gate.waitingAppends > 0) throw noRoom('appends wait for a trim, a truncation or a rotation')
