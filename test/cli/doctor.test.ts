@@ -21,6 +21,7 @@ import { type LogStats, open } from '../../src/index.js'
 import type { Disk } from '../../src/terminal/storage.js'
 import { durlog, durlogProcess, startDurlog } from '../fixtures/command.js'
 import { openUntilDone, scratchDir } from '../fixtures/scratch.js'
+import { scratchStreams } from '../fixtures/streams.js'
 
 const MIB = 2 ** 20
 
@@ -243,6 +244,22 @@ describe('durlog doctor', () => {
     const { code, stdout } = await durlogProcess(['doctor', file, '--json'])
     expect(code).toBe(2)
     expect(told(stdout).findings[0]).toMatchObject({ check: 'folder', verdict: 'FAIL' })
+  })
+
+  test('names the streams of a folder and of a backup', async () => {
+    const { dir, streams } = await scratchStreams()
+    for (const name of ['a', 'b']) await streams.stream(name).append(1)
+    await streams.close()
+    const copy = join(scratchDir(), 'copy')
+    await durlog(['backup', dir, copy])
+    for (const [folder, text] of [
+      [dir, '2 streams at the last checkpoint'],
+      [copy, 'a backup: 2 streams at the last checkpoint'],
+    ] as const) {
+      const { stdout } = await durlogProcess(['doctor', folder, '--json'])
+      expect(told(stdout).findings).toContainEqual(ok('streams', text))
+      expect(told(stdout).findings).toContainEqual(ok('log', 'that of the streams: seq 0 to 1'))
+    }
   })
 
   test('a log that is damaged is a FAIL', async () => {

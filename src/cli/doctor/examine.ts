@@ -1,10 +1,13 @@
 /** All checks of `durlog doctor`, in the order of its report. */
 import { accessSync, constants, statfsSync, statSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
-import { DurlogError } from '../../errors.js'
+import { DurlogError, isCode } from '../../errors.js'
 import { open } from '../../index.js'
-import { formatSeqs } from '../../terminal/output.js'
+import { readCheckpoint } from '../../streams/files/folder-checkpoint.js'
+import { isBackup } from '../../support/folder-marks.js'
+import { formatCounted, formatSeqs } from '../../terminal/output.js'
 import { disksOf, findMount, type Mount } from '../../terminal/storage.js'
+import { logFolder } from '../streams/folder.js'
 import { judgeClock } from './clock.js'
 import { judgeFileSystem, judgeMount } from './file-system.js'
 import { describeError, type Finding, fail, guarded, notChecked, ok } from './finding.js'
@@ -16,6 +19,7 @@ import { judgeAllocation, judgeDirect, judgeLock, judgeMap, tryDirect, tryMapped
 import { judgeWriteCache } from './write-cache.js'
 
 const LOOK = 'look at the system log (dmesg)'
+const RIGHTS = "check the folder's owner and mode, and the user that runs this"
 
 export interface Examination {
   /** The absolute path of the folder that the user named. */
@@ -56,10 +60,11 @@ function nearestFolder(path: string): string {
 function folderFinding(asked: string, tried: string): Finding {
   try {
     if (asked !== tried && statSync(asked, { throwIfNoEntry: false }) !== undefined)
-      return fail('folder', `${asked} is not a folder`, 'name a folder')
+      return fail('folder', `${asked} is not a folder: its parent ${tried} is checked`, 'name a folder')
     accessSync(tried, constants.R_OK | constants.W_OK | constants.X_OK)
   } catch (error) {
-    return fail('folder', describeError(error), "check the folder's owner and mode, and the user that runs this")
+    const isReadOnly = (error as NodeJS.ErrnoException).code === 'EROFS'
+    return fail('folder', describeError(error), isReadOnly ? 'mount the file system with rw' : RIGHTS)
   }
   return ok(
     'folder',
@@ -67,19 +72,43 @@ function folderFinding(asked: string, tried: string): Finding {
   )
 }
 
-/** Returns the time of the newest record of the log in `dir`, and a finding if there is a log. */
-async function newestRecord(dir: string): Promise<{ ms: number | undefined; findings: Finding[] }> {
+/**
+ * Returns the time of the newest record of the log in `dir`, or of its streams, and findings if there are such. A
+ * backup is one too.
+ */
+async function newestRecord(asked: string): Promise<{ ms: number | undefined; findings: Finding[] }> {
+  const { dir, hasStreams } = logFolder(asked)
+  const backup = isBackup(asked) ? 'a backup: ' : ''
+  const findings: Finding[] = []
   try {
+    if (hasStreams) findings.push(ok('streams', backup + (await countStreams(asked))))
     await using log = await open(dir, { readOnly: true })
     const { firstSeq, nextSeq } = log
-    if (nextSeq === firstSeq) return { ms: undefined, findings: [ok('log', 'it holds no records')] }
-    const { timestamp } = await log.get(nextSeq - 1)
-    return { ms: timestamp, findings: [ok('log', formatSeqs(firstSeq, nextSeq))] }
+    const isEmpty = nextSeq === firstSeq
+    const ms = isEmpty ? undefined : (await log.get(nextSeq - 1)).timestamp
+    const records = isEmpty ? 'it holds no records' : formatSeqs(firstSeq, nextSeq)
+    findings.push(ok('log', hasStreams ? `that of the streams: ${records}` : `${backup}${records}`))
+    return { ms, findings }
   } catch (error) {
     const none = error instanceof DurlogError && ['ERR_DURLOG_NOT_FOUND', 'ERR_DURLOG_NOT_A_LOG'].includes(error.code)
-    const told = fail('log', describeError(error), '"durlog verify DIR" lists what is damaged')
-    return { ms: undefined, findings: none ? [] : [told] }
+    if (!none) findings.push(fail('log', describeError(error), adviceOn(error, hasStreams)))
+    return { ms: undefined, findings }
   }
+}
+
+async function countStreams(dir: string): Promise<string> {
+  try {
+    return `${formatCounted((await readCheckpoint(dir)).streams.length, 'stream')} at the last checkpoint`
+  } catch (error) {
+    if (!isCode(error, 'ERR_DURLOG_NOT_FOUND')) throw error
+    return 'no checkpoint yet'
+  }
+}
+
+function adviceOn(error: unknown, hasStreams: boolean): string {
+  const denied = error instanceof DurlogError && ['EACCES', 'EPERM'].includes(error.errnoName ?? '')
+  if (!isCode(error, 'ERR_DURLOG_CORRUPT')) return denied ? RIGHTS : LOOK
+  return `"durlog verify DIR${hasStreams ? '/log' : ''}" lists what is damaged`
 }
 
 function mountFindings(mount: Mount | undefined): Finding[] {
