@@ -1,11 +1,13 @@
 /** `durlog backup` and `durlog restore` of a folder of streams. */
+import { execFileSync } from 'node:child_process'
 import { readdirSync, readFileSync, truncateSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { expect, onTestFinished, test } from 'vitest'
 import { copyStreams } from '../../src/cli/streams/backup.js'
 import { openStreams, type Streams } from '../../src/streams/index.js'
 import { durlog } from '../fixtures/command.js'
-import { scratchDir } from '../fixtures/scratch.js'
+import { openUntilDone, scratchDir } from '../fixtures/scratch.js'
 import { all, localPort, scratchStreams } from '../fixtures/streams.js'
 
 const QUIET = (): void => {}
@@ -111,6 +113,40 @@ test('a second backup replaces the first; anything else in the place of the copy
     const { code, stderr } = await durlog(['backup', from, to])
     expect([code, stderr]).toEqual([65, expect.stringMatching(message)])
   }
+})
+
+test('a backup that fails leaves nothing behind but an earlier one', async () => {
+  const { dir, streams } = await scratchStreams()
+  await streams.stream('a').append(1)
+  await streams.checkpoint()
+  const folder = scratchDir()
+  const copy = join(folder, 'copy')
+  await durlog(['backup', dir, copy])
+  const log = await openUntilDone(join(dir, 'log'), { readOnly: true })
+  const other = await log.cursor('durlog-backup')
+  for (const to of [copy, join(folder, 'new')]) {
+    const { code, stderr } = await durlog(['backup', dir, to])
+    expect([code, stderr]).toEqual([65, expect.stringContaining(`another backup of ${dir} is running`)])
+  }
+  expect(readdirSync(folder)).toEqual(['copy'])
+  await other.close()
+  await log.close()
+  expect((await durlog(['backup', dir, copy])).code).toBe(0)
+})
+
+const ifMounting = process.platform === 'linux' && process.getuid?.() === 0 ? test : test.skip
+
+ifMounting('streams on a file system that is mounted read-only can be backed up', async () => {
+  const { dir, streams } = await scratchStreams()
+  await streams.stream('a').append(1)
+  await streams.close()
+  const copy = join(scratchDir(), 'copy')
+  const main = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url))
+  const script = 'mount --bind "$1" "$1" && mount -o remount,ro,bind "$1" && exec "$0" "$2" backup "$1" "$3"'
+  // The mount ends with the process, because no other one is in its namespace.
+  const output = execFileSync('unshare', ['-m', 'bash', '-c', script, process.execPath, dir, main, copy])
+  expect(output.toString()).toContain('holds 1 stream')
+  expect(readFileSync(join(copy, 'streams', 'a.jsonl'), 'utf8')).toBe('1\n')
 })
 
 test('appends to a backup of streams or of a log are refused, with the command that makes a log of it', async () => {

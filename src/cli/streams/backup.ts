@@ -2,7 +2,7 @@
 import { existsSync } from 'node:fs'
 import { readdir, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { isCode } from '../../errors.js'
+import { DurlogError, isCode } from '../../errors.js'
 import { inspect, open } from '../../index.js'
 import { openRestored } from '../../open.js'
 import { copyStart, problemOf } from '../../streams/files/file-io.js'
@@ -59,27 +59,39 @@ export async function copyStreams(
   await rm(made, { recursive: true, force: true })
   const copy = new FolderFiles(made)
   await makeFolder(made)
-  // A backup has no checkpoints, and must not be changed.
-  const release = isBackup(from) ? async () => {} : await holdLog(source.log)
-  let report: StreamsCopyReport
+  try {
+    const report = { uuid, ...(await fillCopy(source, copy, onProgress)) }
+    await copy.sync()
+    if (backup) await markBackup(made, from)
+    await syncFolder(made)
+    await replace(to, made)
+    return report
+  } catch (error) {
+    // Its space is needed if the disk is full.
+    await rm(made, { recursive: true, force: true })
+    throw error
+  }
+}
+
+async function fillCopy(
+  source: FolderFiles,
+  copy: FolderFiles,
+  onProgress: (done: number, total: number) => void,
+): Promise<Omit<StreamsCopyReport, 'uuid'>> {
+  const release = await holdLog(source)
   try {
     await copy.make()
-    const found = await copyFiles(source, copy, onProgress)
+    const { position, ...found } = await copyFiles(source, copy, onProgress)
     const { firstSeq, nextSeq } = await copyLog(source.log, copy.log, () => {}, { without: HOLD })
-    if (nextSeq < found.position || firstSeq > found.position)
+    if (nextSeq < position || firstSeq > position)
       throw new InputError(
-        `the main log of ${from} is not known to be synced up to its last checkpoint: open the streams once, for example with "durlog streams ${from} stat", then repeat the command`,
+        `the main log of ${source.dir} is not known to be synced up to its last checkpoint: open the streams once, for example with "durlog streams ${source.dir} stat", then repeat the command`,
       )
-    const changed = await withoutDeleted(copy.log, found)
-    report = { uuid, ...found, changed, firstSeq, nextSeq }
+    const changed = await withoutDeleted(copy.log, { changed: found.changed, position })
+    return { ...found, changed, firstSeq, nextSeq }
   } finally {
     await release()
   }
-  await copy.sync()
-  if (backup) await markBackup(made, from)
-  await syncFolder(made)
-  await replace(to, made)
-  return report
 }
 
 /** Throws InputError unless `to` is a new or empty folder, or, for a backup, an earlier one of the same streams. */
@@ -97,9 +109,11 @@ async function checkTarget(to: string, uuid: string, backup: boolean): Promise<v
   if (found !== uuid) throw new InputError(`${to} is a backup of other streams (${found}): name another folder`)
 }
 
-/** Returns a function that ends the hold. */
-async function holdLog(dir: string): Promise<() => Promise<void>> {
-  const log = await open(dir, { readOnly: true })
+/** Returns a function that ends the hold. Without a hold, a trim makes the copy fail; it never makes it incomplete. */
+async function holdLog({ dir, log: path }: FolderFiles): Promise<() => Promise<void>> {
+  // A backup has no checkpoints, and must not be changed.
+  if (isBackup(dir)) return async () => {}
+  const log = await open(path, { readOnly: true })
   try {
     const cursor = await log.cursor(HOLD)
     return async () => {
@@ -109,14 +123,18 @@ async function holdLog(dir: string): Promise<() => Promise<void>> {
     }
   } catch (error) {
     await log.close()
+    if (error instanceof DurlogError && error.errnoName === 'EROFS') return async () => {}
     throw isCode(error, 'ERR_DURLOG_LOCKED')
-      ? new InputError(`another backup of ${dirname(dir)} is running: wait until it ends`)
+      ? new InputError(`another backup of ${dir} is running: wait until it ends`)
       : error
   }
 }
 
 /** Returns the `changed` streams that the main log does not delete: the checkpoint of a deletion removes the file. */
-async function withoutDeleted(dir: string, { changed, position }: Copied): Promise<string[]> {
+async function withoutDeleted(
+  dir: string,
+  { changed, position }: Pick<Copied, 'changed' | 'position'>,
+): Promise<string[]> {
   const names = new Set(changed)
   if (names.size === 0) return []
   await using log = await open(dir, { readOnly: true })
@@ -219,8 +237,14 @@ async function replace(to: string, made: string): Promise<void> {
   const earlier = `${to}.durlog-old`
   await rm(earlier, { recursive: true, force: true })
   try {
-    if (existsSync(to)) await rename(to, earlier)
-    await rename(made, to)
+    const hasEarlier = existsSync(to)
+    if (hasEarlier) await rename(to, earlier)
+    try {
+      await rename(made, to)
+    } catch (error) {
+      if (hasEarlier) await rename(earlier, to)
+      throw error
+    }
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EBUSY') throw error
     throw new InputError(`${to} is in use, or the root of a file system: name a folder in it`)
