@@ -28,7 +28,8 @@ std::string Explain(int sys_errno) {
     case EPERM:
       return "permission denied: the user of this process needs the right to read the folder and "
              "its files, and to write if it is to write";
-    case EROFS: return reason + ": choose a folder on another file system";
+    case EROFS:
+      return reason + ": mount the file system with rw, or choose a folder on another one";
     case ENOTDIR:
       return "a file is in the place of this folder or of one above it: remove or rename the file, "
              "or choose another folder";

@@ -73,6 +73,8 @@ type Advice = (has: Has, error: DurlogError) => string
 
 const READ_SALVAGE = '"durlog cat DIR --salvage" prints the intact records'
 const SEEK = '"durlog cursors DIR --seek NAME --from SEQ" sets the position of the cursor'
+const STREAMS_FOLDER =
+  'the folder contains streams: "durlog streams DIR ls" lists them; cat, tail, stat, export and verify read them in the same way. Their log is DIR/log'
 const FREE_SPACE = 'free space on the file system and try again'
 const SYSTEM_LOG = 'the device refused a write: look at the system log (dmesg), then run "durlog verify DIR"'
 
@@ -82,7 +84,7 @@ const isOfStreams = (has: Has): boolean => has('--prefix')
 const ADVICE: Partial<Record<DurlogErrorCode, Advice>> = {
   ERR_DURLOG_NOT_FOUND: (has, { path }) =>
     path !== undefined && logFolder(path).hasStreams
-      ? 'the folder contains streams, and their log is DIR/log; "durlog streams DIR ls" lists them'
+      ? STREAMS_FOLDER
       : has('--uuid')
         ? '' // The message of a restore names the source.
         : isOfStreams(has)

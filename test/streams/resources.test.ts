@@ -24,7 +24,7 @@ test.each([
   ['ENOMEM', 'ERR_DURLOG_OUT_OF_MEMORY', /./],
   ['ENOTDIR', 'ERR_DURLOG_NOT_A_LOG', /a file is in the place of this folder/],
   ['EACCES', 'ERR_DURLOG_IO', /the user of this process needs the right/],
-  ['EROFS', 'ERR_DURLOG_IO', /choose a folder on another file system/],
+  ['EROFS', 'ERR_DURLOG_IO', /mount the file system with rw, or choose a folder/],
   ['EIO', 'ERR_DURLOG_IO', /./],
 ] as const)('an error %s of Node gets the code and the text of the core', (errnoName, code, text) => {
   const errno = constants.errno[errnoName]

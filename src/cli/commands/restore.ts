@@ -1,4 +1,4 @@
-import { statSync } from 'node:fs'
+import { existsSync, statSync } from 'node:fs'
 import type { Command } from 'commander'
 import { type ArchiveChoice, listArchive, type RestoreArchiveOptions, restoreArchive } from '../../archive/index.js'
 import { restore } from '../../jetstream/index.js'
@@ -90,7 +90,7 @@ async function run(dir: string, url: string | undefined, flags: Flags, command: 
   const { stream, subject, from, to, until, follow, segmentBytes, json } = flags
   if (stream === undefined)
     throw new InputError(
-      `${url === undefined || url.includes('://') ? '' : `there is no folder ${url}; `}to restore a backup, name its folder; to restore from a server, name its stream with --stream`,
+      `${url === undefined || url.includes('://') ? '' : existsSync(url) ? `${url} is a file; ` : `there is no folder ${url}; `}to restore a backup, name its folder; to restore from a server, name its stream with --stream`,
       ExitCode.usage,
     )
   const progress = startProgress('restore', 0, json === true)

@@ -54,7 +54,7 @@ TEST(StatusTest, ErrorsThatTheUserCanRemedyNameTheRemedy) {
       {EACCES, "needs the right to read"},
       {ENOSPC, "free some space"},
       {EMFILE, "ulimit -n"},
-      {EROFS, "another file system"},
+      {EROFS, "mount the file system with rw"},
   };
   for (const auto& [error, remedy] : remedies) {
     const std::string message = Status::System("openat", error, "x").message();
