@@ -10,7 +10,7 @@ import type { Metadata } from './piece.js'
 import { send, type WireAnswer } from './piece-io.js'
 import { PieceThread } from './piece-thread.js'
 import { Signer, type UnsignedRequest } from './signer.js'
-import { ConditionFailed, StoreFailure, toStoreError } from './store-errors.js'
+import { CHECK_ENDPOINT, ConditionFailed, StoreFailure, toStoreError } from './store-errors.js'
 import { StoredFields } from './stored-fields.js'
 
 /** A transfer that is slower than this times out. */
@@ -94,7 +94,7 @@ export class Bucket {
     const { status, headers: answer } = await this.#call({ method: 'PUT', key, headers, body, sha256 })
     // A store answers `If-Match` for a key that does not exist with 404.
     if (status !== 404) return answer.etag ?? ''
-    const message = `PUT ${this.urlOf(key)}: 404`
+    const message = `PUT ${this.urlOf(key)}: 404. ${CHECK_ENDPOINT}`
     throw condition !== undefined && 'ifMatch' in condition
       ? new ConditionFailed(message)
       : new StoreFailure(message, 404)
@@ -203,16 +203,12 @@ export class Bucket {
     for (let token: string | undefined; ; ) {
       const query: Record<string, string> = { 'list-type': '2', prefix, ...more }
       if (token !== undefined) query['continuation-token'] = token
-      const { status, body } = await this.#call({ method: 'GET', key: '', query, bytes: 2 ** 20 })
+      const { body } = await this.#call({ method: 'GET', key: '', query, bytes: 2 ** 20 })
       const xml = body.toString('utf8')
-      if (status === 404) throw new StoreFailure(`listing ${this.urlOf(prefix)}: 404`)
       // Not every proxy and store sends the length of a response, so a connection that was lost may look like the end
       // of the list.
       if (!xml.includes('</ListBucketResult>'))
-        throw new StoreFailure(
-          `listing ${this.urlOf(prefix)}: the response is incomplete, or no list of objects`,
-          status,
-        )
+        throw new StoreFailure(`listing ${this.urlOf(prefix)}: the response is incomplete, or no list of objects`, 200)
       const before = found.size
       yield xml
       emptyPages = found.size === before ? emptyPages + 1 : 0

@@ -51,6 +51,9 @@ export interface ErrorResponse {
   timeMs: number
 }
 
+/** A store has no such error for a write or a list in a bucket that exists. */
+export const CHECK_ENDPOINT = 'Check that the endpoint is the URL of an S3 store'
+
 export function toStoreError(response: ErrorResponse, renewable: boolean): Error {
   const { status, code, message, request, isConditional } = response
   const text = `${request}: ${status}${code === '' ? '' : ` ${code}`}${message === '' ? '' : `: ${message}`}`
@@ -58,7 +61,9 @@ export function toStoreError(response: ErrorResponse, renewable: boolean): Error
   if (renewable && EXPIRED.includes(code)) return new StoreFailure(text, status)
   const final = finalCode(response)
   return final === undefined
-    ? new StoreFailure(text, status, { retryAfterMs: retryAfterOf(response) })
+    ? new StoreFailure(status === 404 ? withRemedy(text, CHECK_ENDPOINT) : text, status, {
+        retryAfterMs: retryAfterOf(response),
+      })
     : new DurlogError(final, withRemedy(text, remedyOf(response)))
 }
 
