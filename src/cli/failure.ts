@@ -68,7 +68,7 @@ const EXIT_CODES: Record<DurlogErrorCode, number> = {
 const INPUT_CODES: Record<number, string> = { [ExitCode.usage]: 'USAGE', [ExitCode.noLog]: 'NOT_FOUND' }
 
 /** Whether the command has this option. */
-type Has = (flag: string) => boolean
+export type Has = (flag: string) => boolean
 type Advice = (has: Has, error: DurlogError) => string
 
 const READ_SALVAGE = '"durlog cat DIR --salvage" prints the intact records'
@@ -149,6 +149,10 @@ const LISTEN_ADVICE: Record<string, string> = {
   EACCES: 'a port below 1024 needs more rights: choose another one with --port',
 }
 
+export function optionsOf(command: Command | undefined): Has {
+  return (flag) => command?.options.some(({ long }) => long === flag) === true
+}
+
 /** A call or an option of the library, and after it, in parentheses, what a command has for it. */
 const NAMED_TWICE =
   /(?<![\w/"])(?:[a-zA-Z]+\(\)|[a-zA-Z]+: \S+) \((durlog [^)]+)\)|(?<![\w/"])[a-zA-Z.]+(?:: \S+)? \((--[^)]+)\)/g
@@ -160,7 +164,7 @@ const OPTION =
   /^[a-z]+(?= (?:must|needs|cannot)\b)|(?<![\w/"])(?:[a-z]+(?:[A-Z][a-z]+)+(?:: true)?|[a-z]+: true)(?![\w/"])/g
 
 /** Returns the message of an error of the library with the commands and the flags that its reader can use. */
-function inCommandTerms(message: string, has: Has): string {
+export function inCommandTerms(message: string, has: Has): string {
   return message
     .replace(NAMED_TWICE, (_, command?: string, flag?: string) => flag ?? `"${command}"`)
     .replace(OPTION, (option) => {
@@ -198,8 +202,8 @@ export function toFailure(error: unknown, has: Has): Failure {
     return { code: 'INTERRUPTED', message: error.message, advice: '', exitCode: error.exitCode, details: {} }
   const { code = 'ERR_UNEXPECTED', message = String(error) } = error as NodeJS.ErrnoException
   const exitCode = code === 'ENOSPC' ? ExitCode.noSpace : code === 'ENOENT' ? ExitCode.noLog : ExitCode.io
-  // Remove the code, with which Node's messages begin.
-  const text = message.startsWith(`${code}: `) ? message.slice(code.length + 2) : message
+  // Without the code, which Node's messages have at their beginning or after the name of the call.
+  const text = message.replace(`${code}: `, '')
   const advice = code === 'ENOSPC' ? FREE_SPACE : (has('--port') && LISTEN_ADVICE[code]) || ''
   return { code, message: text, advice, exitCode, details: {} }
 }
@@ -210,8 +214,7 @@ export function toFailure(error: unknown, has: Has): Failure {
  */
 export function reportFailure(error: unknown, json: boolean, command?: Command): number {
   if (isOutputClosed(error)) return Number(process.exitCode ?? ExitCode.ok)
-  const has = (flag: string): boolean => command?.options.some(({ long }) => long === flag) === true
-  const { code, message, advice, exitCode, details } = toFailure(error, has)
+  const { code, message, advice, exitCode, details } = toFailure(error, optionsOf(command))
   if (json) {
     process.stderr.write(`${JSON.stringify({ error: { code, message, advice, exitCode, ...details } })}\n`)
   } else {

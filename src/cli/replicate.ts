@@ -2,6 +2,7 @@
  * The common part of `ship` and `archive`, which copy a log to a destination until a signal and report their progress.
  */
 import { once } from 'node:events'
+import type { Command } from 'commander'
 import type { CursorSummary, ReadOnlyLog } from '../index.js'
 import { type LastFailure, lastFailure } from '../ship/failure-file.js'
 import type { ShipLag, ShipRetry } from '../ship/types.js'
@@ -18,6 +19,7 @@ import {
   writeSummary,
 } from '../terminal/output.js'
 import { type Progress, startProgress } from '../terminal/progress.js'
+import { type Has, inCommandTerms, optionsOf } from './failure.js'
 import { ageFrom } from './record-age.js'
 
 const PROGRESS_MS = 200
@@ -150,6 +152,7 @@ export async function showStatus(
   { done, agent }: ReplicationWords,
   log: ReadOnlyLog,
   { cursor: name, flush = 0, json }: { cursor: string; flush?: number | undefined; json?: boolean },
+  command: Command,
 ): Promise<void> {
   const cursor = (await log.cursors()).find((found) => found.name === name)
   const failure = await lastFailure(log.dir, name)
@@ -177,13 +180,17 @@ export async function showStatus(
       [done, cursor === undefined ? 'nothing: there is no such cursor' : positionText(cursor, agent)],
       ['oldest', waiting === 0 ? 'no record waits' : `a record waits since ${formatTime(Date.now() - waitMs)}`],
       [agent, cursor?.owned ? `process ${cursor.ownerPid ?? 'unknown'}` : 'none'],
-      ['last error', failure === undefined ? 'none' : failureText(failure, agent)],
+      ['last error', failure === undefined ? 'none' : failureText(failure, agent, optionsOf(command))],
     ]),
   )
 }
 
-function failureText({ message, sinceMs, lastMs, attempts, stopped, endedMs }: LastFailure, agent: string): string {
-  const text = `${formatTime(lastMs)} ${message}`
+function failureText(
+  { message, sinceMs, lastMs, attempts, stopped, endedMs }: LastFailure,
+  agent: string,
+  has: Has,
+): string {
+  const text = `${formatTime(lastMs)} ${inCommandTerms(message, has)}`
   if (endedMs !== undefined) return `${text} (ended ${formatTime(endedMs)})`
   const since = `${formatCounted(attempts, 'failed attempt')} since ${formatTime(sinceMs)}`
   return `${text} (${since}${stopped ? `; it has stopped the ${agent}` : ''})`

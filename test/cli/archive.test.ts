@@ -109,6 +109,12 @@ test('doctor reports whether a store is safe for an archive', async () => {
   )
   // Only the result.
   expect(s3.keys()).toEqual(['test/probe.json'])
+  s3.fault = () => ({ status: 404 })
+  for (const command of [['doctor'], ['restore', scratchDir(), '--retry-for', '1ms']])
+    expect((await durlog([...command, ...where(s3)])).stderr).toContain(
+      'Check that the endpoint is the URL of an S3 store',
+    )
+  s3.fault = () => undefined
   const none = await durlog(['doctor', where(s3)[0], '--endpoint', 'http://127.0.0.1:9'])
   expect(none.code).toBe(69)
   expect(none.stderr.toString()).toContain('ERR_DURLOG_DESTINATION_UNREACHABLE')
@@ -133,6 +139,7 @@ test('archive --status reports the last error and since when, and its exit statu
   const stopped = await status()
   expect(stopped).toMatchObject({ code: 1, json: { healthy: false, lastFailure: { stopped: true } } })
   expect(stopped.text).toMatch(/SlowDown & more \(\d+ failed attempts since 20.*; it has stopped the archiver\)/)
+  expect(stopped.text).toContain('(--retry-for)')
   s3.fault = () => undefined
   expect(await durlogProcess(['archive', dir, ...where(s3), '--once'])).toMatchObject({ code: 0 })
   const after = await status()

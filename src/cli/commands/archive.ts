@@ -42,9 +42,9 @@ export function register(command: Command): void {
   addJson(addBucket(addRetryFor(command))).action(run)
 }
 
-async function run(dir: string, bucket: string | undefined, flags: Flags): Promise<void> {
+async function run(dir: string, bucket: string | undefined, flags: Flags, command: Command): Promise<void> {
   await using log = await open(mainLogOf(dir), { readOnly: true })
-  if (flags.status) return await showStatus(WORDS, log, flags)
+  if (flags.status) return await showStatus(WORDS, log, flags, command)
   if (!isBucket(bucket)) throw new InputError('name the bucket: s3://bucket/prefix', ExitCode.usage)
   const ending = endingSignal()
   await using archiver = archive(log, {

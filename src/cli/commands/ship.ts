@@ -46,9 +46,9 @@ export function register(command: Command): void {
   addJson(addNats(addRetryFor(command))).action(run)
 }
 
-async function run(dir: string, url: string | undefined, flags: Flags): Promise<void> {
+async function run(dir: string, url: string | undefined, flags: Flags, command: Command): Promise<void> {
   await using log = await open(dir, { readOnly: true })
-  if (flags.status) return await showStatus(WORDS, log, flags)
+  if (flags.status) return await showStatus(WORDS, log, flags, command)
   const { stream, subject } = flags
   if (stream === undefined) throw new InputError('the option --stream is required', ExitCode.usage)
   const ending = endingSignal()
