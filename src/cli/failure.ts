@@ -5,8 +5,7 @@ import { isBackup } from '../support/folder-marks.js'
 import { ExitCode } from '../terminal/exit-codes.js'
 import { InputError } from '../terminal/input-error.js'
 import { InterruptedError } from '../terminal/interrupt.js'
-import { OutputClosedError } from '../terminal/output.js'
-import { visible } from '../terminal/visible.js'
+import { OutputClosedError, writeMessage } from '../terminal/output.js'
 import { logFolder } from './streams/folder.js'
 
 export interface Failure {
@@ -218,7 +217,8 @@ export function reportFailure(error: unknown, json: boolean, command?: Command):
   if (json) {
     process.stderr.write(`${JSON.stringify({ error: { code, message, advice, exitCode, ...details } })}\n`)
   } else {
-    process.stderr.write(`durlog: ${code}: ${visible(message)}\n${advice === '' ? '' : `  ${advice}\n`}`)
+    writeMessage('durlog: ', `${code}: ${message}`)
+    if (advice !== '') writeMessage('  ', advice)
   }
   return exitCode
 }

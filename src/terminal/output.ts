@@ -88,7 +88,7 @@ export function formatFields(
 
 /**
  * Formats `head` followed by `text`. `text` is wrapped at blanks to the width of the terminal, and its further lines
- * are indented to the end of `head`. If stdout is not a terminal, `text` is not wrapped.
+ * are indented to the end of `head`. If the output is not a terminal, `text` is not wrapped.
  */
 export function formatWrapped(head: string, text: string, columns: number = terminalColumns()): string {
   const indent = stripVTControlCharacters(head).length
@@ -105,8 +105,13 @@ export function formatWrapped(head: string, text: string, columns: number = term
   return `${head}${lines.join(`\n${' '.repeat(indent)}`)}\n`
 }
 
-function terminalColumns(): number {
-  return process.stdout.isTTY === true ? process.stdout.columns || DEFAULT_COLUMNS : Number.POSITIVE_INFINITY
+function terminalColumns(output: NodeJS.WriteStream = process.stdout): number {
+  return output.isTTY === true ? output.columns || DEFAULT_COLUMNS : Number.POSITIVE_INFINITY
+}
+
+/** Writes a message to stderr, wrapped as `formatWrapped` does. */
+export function writeMessage(head: string, text: string): void {
+  process.stderr.write(formatWrapped(head, visible(text), terminalColumns(process.stderr)))
 }
 
 /**
@@ -185,7 +190,6 @@ export function formatSynced(syncedSeq: number): string {
 
 /** Writes a warning to stderr; with `json`, as one JSON object. */
 export function warn(code: string, message: string, json: boolean, details: Record<string, unknown> = {}): void {
-  process.stderr.write(
-    json ? `${JSON.stringify({ warning: { code, message, ...details } })}\n` : `durlog: warning: ${visible(message)}\n`,
-  )
+  if (json) process.stderr.write(`${JSON.stringify({ warning: { code, message, ...details } })}\n`)
+  else writeMessage('durlog: warning: ', message)
 }

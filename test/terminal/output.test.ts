@@ -1,5 +1,5 @@
-import { expect, test } from 'vitest'
-import { formatCount, formatFields, formatTable, formatWrapped } from '../../src/terminal/output.js'
+import { expect, test, vi } from 'vitest'
+import { formatCount, formatFields, formatTable, formatWrapped, writeMessage } from '../../src/terminal/output.js'
 
 test('text is broken at blanks, within the columns, and indented to the end of its head', () => {
   const text = 'a line that is too long for a narrow terminal is broken'
@@ -19,6 +19,25 @@ test('a word that is longer than the line is printed on a separate line', () => 
 test('no line is broken without a terminal', () => {
   const text = 'a word '.repeat(50).trim()
   expect(formatWrapped('OK ', text, Number.POSITIVE_INFINITY)).toBe(`OK ${text}\n`)
+})
+
+test.each([true, false])('a message on stderr is wrapped if stderr is a terminal (%s)', (isTTY) => {
+  const { stderr } = process
+  const earlier = { isTTY: stderr.isTTY, columns: stderr.columns }
+  const written: string[] = []
+  const write = vi.spyOn(stderr, 'write').mockImplementation((text) => written.push(String(text)) > 0)
+  try {
+    Object.assign(stderr, { isTTY, columns: 40 })
+    writeMessage('durlog: ', 'a message of two lines on this narrow terminal')
+  } finally {
+    Object.assign(stderr, earlier)
+    write.mockRestore()
+  }
+  expect(written.join('').split('\n')).toEqual(
+    isTTY
+      ? ['durlog: a message of two lines on this', '        narrow terminal', '']
+      : ['durlog: a message of two lines on this narrow terminal', ''],
+  )
 })
 
 test('a table that is wider than the terminal is a list of fields for each row', () => {
