@@ -15,6 +15,7 @@ import { type ResolvedRejoin, resolveRejoin } from './restore-options.js'
 import { type ArchiveRestoreMark, MARK_CHECKS } from './restore-target.js'
 import { Segments } from './segments.js'
 import { withoutRetry } from './store-errors.js'
+import { isOwner } from './take-over.js'
 import type { RejoinOptions } from './types.js'
 
 /**
@@ -41,10 +42,11 @@ export async function rejoin(dir: string | URL, options: RejoinOptions): Promise
 async function markOf(log: Log, { into, ...options }: ResolvedRejoin): Promise<ArchiveRestoreMark & { cutTo: number }> {
   const bucket = new Bucket(options.bucket, options.signal)
   const chosen = await chooseArchive(bucket, { uuid: log.uuid, generation: undefined })
-  const { owner, generation } = chosen.manifest.history
+  const { history } = chosen.manifest
   const { id } = await readLockedCopy(log.dir)
-  if (owner === undefined || owner === id) throw notReplaced(log.dir, bucket.urlOf(chosen.root))
+  if (history.owner === undefined || isOwner(log, id, history)) throw notReplaced(log.dir, bucket.urlOf(chosen.root))
   const cutTo = await commonEnd(log, bucket, chosen, options)
+  const { generation } = history
   return { archive: bucket.urlOf(chosen.root), generation, first: log.firstSeq, cuts: log.generation, cutTo }
 }
 

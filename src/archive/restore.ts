@@ -1,15 +1,17 @@
 /** Restores a log from an archive, byte for byte: up to its end, to a seq or to a time. */
 import { createHash } from 'node:crypto'
-import { DurlogError } from '../errors.js'
-import type { Log } from '../index.js'
+import { DurlogError, isCode } from '../errors.js'
+import type { Log, ReadableLog } from '../index.js'
 import { open, openRestored } from '../open.js'
 import { resolveDir } from '../options/call-options.js'
-import { Backoff } from '../ship/backoff.js'
+import { attempts, Backoff } from '../ship/backoff.js'
+import { readCopy } from '../ship/copy.js'
 import { resolveForce } from '../ship/options.js'
 import { resolveStandBy, type StandByCalls, standByUntilTaken } from '../ship/stand-by.js'
 import { gapError } from '../ship/start.js'
+import { takenBefore } from '../ship/taken-before.js'
 import { makeCatalog } from '../streams/files/main-log.js'
-import { isNoReplica, refuseWritable, restoreInto, unmarkFolder } from '../support/restore-folder.js'
+import { isNoReplica, restoreInto, unmarkFolder } from '../support/restore-folder.js'
 import { STREAMS_CURSOR } from '../support/streams-log.js'
 import { wait } from '../timers.js'
 import { Bucket } from './bucket.js'
@@ -26,7 +28,7 @@ import { type ArchiveRestoreMark, MARK_CHECKS, newGeneration, RestoreTarget } fr
 import type { RestoredFiles } from './restored-files.js'
 import { Segments } from './segments.js'
 import { ConditionFailed, StoreFailure } from './store-errors.js'
-import { type ClaimTarget, claimNext } from './take-over.js'
+import { type ClaimTarget, claimNext, isOwner } from './take-over.js'
 import type {
   RestoreArchiveOptions,
   RestoreArchiveReport,
@@ -55,8 +57,9 @@ export async function restoreArchive(dir: string | URL, options: RestoreArchiveO
 
 /**
  * Makes the folder `dir` the next writer of an archived log: restores the archive to its end, or continues the replica
- * in `dir`, and claims the next generation, so that the former writer is fenced. Then `open` may write the log. Rejects
- * with ERR_DURLOG_FENCED if another copy has claimed it, which leaves `dir` a replica; otherwise as `restoreArchive`.
+ * in `dir`, and claims the next generation, so that the former writer is fenced. Then `open` may write the log. If
+ * `dir` holds the archive's writer already, reports its generation again. Rejects with ERR_DURLOG_FENCED if another
+ * copy has claimed it, which leaves `dir` a replica; otherwise as `restoreArchive`.
  */
 export async function takeOver(dir: string | URL, options: TakeOverOptions): Promise<TakeOverReport> {
   const { force, rest } = resolveForce(options, TAKE_OVER_NAMES)
@@ -64,7 +67,8 @@ export async function takeOver(dir: string | URL, options: TakeOverOptions): Pro
 }
 
 async function take(dir: string, options: ResolvedRestore, force: boolean): Promise<TakeOverReport> {
-  await refuseWritable(dir)
+  const before = await takenBefore(dir, (log) => ownGeneration(log, options))
+  if (before !== undefined) return { ...before, bytes: 0 }
   const claim: Claim = (chosen, target) => claimNext(chosen, target, force)
   const restore = new ArchiveRestore(dir, options, { claim })
   return { ...(await restore.run()), generation: restore.generation }
@@ -90,6 +94,21 @@ export async function standBy(dir: string | URL, options: StandByOptions): Promi
     takeOver: (signal) => take(folder, { ...taking, signal }, true),
   }
   return standByUntilTaken(calls, following)
+}
+
+/** The generation of the newest history, if this copy owns it; otherwise undefined. */
+async function ownGeneration(log: ReadableLog, options: ResolvedRestore): Promise<number | undefined> {
+  const { uuid, dir } = log
+  const bucket = new Bucket(options.bucket, options.signal)
+  const isTransient = (error: unknown): boolean => error instanceof StoreFailure
+  try {
+    const choose = () => chooseArchive(bucket, { uuid, generation: undefined })
+    const { history } = (await attempts(Number.POSITIVE_INFINITY, choose, { ...options, isTransient })).manifest
+    return isOwner(log, (await readCopy(dir)).id, history) ? history.generation : undefined
+  } catch (error) {
+    if (isCode(error, 'ERR_DURLOG_NOT_FOUND')) return undefined
+    throw error
+  }
 }
 
 /** Claims the next generation after the end of an archive that is restored, and returns it. */

@@ -1,4 +1,5 @@
 /** Claims the next generation of an archived log for a copy that has been restored to the archive's end. */
+import type { ReadableLog } from '../index.js'
 import { readLockedCopy } from '../ship/copy.js'
 import { claimedError } from '../ship/fenced.js'
 import type { Bucket } from './bucket.js'
@@ -6,6 +7,7 @@ import type { ChosenArchive } from './choose.js'
 import { beginHistory, fenceKey, readFence } from './fence.js'
 import { closeGate } from './gates.js'
 import { HistoryNames } from './layout.js'
+import type { History } from './manifest.js'
 import { newGeneration } from './restore-target.js'
 import { ConditionFailed } from './store-errors.js'
 
@@ -48,4 +50,9 @@ export async function claimNext(
     throw error
   }
   return generation
+}
+
+/** Whether the copy with this `id`, which holds `log`, writes `history`. An older copy of its folder has its id. */
+export function isOwner(log: ReadableLog, id: string, { owner, generation }: History): boolean {
+  return owner === id && generation <= log.generation
 }

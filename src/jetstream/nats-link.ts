@@ -8,6 +8,8 @@ import { isIP } from 'node:net'
 import type { JetStreamManager } from '@nats-io/jetstream'
 import type { Authenticator, ConnectionOptions, NatsConnection, Status, TlsOptions } from '@nats-io/transport-node'
 import { DurlogError } from '../errors.js'
+import { onAbort } from '../options/abort-signal.js'
+import { attempts, type PauseOptions } from '../ship/backoff.js'
 import { nextTurn } from '../timers.js'
 import { findServer, type Greeting } from './greeting.js'
 import type { ResolvedPlace } from './options.js'
@@ -224,6 +226,33 @@ export class NatsLink {
     const listeners = [...this.#listeners]
     this.#listeners.clear()
     for (const listener of listeners) listener(error)
+  }
+}
+
+/** Calls `work` with a connection until it succeeds, or rejects with a DurlogError. Then closes the connection. */
+export async function withLink<Result>(
+  options: ResolvedPlace & PauseOptions,
+  work: (live: LiveLink, link: NatsLink) => Promise<Result>,
+): Promise<Result> {
+  const { signal } = options
+  const link = new NatsLink(options)
+  const forget = onAbort(signal, () => void link.close())
+  const attempt = async (): Promise<Result> => {
+    try {
+      signal?.throwIfAborted()
+      return await work(await link.open(), link)
+    } catch (error) {
+      signal?.throwIfAborted()
+      await link.leaveAfter(error)
+      throw error
+    }
+  }
+  try {
+    const isTransient = (error: unknown): boolean => !(error instanceof DurlogError)
+    return await attempts(Number.POSITIVE_INFINITY, attempt, { ...options, isTransient })
+  } finally {
+    forget()
+    await link.close()
   }
 }
 

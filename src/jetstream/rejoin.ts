@@ -1,9 +1,7 @@
 /** Turns the log of a former writer into a replica of the writer that has taken over in a stream. */
 import { DurlogError } from '../errors.js'
 import type { Log, LogRecord } from '../index.js'
-import { onAbort } from '../options/abort-signal.js'
 import { resolveDir } from '../options/call-options.js'
-import { Backoff } from '../ship/backoff.js'
 import { readLockedCopy } from '../ship/copy.js'
 import { firstOther, type RejoinReport, rejoinLog } from '../ship/rejoin.js'
 import { holdsStreams, rejoinStreams } from '../ship/rejoin-streams.js'
@@ -12,7 +10,8 @@ import { refuseStreams } from '../support/streams-log.js'
 import { AckTimeout } from './ack-timeout.js'
 import { Assembler } from './assembler.js'
 import { consume } from './consume.js'
-import { type LiveLink, NatsLink } from './nats-link.js'
+import { isOwn } from './is-own.js'
+import { type LiveLink, type NatsLink, withLink } from './nats-link.js'
 import {
   MARK_CHECKS,
   nothingThere,
@@ -34,41 +33,20 @@ import type { RejoinOptions } from './types.js'
 export async function rejoin(dir: string | URL, options: RejoinOptions): Promise<RejoinReport> {
   const folder = resolveDir(dir)
   const resolved = resolveRejoin(options)
-  const link = new NatsLink(resolved)
-  const forget = onAbort(resolved.signal, () => void link.close())
   try {
-    resolved.signal?.throwIfAborted()
     if (holdsStreams(folder, resolved.into))
-      return await rejoinStreams(folder, resolved.into, async (log) => (await markOf(log, link, resolved)).cutTo)
+      return await rejoinStreams(folder, resolved.into, async (log) => (await markOf(log, resolved)).cutTo)
     refuseStreams(folder)
-    return await rejoinLog(folder, resolved.into, MARK_CHECKS, (log) => markOf(log, link, resolved))
+    return await rejoinLog(folder, resolved.into, MARK_CHECKS, (log) => markOf(log, resolved))
   } catch (error) {
     throw ofFileSystem(error)
-  } finally {
-    forget()
-    await link.close()
   }
 }
 
 /** The mark of a replica of the stream, which `log` is once its records from `cutTo` on are removed. */
-async function markOf(
-  log: Log,
-  link: NatsLink,
-  options: ResolvedStreamRejoin,
-): Promise<StreamRestoreMark & { cutTo: number }> {
-  const backoff = new Backoff()
-  for (;;) {
-    try {
-      const { subject, cutTo } = await commonEnd(log, link, options)
-      return { stream: options.stream, subject, uuid: log.uuid, first: log.firstSeq, cutTo }
-    } catch (error) {
-      const { signal, retryForMs, onRetry } = options
-      signal?.throwIfAborted()
-      if (error instanceof DurlogError) throw error
-      await link.leaveAfter(error)
-      await backoff.pause(error as Error, { retryForMs, signal, onRetry })
-    }
-  }
+async function markOf(log: Log, options: ResolvedStreamRejoin): Promise<StreamRestoreMark & { cutTo: number }> {
+  const { subject, cutTo } = await withLink(options, (live, link) => commonEnd(log, live, link, options))
+  return { stream: options.stream, subject, uuid: log.uuid, first: log.firstSeq, cutTo }
 }
 
 /**
@@ -77,24 +55,22 @@ async function markOf(
  */
 async function commonEnd(
   log: Log,
+  live: LiveLink,
   link: NatsLink,
   options: ResolvedStreamRejoin,
 ): Promise<{ subject: string; cutTo: number }> {
   const { stream } = options
-  const live = await link.open()
   const { subject } = await findStream(live, options, { use: 'restore' })
   const seqs = new StreamSeqs(live, stream, subject)
   const last = await seqs.last()
   if (last === undefined) throw nothingThere(stream, subject)
-  const { uuid, claimedBy, generation, whole, seq } = last.part
+  const { uuid, whole, seq } = last.part
   if (uuid !== log.uuid)
     throw new DurlogError(
       'ERR_DURLOG_DESTINATION_OTHER',
       `the subject ${subject} holds the log ${uuid}, not ${log.uuid}`,
     )
-  const isReplaced =
-    claimedBy === undefined ? generation > log.generation : claimedBy !== (await readLockedCopy(log.dir)).id
-  if (!isReplaced) throw notReplaced(log.dir, stream)
+  if (await isOwn(log, (await readLockedCopy(log.dir)).id, last)) throw notReplaced(log.dir, stream)
   const end = Math.min(whole ? seq + 1 : seq, log.nextSeq)
   const begin = await seqs.find(log.firstSeq, last)
   if (begin === undefined || end <= log.firstSeq) return { subject, cutTo: end }

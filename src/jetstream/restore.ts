@@ -1,29 +1,31 @@
 /** Restores a log from a stream, with the same seqs, timestamps and UUID. */
 import { DurlogError } from '../errors.js'
-import type { Log, LogRecord } from '../index.js'
+import type { Log, LogRecord, ReadableLog } from '../index.js'
 import { openRestored, type RestoringLog } from '../open.js'
 import { onAbort } from '../options/abort-signal.js'
 import { resolveDir } from '../options/call-options.js'
 import { Backoff } from '../ship/backoff.js'
 import { ShipConflict } from '../ship/conflict.js'
-import { readLockedCopy } from '../ship/copy.js'
+import { readCopy, readLockedCopy } from '../ship/copy.js'
 import { claimedError } from '../ship/fenced.js'
 import { resolveForce } from '../ship/options.js'
 import { recordCrc } from '../ship/record-crc.js'
 import { unfinishedRejoin } from '../ship/rejoin.js'
 import { resolveStandBy, type StandByCalls, standByUntilTaken } from '../ship/stand-by.js'
+import { takenBefore } from '../ship/taken-before.js'
 import { writeGeneration } from '../ship/write-generation.js'
 import { makeCatalog, makeLogFolder, streamsLog } from '../streams/files/main-log.js'
 import type { StreamEncoding } from '../streams/port/types.js'
-import { isNoReplica, markFolder, refuseWritable, restoreInto, unmarkFolder } from '../support/restore-folder.js'
+import { isNoReplica, markFolder, restoreInto, unmarkFolder } from '../support/restore-folder.js'
 import { AckTimeout } from './ack-timeout.js'
 import { Assembler, type RestoredRecord } from './assembler.js'
 import { announceClaim } from './claim-notice.js'
 import { consume } from './consume.js'
 import { gapInStream } from './gap.js'
+import { isOwn } from './is-own.js'
 import { claimHeaders } from './message.js'
 import { NatsLease } from './nats-lease.js'
-import { type LiveLink, NatsLink } from './nats-link.js'
+import { type LiveLink, NatsLink, withLink } from './nats-link.js'
 import { publishAfter } from './publish-after.js'
 import { StreamMissing } from './refusals.js'
 import {
@@ -56,7 +58,8 @@ export async function restore(dir: string | URL, options: RestoreOptions): Promi
 /**
  * Makes the folder `dir` the next writer of a log: restores its records to the end of the stream, or continues the
  * replica in `dir`, and claims the next generation, so that the former writer is fenced. Then `open` may write the log.
- * Rejects with ERR_DURLOG_FENCED if another copy has claimed it, which leaves `dir` a replica; otherwise as `restore`.
+ * If `dir` holds the stream's writer already, reports its generation again. Rejects with ERR_DURLOG_FENCED if another
+ * copy has claimed it, which leaves `dir` a replica; otherwise as `restore`.
  */
 export async function takeOver(dir: string | URL, options: TakeOverOptions): Promise<TakeOverReport> {
   const { force, rest } = resolveForce(options, TAKE_OVER_NAMES)
@@ -64,7 +67,8 @@ export async function takeOver(dir: string | URL, options: TakeOverOptions): Pro
 }
 
 async function take(dir: string, options: ResolvedRestoreOptions, force: boolean): Promise<TakeOverReport> {
-  await refuseWritable(dir)
+  const before = await takenBefore(dir, (log) => ownGeneration(log, options))
+  if (before !== undefined) return { ...before, records: 0 }
   const taking = new Restore(dir, options, { claims: { force } })
   return { ...(await taking.run()), generation: taking.generation }
 }
@@ -88,6 +92,16 @@ export async function standBy(dir: string | URL, options: StandByOptions): Promi
     takeOver: (signal) => take(folder, { ...taking, signal }, true),
   }
   return standByUntilTaken(calls, following)
+}
+
+/** The generation of the stream's last message, if this copy has published it; otherwise undefined. */
+function ownGeneration(log: ReadableLog, options: ResolvedRestoreOptions): Promise<number | undefined> {
+  return withLink(options, async (live) => {
+    const { subject } = await findStream(live, options, { use: 'restore' })
+    const last = await new StreamSeqs(live, options.stream, subject).last()
+    if (last?.part.uuid !== log.uuid) return undefined
+    return (await isOwn(log, (await readCopy(log.dir)).id, last)) ? last.part.generation : undefined
+  })
 }
 
 interface RestoreCalls {

@@ -9,7 +9,7 @@ import type { NativeFileLock } from '../native/cursors.js'
 import { native } from '../native/native.js'
 import { replaceSynced, syncFolder } from './durable-files.js'
 import { ofFileSystem } from './file-system-error.js'
-import { isBackup, RESTORE_MARK } from './folder-marks.js'
+import { RESTORE_MARK } from './folder-marks.js'
 import { makeFolder, takeOwners } from './new-files.js'
 import { segmentSeqs } from './segment-name.js'
 
@@ -87,15 +87,6 @@ function holdsNoReplica(dir: string): boolean {
   } catch (error) {
     throw ofFileSystem(error)
   }
-}
-
-/** Rejects with ERR_DURLOG_NOT_EMPTY if `dir` holds a log, or streams, that is no replica. */
-export async function refuseWritable(dir: string): Promise<void> {
-  if (!(await isNoReplica(dir))) return
-  const message = isBackup(dir)
-    ? `${dir} is a backup and no replica: take over in a new folder`
-    : `${dir} holds a log that can be written already: it has taken over before, or was no replica. Open it; if another copy has taken over since, run "durlog rejoin"`
-  throw new DurlogError('ERR_DURLOG_NOT_EMPTY', message, { path: dir })
 }
 
 /**

@@ -58,9 +58,9 @@ test('a copy that takes over continues the stream, and the former writer is fenc
   const former = await openAt(join(scratchDir(), 'a'), to)
   for (const text of ['0', '1', '2']) await former.append(text, REPLICATED)
   const dir = join(scratchDir(), 'b')
-  expect(await takeOver(dir, to)).toMatchObject({ nextSeq: 3, generation: 1 })
-  const promoted = { code: 'ERR_DURLOG_NOT_EMPTY', message: expect.stringContaining('has taken over before') }
-  expect(await failure(takeOver(dir, to))).toMatchObject(promoted)
+  const report = await takeOver(dir, to)
+  expect(report).toMatchObject({ nextSeq: 3, generation: 1 })
+  expect(await takeOver(dir, to)).toEqual({ ...report, records: 0 })
   expect(await failure(former.append('late', REPLICATED))).toMatchObject({
     code: 'ERR_DURLOG_FENCED',
     outcome: 'unknown',
@@ -75,6 +75,12 @@ test('a copy that takes over continues the stream, and the former writer is fenc
   const writer = await openAt(dir, to)
   expect(writer.generation).toBe(1)
   for (const text of ['3', '4']) await writer.append(text, REPLICATED)
+  expect(await takeOver(dir, to)).toEqual({ ...report, records: 0, nextSeq: 5 })
+  for (const other of [former.dir, (await openUntilDone(join(scratchDir(), 'other'))).dir])
+    expect(await failure(takeOver(other, to))).toMatchObject({
+      code: 'ERR_DURLOG_NOT_EMPTY',
+      message: expect.stringContaining('not the writer of the destination'),
+    })
   await writer.close()
   const again = await openAt(dir, to)
   expect(await again.append('5', REPLICATED)).toBe(5)
