@@ -48,9 +48,14 @@ const TESTS = {
   },
   variants: {
     what:
-      'the variants of tests of which the check runs a selection: pages run twice, reports of failed writes, and the ' +
-      'files and the retention of streams with a client',
-    args: ['test/document-pages.test.ts', 'test/faults/consumed-error.test.ts', 'test/streams/shared-api.test.ts'],
+      'the variants of tests of which the check runs a selection: pages run twice, reports of failed writes, the files ' +
+      'and the retention of streams with a client, and kills of a standby and of a former writer',
+    args: [
+      'test/document-pages.test.ts',
+      'test/faults/consumed-error.test.ts',
+      'test/streams/shared-api.test.ts',
+      'test/replication/kills.test.ts',
+    ],
     environment: { DURLOG_EVERY_VARIANT: '1' },
   },
   hostile: {
