@@ -75,7 +75,9 @@ function measureFileSystem(name) {
 
 function measureTargets() {
   const args = ['bench/targets.mjs', '--json', '--dir', options.dir, '--runs', options.runs]
-  return runNode(args, true).rows.map(({ spread, ...row }) => rounded(row))
+  const { rows, skipped } = runNode(args, true)
+  for (const [group, reason] of Object.entries(skipped)) console.error(`not measured: ${group}: ${reason}`)
+  return rows.map(({ spread, ...row }) => rounded(row))
 }
 
 function measure() {
