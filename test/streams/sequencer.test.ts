@@ -1,5 +1,6 @@
 /** The order of appends to a log that delays calls, and to a log that removes records after a failed write. */
-import { expect, test } from 'vitest'
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { DurlogError, type DurlogErrorCode } from '../../src/index.js'
 import type { Resolve } from '../../src/log/append/waiters.js'
 import type { FramingLog } from '../../src/open.js'
@@ -13,6 +14,7 @@ import type { StreamAppendResult, StreamEncoding } from '../../src/streams/port/
 import { decodeEntry, EntryKind } from '../../src/streams/state/entry.js'
 import { Positions } from '../../src/streams/state/positions.js'
 import { StreamTable } from '../../src/streams/state/table.js'
+import { clock } from '../../src/timers.js'
 
 /** A log in memory whose commits the test controls. */
 class ControlledLog {
@@ -297,3 +299,21 @@ test.each(['ERR_DURLOG_NO_SPACE', 'ERR_DURLOG_SYNC_FAILED'] as const)(
     if (code === 'ERR_DURLOG_NO_SPACE') expect(textsOf(sequencer, 'a')).toEqual(['kept'])
   },
 )
+
+test('waiting appends start for a millisecond in a turn of the event loop, and the others in later turns', async () => {
+  const { log, append } = setUp()
+  log.isFull = true
+  const appends = Array.from({ length: 10 }, (_, i) => append('a', String(i)))
+  let now = 0
+  const spy = vi.spyOn(clock, 'now').mockImplementation(() => (now += 0.3))
+  onTestFinished(() => spy.mockRestore())
+  log.admit()
+  const stored: number[] = []
+  while (log.records.length < 10) {
+    await nextTurn()
+    stored.push(log.records.length)
+  }
+  expect(Math.max(...stored.map((count, turn) => count - (stored[turn - 1] ?? 0)))).toBeLessThan(8)
+  log.commit()
+  expect(await Promise.all(appends)).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8, 9])
+})

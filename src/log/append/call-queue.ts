@@ -3,11 +3,9 @@
 import { atCaller, GroupRejection } from '../../caller-stack.js'
 import { type DurlogError, outcomeOfCall } from '../../errors.js'
 import { onAbort } from '../../options/abort-signal.js'
+import { MAX_STARTING_MS } from '../../options/call-options.js'
 import { LinkedQueue } from '../../support/linked-queue.js'
 import { clock, setImmediate } from '../../timers.js'
-
-/** The time for which calls start in one turn of the event loop. */
-const MAX_STARTING_MS = 1
 
 /** A call that waits for room, or for all earlier calls to settle. */
 export interface QueuedCall {

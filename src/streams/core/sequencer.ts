@@ -8,8 +8,9 @@ import { DurlogError, withOutcome } from '../../errors.js'
 import type { AppendDurability } from '../../index.js'
 import { LEVELS } from '../../native/levels.js'
 import type { FramingLog } from '../../open.js'
-import { HELD_CALL_BYTES, HELD_MAX_BYTES } from '../../options/call-options.js'
-import { setImmediate } from '../../timers.js'
+import { HELD_CALL_BYTES, HELD_MAX_BYTES, MAX_STARTING_MS } from '../../options/call-options.js'
+import { LinkedQueue } from '../../support/linked-queue.js'
+import { clock, setImmediate } from '../../timers.js'
 import type { Settle } from '../port/port.js'
 import type { StreamAppendResult, StreamEncoding } from '../port/types.js'
 import { Arena } from '../state/arena.js'
@@ -56,13 +57,13 @@ export class Sequencer {
   readonly #context: SequencerContext
   readonly #log: FramingLog
   readonly #framing: EntryFraming
-  #waiting: Call[] = []
+  readonly #waiting = new LinkedQueue<Call>()
   /** The bytes that waiting calls hold. */
   #heldBytes = 0
   /** The framed calls, in the order of their positions. Those from `#firstFramed` on have not settled. */
   #framed: (Call | undefined)[] = []
   #firstFramed = 0
-  /** Calls wait until the log has room. */
+  /** Calls wait until the log has room, or until the next turn of the event loop. */
   #held = false
   #reloading: Promise<void> | undefined
   /**
@@ -132,17 +133,28 @@ export class Sequencer {
     return this.#reloading === undefined
   }
 
-  /** Starts waiting calls. Must be called when a checkpoint has made room. */
+  /**
+   * Starts waiting calls, as far as the time of this turn of the event loop allows. Must be called when a checkpoint
+   * has made room.
+   */
   drain(): void {
-    let started = 0
-    for (const call of this.#waiting) {
+    const deadline = clock.now() + MAX_STARTING_MS
+    for (let call = this.#waiting.peek(); call !== undefined; call = this.#waiting.peek()) {
       // It is released when it is framed.
       const bytes = HELD_CALL_BYTES + call.bytes
-      if (!this.#start(call)) break
+      if (!this.#start(call)) return
+      this.#waiting.shift()
       this.#heldBytes -= bytes
-      started++
+      if (clock.now() < deadline) continue
+      this.#held = true
+      setImmediate(this.#release)
+      return
     }
-    this.#waiting.splice(0, started)
+  }
+
+  readonly #release = (): void => {
+    this.#held = false
+    this.drain()
   }
 
   /** Refuses waiting and further calls with `error`: the folder could not be opened again with their records. */
@@ -156,7 +168,7 @@ export class Sequencer {
     this.#closed = error
     const { durability } = this.#context
     await this.#log.endReplication(durability)
-    while (this.#waiting.length > 0 || !this.#isIdle() || this.#reloading !== undefined) {
+    while (this.#waiting.size > 0 || !this.#isIdle() || this.#reloading !== undefined) {
       this.drain()
       await this.#log.reachedAt(durability).catch(() => {})
       await new Promise((resolve) => setImmediate(resolve))
@@ -166,7 +178,7 @@ export class Sequencer {
   #submit(call: Call, level: AppendDurability | undefined): void {
     const refusal = this.#closed ?? (level === undefined ? undefined : this.#refusalAt(level))
     if (refusal !== undefined) call.resolve(this.#rejections.rejection(refusal))
-    else if (this.#waiting.length > 0 || !this.#start(call)) this.#hold(call)
+    else if (this.#waiting.size > 0 || !this.#start(call)) this.#hold(call)
   }
 
   /** Why no record can reach `level`. */
@@ -245,11 +257,7 @@ export class Sequencer {
 
   #awaitRoom(): void {
     this.#held = true
-    const freed = (): void => {
-      this.#held = false
-      this.drain()
-    }
-    this.#log.roomAt(this.#context.durability).then(freed, freed)
+    this.#log.roomAt(this.#context.durability).then(this.#release, this.#release)
   }
 
   /** Calls settle in the order of their positions. */
@@ -313,7 +321,7 @@ export class Sequencer {
 
   #refuseWaiting(error: DurlogError): void {
     this.#heldBytes = 0
-    for (const call of this.#waiting.splice(0)) call.resolve(this.#notWritten(error))
+    for (const call of this.#waiting.removeIf(() => true)) call.resolve(this.#notWritten(error))
   }
 
   #isIdle(): boolean {
