@@ -289,6 +289,24 @@ test.each([[[]], [['--dry-run']]])(
   },
 )
 
+test('import of many files lists only those with damage, and the totals', async () => {
+  const folder = scratchDir()
+  const [dir, from] = [join(folder, 'streams'), join(folder, 'projects')]
+  mkdirSync(from)
+  for (let i = 0; i < 21; i++) writeFileSync(join(from, `${i}.jsonl`), i === 7 ? '1\nno\n' : '1\n')
+  const { code, stdout } = await durlog(['streams', dir, 'import', from])
+  expect([code, stdout.toString().trimEnd().split('\n')]).toEqual([
+    65,
+    [
+      `${join(from, '7.jsonl')}:2: invalid: no`,
+      `${join(from, '7.jsonl')}: 1 intact line, 1 new in the stream 7; 1 damaged`,
+      '21 files, 0 of them refused: 21 intact lines, 21 new; 1 damaged',
+    ],
+  ])
+  const json = await text(['streams', dir, 'import', '--json', from])
+  expect(json.match(/"intact":1/g)).toHaveLength(21)
+})
+
 test('import makes a stream of each file below a folder, with its path as the name', async () => {
   const folder = scratchDir()
   const [dir, from] = [join(folder, 'streams'), join(folder, 'projects')]

@@ -12,7 +12,7 @@ import { RECENT_APPENDS } from '../../streams/state/state.js'
 import { makeFolder, takeOwner } from '../../support/new-files.js'
 import { ExitCode } from '../../terminal/exit-codes.js'
 import { InputError } from '../../terminal/input-error.js'
-import { formatCount, formatCounted, warn, writeJson, writeOut } from '../../terminal/output.js'
+import { formatCount, formatCounted, warn, writeJson, writeMessage, writeOut } from '../../terminal/output.js'
 import { type Progress, startProgress } from '../../terminal/progress.js'
 import { visible } from '../../terminal/visible.js'
 import { InputLines, isBlank } from '../input.js'
@@ -25,6 +25,9 @@ const READ_BYTES = 1 << 18
 const POLL_MS = 100
 /** The largest number of appends in flight. */
 const WINDOW = 256
+
+/** If there are more files, those without damage are only in the summary. */
+const LISTED_FILES = 20
 
 /** The files of a folder that are imported. */
 const IN_FOLDER = /\.(jsonl|ndjson)$/
@@ -64,7 +67,7 @@ export async function importFiles(
   const progress = startProgress('import', await bytesOf(sources), flags.json === true || flags.watch === true)
   try {
     // Without --watch, one file is open at a time.
-    for (const one of imports) await summary.attempt(one, () => one.import(progress))
+    for (const one of imports) await summary.attempt(one, () => one.import(progress, imports.length <= LISTED_FILES))
   } finally {
     progress.stop()
   }
@@ -135,7 +138,7 @@ class Summary {
       this.failed.add(one)
       process.exitCode = ExitCode.badInput
       if (this.#flags.json) await writeJson({ file: one.path, error: error.message })
-      else process.stderr.write(`${visible(`durlog: ${error.message}`)}\n`)
+      else writeMessage('durlog: ', error.message)
     }
     if (!this.#flags.watch || this.failed.has(one)) await one.close()
   }
@@ -189,11 +192,11 @@ class FileImport {
     this.#producerId = `import ${createHash('sha256').update(resolve(path)).digest('hex').slice(0, 32)}`
   }
 
-  /** Imports the file as it is now. */
-  async import(progress: Progress): Promise<void> {
+  /** Imports the file as it is now. A file without damage is reported only if `isListed`. */
+  async import(progress: Progress, isListed: boolean): Promise<void> {
     await this.#open()
     await this.#read(this.#flags.watch !== true, progress)
-    await this.#report()
+    await this.#report(isListed)
   }
 
   /** Imports what was appended to the file since the last call. */
@@ -251,7 +254,7 @@ class FileImport {
   }
 
   /** Prints the changes since the last report. */
-  async #report(): Promise<void> {
+  async #report(isListed = true): Promise<void> {
     await this.#reportBad()
     const { json, watch } = this.#flags
     const { path, intact, stored, damaged } = this
@@ -259,6 +262,7 @@ class FileImport {
     this.#reported = { intact, damaged }
     if (!isNew || (watch && !json && intact === 0)) return
     if (json) return writeJson({ file: path, stream: this.#name, intact, stored, damaged })
+    if (!isListed && damaged === 0) return
     const news =
       this.#streams === undefined ? 'nothing is stored' : `${formatCount(stored)} new in the stream ${this.#name}`
     await writeOut(`${visible(`${path}: ${formatCounted(intact, 'intact line')}, ${news}; ${damaged} damaged`)}\n`)
