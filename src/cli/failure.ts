@@ -5,7 +5,7 @@ import { isBackup } from '../support/folder-marks.js'
 import { ExitCode } from '../terminal/exit-codes.js'
 import { InputError } from '../terminal/input-error.js'
 import { InterruptedError } from '../terminal/interrupt.js'
-import { OutputClosedError, writeMessage } from '../terminal/output.js'
+import { OutputClosedError, writeErr, writeMessage } from '../terminal/output.js'
 import { logFolder } from './streams/folder.js'
 
 export interface Failure {
@@ -215,7 +215,7 @@ export function reportFailure(error: unknown, json: boolean, command?: Command):
   if (isOutputClosed(error)) return Number(process.exitCode ?? ExitCode.ok)
   const { code, message, advice, exitCode, details } = toFailure(error, optionsOf(command))
   if (json) {
-    process.stderr.write(`${JSON.stringify({ error: { code, message, advice, exitCode, ...details } })}\n`)
+    writeErr(`${JSON.stringify({ error: { code, message, advice, exitCode, ...details } })}\n`)
   } else {
     writeMessage('durlog: ', `${code}: ${message}`)
     if (advice !== '') writeMessage('  ', advice)

@@ -1,7 +1,16 @@
 /** Prints records to stdout, for cat, tail and get. */
 import { ExitCode } from '../terminal/exit-codes.js'
 import { reportOnInterrupt } from '../terminal/interrupt.js'
-import { formatCounted, formatSeqs, formatTime, OutputClosedError, OutputSink, writeOut } from '../terminal/output.js'
+import {
+  formatCounted,
+  formatSeqs,
+  formatTime,
+  OutputClosedError,
+  OutputSink,
+  writeErr,
+  writeMessage,
+  writeOut,
+} from '../terminal/output.js'
 import { startProgress } from '../terminal/progress.js'
 import type { LogReader, LogRecord, ReadGap } from '../types.js'
 import { onOutputClosed } from './closed-output.js'
@@ -77,8 +86,8 @@ export function gapReporter(json: boolean): (gap: ReadGap) => void {
     process.exitCode = ExitCode.corrupt
     const { message } = error
     const seqs = last === -1 ? `everything from seq ${first} on` : formatSeqs(first, last + 1)
-    const text = json ? JSON.stringify({ gap: { first, last, message } }) : `durlog: lost ${seqs}: ${message}`
-    process.stderr.write(`${text}\n`)
+    if (json) writeErr(`${JSON.stringify({ gap: { first, last, message } })}\n`)
+    else writeMessage('durlog: ', `lost ${seqs}: ${message}`)
   }
 }
 

@@ -14,7 +14,9 @@ import {
   formatSeqs,
   formatSynced,
   formatTime,
+  writeErr,
   writeJson,
+  writeMessage,
   writeOut,
   writeSummary,
 } from '../terminal/output.js'
@@ -57,7 +59,8 @@ export type Report = (event: string, details: Record<string, unknown>, text: str
 export function reporter(json: boolean): Report {
   return (event, details, text) => {
     const time = formatTime(Date.now())
-    process.stderr.write(json ? `${JSON.stringify({ event, ...details, time })}\n` : `durlog: ${time} ${text}\n`)
+    if (json) writeErr(`${JSON.stringify({ event, ...details, time })}\n`)
+    else writeMessage('durlog: ', `${time} ${text}`)
   }
 }
 
@@ -118,7 +121,7 @@ function progressReporter(
     if (!json || seq === reported) return
     reported = seq
     const line = { event: done, [`${done}Seq`]: seq, state, rate: Math.round(rate), lag }
-    process.stderr.write(`${JSON.stringify(line)}\n`)
+    writeErr(`${JSON.stringify(line)}\n`)
   }
 }
 

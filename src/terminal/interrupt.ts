@@ -1,4 +1,5 @@
 /** Ctrl-C or another signal that ends a command. */
+import { writeMessage } from './output.js'
 
 const EXIT_CODE = 130
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
@@ -22,7 +23,7 @@ export function onInterrupt(callback: (interrupted: InterruptedError) => void): 
 /** At a signal, prints the text that `describe` returns and ends the process. Returns a function that cancels this. */
 export function reportOnInterrupt(describe: () => string): () => void {
   return onInterrupt(() => {
-    process.stderr.write(`durlog: interrupted; ${describe()}\n`)
+    writeMessage('durlog: ', `interrupted; ${describe()}`)
     process.exit(EXIT_CODE)
   })
 }

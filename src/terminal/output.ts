@@ -1,5 +1,6 @@
 /** Output of commands to stdout: bytes in large pieces, lines of JSON, tables, formatted numbers. */
 import { stripVTControlCharacters } from 'node:util'
+import { clearBar } from './progress.js'
 import { COLOURED, PLAIN, renderTable } from './table.js'
 import { visible } from './visible.js'
 
@@ -53,6 +54,7 @@ export class OutputSink {
 
 /** Writes to stdout and waits until the data is written. Throws OutputClosedError if the reader has closed stdout. */
 export function writeOut(data: Uint8Array | string): Promise<void> {
+  if (process.stdout.isTTY) clearBar()
   return new Promise((resolve, reject) => {
     process.stdout.write(data, (error) => {
       if (!error) resolve()
@@ -109,9 +111,14 @@ function terminalColumns(output: NodeJS.WriteStream = process.stdout): number {
   return output.isTTY === true ? output.columns || DEFAULT_COLUMNS : Number.POSITIVE_INFINITY
 }
 
+export function writeErr(text: string): void {
+  clearBar()
+  process.stderr.write(text)
+}
+
 /** Writes a message to stderr, wrapped as `formatWrapped` does. */
 export function writeMessage(head: string, text: string): void {
-  process.stderr.write(formatWrapped(head, visible(text), terminalColumns(process.stderr)))
+  writeErr(formatWrapped(head, visible(text), terminalColumns(process.stderr)))
 }
 
 /**
@@ -190,6 +197,6 @@ export function formatSynced(syncedSeq: number): string {
 
 /** Writes a warning to stderr; with `json`, as one JSON object. */
 export function warn(code: string, message: string, json: boolean, details: Record<string, unknown> = {}): void {
-  if (json) process.stderr.write(`${JSON.stringify({ warning: { code, message, ...details } })}\n`)
+  if (json) writeErr(`${JSON.stringify({ warning: { code, message, ...details } })}\n`)
   else writeMessage('durlog: warning: ', message)
 }

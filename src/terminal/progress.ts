@@ -16,6 +16,15 @@ const CLEAR_LINE = '\r\x1b[K'
 const HIDE_CURSOR = '\x1b[?25l'
 const SHOW_CURSOR = '\x1b[?25h'
 
+/** Whether the bar is on the current line of the terminal. */
+let isDrawn = false
+
+/** Removes the bar before other text is written to the terminal. The bar is drawn again below that text. */
+export function clearBar(): void {
+  if (isDrawn) process.stderr.write(CLEAR_LINE)
+  isDrawn = false
+}
+
 /** Formats 75000 as "1m15s". */
 export function formatElapsed(millis: number): string {
   const seconds = Math.floor(millis / 1000)
@@ -41,7 +50,10 @@ export function startProgress(label: string, total: number, silent: boolean): Pr
   const started = performance.now()
   let [done, whole] = [0, total]
   let shown = false
-  const showCursor = (): void => void stderr.write(`${CLEAR_LINE}${SHOW_CURSOR}`)
+  const showCursor = (): void => {
+    clearBar()
+    stderr.write(SHOW_CURSOR)
+  }
   const draw = (): void => {
     const elapsedMs = performance.now() - started
     if (elapsedMs < SHOW_AFTER_MS) return
@@ -53,6 +65,7 @@ export function startProgress(label: string, total: number, silent: boolean): Pr
     // Cut to the width of the terminal, because a line that wraps cannot be cleared.
     const line = progressLine(label, done, whole, elapsedMs).slice(0, (stderr.columns || 80) - 1)
     stderr.write(`${CLEAR_LINE}${line}`)
+    isDrawn = true
   }
   const timer = setInterval(draw, REDRAW_MS)
   timer.unref()

@@ -1,5 +1,6 @@
-import { expect, test } from 'vitest'
-import { formatElapsed, progressLine } from '../../src/terminal/progress.js'
+import { expect, test, vi } from 'vitest'
+import { writeErr } from '../../src/terminal/output.js'
+import { formatElapsed, progressLine, startProgress } from '../../src/terminal/progress.js'
 
 test('a bar shows the share that is done and the time', () => {
   expect(progressLine('append', 50, 200, 61_000)).toBe(`append [${'#'.repeat(10)}${'-'.repeat(30)}] 25% | 1m1s`)
@@ -12,4 +13,27 @@ test('a bar is never more than full', () => {
 test('a bar without a total shows the time alone', () => {
   expect(progressLine('verify', 7, 0, 59_999)).toBe('verify 59s')
   expect(formatElapsed(60_000)).toBe('1m0s')
+})
+
+test('other output removes the bar from its line', async () => {
+  const { stderr } = process
+  const { isTTY } = stderr
+  const written: string[] = []
+  const write = vi.spyOn(stderr, 'write').mockImplementation((text) => written.push(String(text)) > 0)
+  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval', 'performance'] })
+  try {
+    stderr.isTTY = true
+    const progress = startProgress('import', 100, false)
+    await vi.advanceTimersByTimeAsync(1100)
+    writeErr('a line\n')
+    writeErr('another line\n')
+    progress.stop()
+  } finally {
+    stderr.isTTY = isTTY
+    vi.useRealTimers()
+    write.mockRestore()
+  }
+  const drawn = written.findLastIndex((text) => text.includes('import ['))
+  expect(drawn).toBeGreaterThan(0)
+  expect(written.slice(drawn + 1)).toEqual(['\r\x1b[K', 'a line\n', 'another line\n', '\x1b[?25h'])
 })

@@ -9,9 +9,8 @@ import { contentTypeOf, defaultMeta } from '../../streams/port/meta.js'
 import type { Stream, StreamCreateOptions, StreamEncoding, StreamInfo, StreamRecord } from '../../streams/port/types.js'
 import { ExitCode } from '../../terminal/exit-codes.js'
 import { InputError } from '../../terminal/input-error.js'
-import { formatCounted, writeJson, writeOut } from '../../terminal/output.js'
+import { formatCounted, writeJson, writeMessage, writeOut } from '../../terminal/output.js'
 import { startProgress } from '../../terminal/progress.js'
-import { visible } from '../../terminal/visible.js'
 import { InputLines, isBlank, openInput, recordsIn } from '../input.js'
 import { parseJsonLine } from '../records.js'
 import { exportRecords } from './print.js'
@@ -90,7 +89,7 @@ export async function importAll(streams: Folder<unknown>, file: string, { json }
   const { made, stored, refused } = target
   if (refused.length > 0) process.exitCode = ExitCode.badInput
   if (json) return writeJson({ streams: made, records: stored, refused })
-  for (const { stream, error } of refused) process.stderr.write(`${visible(`durlog: ${stream}: ${error}`)}\n`)
+  for (const { stream, error } of refused) writeMessage('durlog: ', `${stream}: ${error}`)
   await writeOut(
     `${formatCounted(made, 'stream')} with ${formatCounted(stored, 'new record')}${refused.length === 0 ? '' : `; ${refused.length} refused`}\n`,
   )
