@@ -1,6 +1,5 @@
 /** Prints records to stdout, for cat, tail and get. */
 import { ExitCode } from '../terminal/exit-codes.js'
-import { reportOnInterrupt } from '../terminal/interrupt.js'
 import {
   formatCounted,
   formatSeqs,
@@ -11,10 +10,10 @@ import {
   writeMessage,
   writeOut,
 } from '../terminal/output.js'
-import { startProgress } from '../terminal/progress.js'
 import type { LogReader, LogRecord, ReadGap } from '../types.js'
 import { onOutputClosed } from './closed-output.js'
 import { toReadableJsonLine } from './records.js'
+import { withProgress } from './with-progress.js'
 
 export interface PrintFormat {
   json: boolean
@@ -63,21 +62,17 @@ export async function printRecords(reader: LogReader, { format, follow, onWritte
  */
 export async function printAll(reader: LogReader, format: PrintFormat, first: number, end: number): Promise<void> {
   const watched = process.stdout.isTTY !== true
-  const progress = startProgress('cat', Math.max(0, end - first), !watched || format.json)
   let next = first
-  const stop = watched
-    ? reportOnInterrupt(() => `printed ${formatCounted(next - first, 'record')}, ${formatSeqs(first, next)}`)
-    : () => {}
-  const onWritten = (seq: number): void => {
-    next = seq + 1
-    progress.update(next - first)
-  }
-  try {
-    await printRecords(reader, { format, follow: false, onWritten })
-  } finally {
-    stop()
-    progress.stop()
-  }
+  const printed = (): string => `printed ${formatCounted(next - first, 'record')}, ${formatSeqs(first, next)}`
+  const interrupted = watched ? printed : undefined
+  const total = Math.max(0, end - first)
+  await withProgress({ label: 'cat', total, silent: !watched || format.json, interrupted }, (progress) => {
+    const onWritten = (seq: number): void => {
+      next = seq + 1
+      progress.update(next - first)
+    }
+    return printRecords(reader, { format, follow: false, onWritten })
+  })
 }
 
 /** Returns a function that reports records that `salvage` has skipped, and sets the exit status. */

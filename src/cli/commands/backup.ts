@@ -2,7 +2,7 @@ import type { Command } from 'commander'
 import { addJson } from '../../terminal/arguments.js'
 import { ExitCode } from '../../terminal/exit-codes.js'
 import { InputError } from '../../terminal/input-error.js'
-import { type InterruptedError, onInterrupt, reportOnInterrupt } from '../../terminal/interrupt.js'
+import { type InterruptedError, onInterrupt } from '../../terminal/interrupt.js'
 import {
   formatBytes,
   formatCount,
@@ -12,11 +12,11 @@ import {
   writeJson,
   writeOut,
 } from '../../terminal/output.js'
-import { startProgress } from '../../terminal/progress.js'
-import { type CopyReport, copyLog } from '../backup.js'
+import { copyLog } from '../backup.js'
 import { gapReporter } from '../print.js'
-import { copyStreams, type StreamsCopyReport } from '../streams/backup.js'
+import { copyStreams } from '../streams/backup.js'
 import { logFolder, refuseStreams } from '../streams/folder.js'
+import { withProgress } from '../with-progress.js'
 
 export function register(command: Command): void {
   command
@@ -41,24 +41,16 @@ export async function runCopy(label: 'backup' | 'restore', from: string, to: str
   if (logFolder(from).hasStreams) return runStreamsCopy(label, from, to, flags)
   refuseStreams(from, 'name their folder, because its log is not complete without the other files')
   const json = flags.json === true
-  const progress = startProgress(label, 0, json)
   let copied = 0
-  const stop = reportOnInterrupt(() => `copied ${formatCounted(copied, 'record')}; run it again to continue`)
-  const onProgress = (done: number, total: number): void => {
-    copied = done
-    progress.update(done, total)
-  }
-  let report: CopyReport
-  try {
-    report = await copyLog(from, to, onProgress, {
-      salvage: flags.salvage === true,
-      onGap: gapReporter(json),
-      isBackup: label === 'backup',
-    })
-  } finally {
-    stop()
-    progress.stop()
-  }
+  const interrupted = (): string => `copied ${formatCounted(copied, 'record')}; run it again to continue`
+  const options = { salvage: flags.salvage === true, onGap: gapReporter(json), isBackup: label === 'backup' }
+  const report = await withProgress({ label, silent: json, interrupted }, (progress) => {
+    const onProgress = (done: number, total: number): void => {
+      copied = done
+      progress.update(done, total)
+    }
+    return copyLog(from, to, onProgress, options)
+  })
   for (const name of report.skippedCursors)
     warn('CURSOR_SKIPPED', `the cursor ${name} has no valid position and was not copied`, json)
   if (json) return writeJson(report)
@@ -75,22 +67,16 @@ async function runStreamsCopy(
   { salvage, json = false }: CopyFlags,
 ): Promise<void> {
   if (salvage) throw new InputError('--salvage does not apply to streams', ExitCode.usage)
-  const progress = startProgress(label, 0, json)
   let interrupted: InterruptedError | undefined
   const stop = onInterrupt((error) => {
     interrupted = error
   })
-  const onProgress = (done: number, total: number): void => {
-    if (interrupted !== undefined) throw interrupted
-    progress.update(done, total)
-  }
-  let report: StreamsCopyReport
-  try {
-    report = await copyStreams(from, to, label === 'backup', onProgress)
-  } finally {
-    stop()
-    progress.stop()
-  }
+  const report = await withProgress({ label, silent: json }, (progress) =>
+    copyStreams(from, to, label === 'backup', (done, total) => {
+      if (interrupted !== undefined) throw interrupted
+      progress.update(done, total)
+    }),
+  ).finally(stop)
   for (const name of report.changed)
     warn('STREAM_CHANGED', `another program has changed the file of the stream ${name}: records are missing`, json)
   if (report.changed.length > 0) process.exitCode = ExitCode.corrupt

@@ -3,10 +3,10 @@ import { probeBucket } from '../../archive/index.js'
 import { addJson } from '../../terminal/arguments.js'
 import { ExitCode } from '../../terminal/exit-codes.js'
 import { formatWrapped, paint, writeJson, writeOut } from '../../terminal/output.js'
-import { startProgress } from '../../terminal/progress.js'
 import { addBucket, type BucketFlags, isBucket, toBucketAccess } from '../bucket-flags.js'
 import { type Examination, examine } from '../doctor/examine.js'
 import type { Finding, Verdict } from '../doctor/finding.js'
+import { withProgress } from '../with-progress.js'
 
 export function register(command: Command): void {
   command
@@ -23,9 +23,10 @@ export function register(command: Command): void {
 
 async function run(dir: string, flags: BucketFlags & { json?: boolean }): Promise<void> {
   const { json } = flags
-  const progress = startProgress('doctor', 0, json === true)
-  const examining = isBucket(dir) ? examineBucket(dir, flags) : examine(dir)
-  const examination = await examining.finally(() => progress.stop())
+  const examination = await withProgress<Pick<Examination, 'findings'>>(
+    { label: 'doctor', silent: json === true },
+    () => (isBucket(dir) ? examineBucket(dir, flags) : examine(dir)),
+  )
   process.exitCode = exitCodeOf(examination.findings)
   await (json ? writeJson(examination) : writeOut(describe(examination)))
 }

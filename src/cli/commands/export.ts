@@ -1,13 +1,12 @@
 import { type Command, Option } from 'commander'
 import { open } from '../../index.js'
 import { addJson, parseWhole } from '../../terminal/arguments.js'
-import { reportOnInterrupt } from '../../terminal/interrupt.js'
 import { formatCounted, formatSeqs, OutputSink } from '../../terminal/output.js'
-import { startProgress } from '../../terminal/progress.js'
 import type { LogRecord } from '../../types.js'
 import { addTimes, type TimeFlags } from '../arguments.js'
 import { gapReporter } from '../print.js'
 import { EXPORT_ENCODINGS, type ExportEncoding, toJsonLine } from '../records.js'
+import { withProgress } from '../with-progress.js'
 
 interface Flags extends TimeFlags {
   encoding: ExportEncoding
@@ -45,26 +44,25 @@ async function run(dir: string, { encoding, from, to, since, until, salvage, jso
   const first = Math.max(from ?? log.firstSeq, since === undefined ? 0 : await log.seqAt(since))
   const end = until === undefined ? log.nextSeq : await log.seqAt(until)
   const total = Math.max(0, Math.min(to ?? Number.POSITIVE_INFINITY, end - 1) - first + 1)
-  const progress = startProgress('export', total, json === true || process.stdout.isTTY === true)
   const onGap = gapReporter(json === true)
   const reader = log.read({ from, to, since, until, salvage, onGap })
   const sink = new OutputSink()
   let next = first
-  const stop = reportOnInterrupt(
-    () => `exported ${formatCounted(next - first, 'record')}, up to ${formatSeqs(first, next)}`,
-  )
+  const silent = json === true || process.stdout.isTTY === true
+  const interrupted = (): string =>
+    `exported ${formatCounted(next - first, 'record')}, up to ${formatSeqs(first, next)}`
   try {
-    for await (const records of reader.batches()) {
-      progress.update(next - first)
-      for (const record of records) {
-        const line = Buffer.from(toJsonLine(record, encoding))
-        if (!sink.put(line)) await sink.write(line)
+    await withProgress({ label: 'export', total, silent, interrupted }, async (progress) => {
+      for await (const records of reader.batches()) {
+        progress.update(next - first)
+        for (const record of records) {
+          const line = Buffer.from(toJsonLine(record, encoding))
+          if (!sink.put(line)) await sink.write(line)
+        }
+        next = (records.at(-1) as LogRecord).seq + 1
       }
-      next = (records.at(-1) as LogRecord).seq + 1
-    }
+    })
   } finally {
-    stop()
-    progress.stop()
     await sink.flush()
   }
 }

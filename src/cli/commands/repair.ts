@@ -9,9 +9,9 @@ import { addJson } from '../../terminal/arguments.js'
 import { ExitCode } from '../../terminal/exit-codes.js'
 import { InputError } from '../../terminal/input-error.js'
 import { formatBytes, formatSeqs, writeJson, writeOut } from '../../terminal/output.js'
-import { startProgress } from '../../terminal/progress.js'
 import { addBucket, type BucketFlags } from '../bucket-flags.js'
 import { checkSource, repairFrom } from '../repair-from.js'
+import { withProgress } from '../with-progress.js'
 import { describeProblem, exitCodeOfState } from './verify.js'
 
 interface Flags extends BucketFlags {
@@ -49,12 +49,7 @@ async function run(dir: string, flags: Flags): Promise<void> {
       '--salvage gives up records that --from restores: use --from first, and --salvage for the rest',
       ExitCode.usage,
     )
-  const progress = startProgress('repair', 0, flags.json === true)
-  try {
-    await work(dir, flags)
-  } finally {
-    progress.stop()
-  }
+  await withProgress({ label: 'repair', silent: flags.json === true }, () => work(dir, flags))
 }
 
 async function work(dir: string, flags: Flags): Promise<void> {

@@ -16,11 +16,11 @@ import {
   writeOut,
   writeSummary,
 } from '../../terminal/output.js'
-import { startProgress } from '../../terminal/progress.js'
 import { addRetryFor, toBytes, toTimeMs } from '../arguments.js'
 import { addBucket, type BucketFlags, isBucket, toBucketAccess } from '../bucket-flags.js'
 import { addNats, type NatsFlags, toAccess } from '../nats-flags.js'
 import { endingSignal, reporter, retryReporter } from '../replicate.js'
+import { withProgress } from '../with-progress.js'
 import { runCopy } from './backup.js'
 
 interface Flags extends NatsFlags, BucketRestoreFlags {
@@ -93,28 +93,28 @@ async function run(dir: string, url: string | undefined, flags: Flags, command: 
       `${url === undefined || url.includes('://') ? '' : existsSync(url) ? `${url} is a file; ` : `there is no folder ${url}; `}to restore a backup, name its folder; to restore from a server, name its stream with --stream`,
       ExitCode.usage,
     )
-  const progress = startProgress('restore', 0, json === true)
-  try {
-    const report = await restore(dir, {
-      ...toAccess(url, flags),
-      stream,
-      subject,
-      from,
-      to,
-      until,
-      follow,
-      segmentBytes,
-      retryForMs: flags.retryFor,
-      onProgress: (restored, total) => progress.update(restored, Number.isFinite(total) ? total : 0),
-      ...followReports(dir, json === true),
-      signal: ending,
-    })
-    if (json) return await writeSummary(`${JSON.stringify(report)}\n`)
-    const { records, firstSeq, nextSeq } = report
-    await writeSummary(`restored ${formatCounted(records, 'record')}; the log holds ${formatSeqs(firstSeq, nextSeq)}\n`)
-  } finally {
-    progress.stop()
+  const options = {
+    ...toAccess(url, flags),
+    stream,
+    subject,
+    from,
+    to,
+    until,
+    follow,
+    segmentBytes,
+    retryForMs: flags.retryFor,
+    ...followReports(dir, json === true),
+    signal: ending,
   }
+  const report = await withProgress({ label: 'restore', silent: json === true }, (progress) =>
+    restore(dir, {
+      ...options,
+      onProgress: (restored, total) => progress.update(restored, Number.isFinite(total) ? total : 0),
+    }),
+  )
+  if (json) return writeSummary(`${JSON.stringify(report)}\n`)
+  const { records, firstSeq, nextSeq } = report
+  await writeSummary(`restored ${formatCounted(records, 'record')}; the log holds ${formatSeqs(firstSeq, nextSeq)}\n`)
 }
 
 interface BucketRestoreFlags extends BucketFlags {
@@ -137,17 +137,13 @@ async function runBucketRestore(
   const { to, until, follow, uuid, generation, retryFor, json } = flags
   const choice = { ...toBucketAccess(bucket, flags), uuid, generation }
   if (flags.list) return list(choice, json === true)
-  const progress = startProgress('restore', 0, json === true)
-  const onProgress = (read: number, total: number): void => progress.update(read, follow ? 0 : total)
-  try {
-    const events = { onProgress, ...followReports(dir, json === true) }
-    const report = await restoreArchive(dir, { ...choice, ...events, to, until, follow, retryForMs: retryFor, signal })
-    if (json) return await writeSummary(`${JSON.stringify(report)}\n`)
-    const { firstSeq, nextSeq } = report
-    await writeSummary(`restored ${formatCounted(nextSeq - firstSeq, 'record')}: ${formatSeqs(firstSeq, nextSeq)}\n`)
-  } finally {
-    progress.stop()
-  }
+  const options = { ...choice, ...followReports(dir, json === true), to, until, follow, retryForMs: retryFor, signal }
+  const report = await withProgress({ label: 'restore', silent: json === true }, (progress) =>
+    restoreArchive(dir, { ...options, onProgress: (read, total) => progress.update(read, follow ? 0 : total) }),
+  )
+  if (json) return writeSummary(`${JSON.stringify(report)}\n`)
+  const { firstSeq, nextSeq } = report
+  await writeSummary(`restored ${formatCounted(nextSeq - firstSeq, 'record')}: ${formatSeqs(firstSeq, nextSeq)}\n`)
 }
 
 /** Reports failed attempts, and once that a restore with --follow has all records. */

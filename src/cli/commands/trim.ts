@@ -3,11 +3,10 @@ import { type TrimReport, trim } from '../../index.js'
 import { addJson, parseWhole } from '../../terminal/arguments.js'
 import { ExitCode } from '../../terminal/exit-codes.js'
 import { InputError } from '../../terminal/input-error.js'
-import { reportOnInterrupt } from '../../terminal/interrupt.js'
 import { formatBytes, formatCounted, formatSeqs, writeJson, writeOut } from '../../terminal/output.js'
-import { startProgress } from '../../terminal/progress.js'
 import { toAgeMs, toBytes, toTimeMs, toWaitMs } from '../arguments.js'
 import { refuseStreams } from '../streams/folder.js'
+import { withProgress } from '../with-progress.js'
 
 interface Flags {
   before?: number | Date
@@ -64,15 +63,9 @@ async function run(dir: string, { before, maxBytes, maxAge, keepFor, dryRun, wai
   if (before === undefined && maxBytes === undefined && maxAge === undefined)
     throw new InputError('at least one of --before, --max-bytes and --max-age is required', ExitCode.usage)
   refuseStreams(dir, 'checkpoints trim their log; the option retention of a stream limits its records')
-  const progress = startProgress('trim', 0, json === true)
-  const stop = reportOnInterrupt(() => "the log's writer may still remove the records")
-  let report: TrimReport
-  try {
-    report = await trim(dir, { before, maxBytes, maxAgeMs: maxAge, keepFor, dryRun, waitMs: wait })
-  } finally {
-    stop()
-    progress.stop()
-  }
+  const interrupted = (): string => "the log's writer may still remove the records"
+  const options = { before, maxBytes, maxAgeMs: maxAge, keepFor, dryRun, waitMs: wait }
+  const report = await withProgress({ label: 'trim', silent: json === true, interrupted }, () => trim(dir, options))
   if (json) return writeJson(report)
   await writeOut(`${lines(report, dryRun === true).join('\n')}\n`)
 }

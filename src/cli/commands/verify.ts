@@ -2,7 +2,6 @@ import type { Command } from 'commander'
 import { type VerifyReport, verify } from '../../index.js'
 import { addJson } from '../../terminal/arguments.js'
 import { ExitCode } from '../../terminal/exit-codes.js'
-import { reportOnInterrupt } from '../../terminal/interrupt.js'
 import {
   formatBytes,
   formatCount,
@@ -12,7 +11,7 @@ import {
   writeJson,
   writeOut,
 } from '../../terminal/output.js'
-import { startProgress } from '../../terminal/progress.js'
+import { withProgress } from '../with-progress.js'
 
 export function register(command: Command): void {
   command
@@ -24,15 +23,8 @@ export function register(command: Command): void {
 }
 
 async function run(dir: string, { json }: { json?: boolean }): Promise<void> {
-  const progress = startProgress('verify', 0, json === true)
-  const stop = reportOnInterrupt(() => 'nothing was changed, and the log was not fully checked')
-  let report: VerifyReport
-  try {
-    report = await verify(dir)
-  } finally {
-    stop()
-    progress.stop()
-  }
+  const interrupted = (): string => 'nothing was changed, and the log was not fully checked'
+  const report = await withProgress({ label: 'verify', silent: json === true, interrupted }, () => verify(dir))
   process.exitCode = exitCodeOfState(report.state)
   await (json ? writeJson({ ...report, advice: adviceOn(dir, report) }) : writeOut(describe(dir, report)))
 }

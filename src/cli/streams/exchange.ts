@@ -10,9 +10,9 @@ import type { Stream, StreamCreateOptions, StreamEncoding, StreamInfo, StreamRec
 import { ExitCode } from '../../terminal/exit-codes.js'
 import { InputError } from '../../terminal/input-error.js'
 import { formatCounted, writeJson, writeMessage, writeOut } from '../../terminal/output.js'
-import { startProgress } from '../../terminal/progress.js'
 import { InputLines, isBlank, openInput, recordsIn } from '../input.js'
 import { parseJsonLine } from '../records.js'
+import { withProgress } from '../with-progress.js'
 import { exportRecords } from './print.js'
 import { storedJson } from './stored-json.js'
 
@@ -72,10 +72,9 @@ function lineOf(info: StreamInfo, firstSeq: number, fork: StreamInfo['fork']): S
 export async function importAll(streams: Folder<unknown>, file: string, { json }: { json?: boolean }): Promise<void> {
   await using input = await openInput(file)
   const splitter = new InputLines(LINE_MAX_BYTES, { remedy: 'a record of a stream cannot be longer' })
-  const progress = startProgress('import', input.totalBytes, json === true)
   const target = new ExportedStreams(streams)
   let line = 0
-  try {
+  await withProgress({ label: 'import', total: input.totalBytes, silent: json === true }, async (progress) => {
     for await (const lines of recordsIn(input, splitter, (bytes) => progress.advance(bytes))) {
       for (const bytes of lines) {
         line++
@@ -83,9 +82,7 @@ export async function importAll(streams: Folder<unknown>, file: string, { json }
       }
     }
     await target.finish()
-  } finally {
-    progress.stop()
-  }
+  })
   const { made, stored, refused } = target
   if (refused.length > 0) process.exitCode = ExitCode.badInput
   if (json) return writeJson({ streams: made, records: stored, refused })

@@ -13,10 +13,11 @@ import { makeFolder, takeOwner } from '../../support/new-files.js'
 import { ExitCode } from '../../terminal/exit-codes.js'
 import { InputError } from '../../terminal/input-error.js'
 import { formatCount, formatCounted, warn, writeJson, writeMessage, writeOut } from '../../terminal/output.js'
-import { type Progress, startProgress } from '../../terminal/progress.js'
+import type { Progress } from '../../terminal/progress.js'
 import { visible } from '../../terminal/visible.js'
 import { InputLines, isBlank } from '../input.js'
 import { timeIn } from '../records.js'
+import { withProgress } from '../with-progress.js'
 import type { StreamsFlags } from './actions.js'
 import { type Damage, damageOf } from './judge-line.js'
 import { storedJson } from './stored-json.js'
@@ -64,13 +65,11 @@ export async function importFiles(
   refuseCollisions(sources)
   const summary = new Summary(flags)
   const imports = sources.map((source) => new FileImport(source, streams, flags))
-  const progress = startProgress('import', await bytesOf(sources), flags.json === true || flags.watch === true)
-  try {
+  const silent = flags.json === true || flags.watch === true
+  await withProgress({ label: 'import', total: await bytesOf(sources), silent }, async (progress) => {
     // Without --watch, one file is open at a time.
     for (const one of imports) await summary.attempt(one, () => one.import(progress, imports.length <= LISTED_FILES))
-  } finally {
-    progress.stop()
-  }
+  })
   await summary.print(imports)
   try {
     while (flags.watch && summary.failed.size < imports.length) {
