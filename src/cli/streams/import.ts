@@ -22,7 +22,8 @@ import type { StreamsFlags } from './actions.js'
 import { type Damage, damageOf } from './judge-line.js'
 import { storedJson } from './stored-json.js'
 
-const READ_BYTES = 1 << 18
+/** For all files, because one is read at a time. A buffer for each of many small files would take much memory. */
+const chunk = Buffer.allocUnsafe(1 << 18)
 const POLL_MS = 100
 /** The largest number of appends in flight. */
 const WINDOW = 256
@@ -182,6 +183,8 @@ class FileImport {
   #bad: BadLine[] = []
   #reported = { intact: -1, damaged: 0 }
   #pending: Promise<void>[] = []
+  /** The last lines that an earlier import has stored. They are compared before a new line is appended. */
+  #repeated: { line: number; value: unknown; done: Promise<{ seq: number }> }[] = []
 
   constructor({ path, name }: Source, streams: Folder<unknown> | undefined, flags: StreamsFlags) {
     this.path = path
@@ -236,7 +239,6 @@ class FileImport {
   async #read(isLast: boolean, progress?: Progress): Promise<void> {
     const file = this.#file as FileHandle
     await this.#checkReplaced(file)
-    const chunk = Buffer.allocUnsafe(READ_BYTES)
     for (;;) {
       const { bytesRead } = await file.read(chunk, 0, chunk.length, this.#offset)
       if (bytesRead === 0) break
@@ -245,6 +247,7 @@ class FileImport {
       progress?.advance(bytesRead)
     }
     if (isLast) await this.#take(this.#splitter.end())
+    await this.#compareRepeated()
     await Promise.all(this.#pending)
     this.#pending = []
     // With `--watch`, the last line may have no newline yet.
@@ -320,11 +323,17 @@ class FileImport {
     const seq = this.intact++
     // The seqs of earlier records are not known, so they are not compared.
     if (this.#stream === undefined || seq < this.#earlier - RECENT_APPENDS) return
+    const isRepeated = seq < this.#earlier
+    if (!isRepeated) await this.#compareRepeated()
     const done = this.#stream.append(stored, {
       producer: { id: this.#producerId, epoch: 0, seq },
       timestamp,
     })
-    if (seq < this.#earlier) return this.#compare(value, (await done).seq)
+    if (isRepeated) {
+      this.#repeated.push({ line: this.#line, value, done })
+      done.catch(() => {}) // until it is compared
+      return
+    }
     const counted = done.then(({ duplicate }) => {
       if (!duplicate) this.stored++
     })
@@ -334,15 +343,25 @@ class FileImport {
     if (this.#pending.length >= WINDOW) await this.#pending.shift()
   }
 
-  /**
-   * Throws if an earlier import has stored another value than `value` as the record `seq`. -1: the seq is not known.
-   */
-  async #compare(value: unknown, seq: number): Promise<void> {
-    const info = await this.#stream?.info()
-    if (info === undefined || seq < info.firstSeq) return
-    for await (const record of (this.#stream as Stream<unknown>).read({ from: seq })) {
-      if (JSON.stringify(record.value) === JSON.stringify(value)) return
-      throw this.#otherFile(`line ${this.#line} differs from record ${seq} of the stream ${this.#name}`)
+  /** Throws if an earlier import has stored another value for one of the repeated lines. */
+  async #compareRepeated(): Promise<void> {
+    const lines: { line: number; value: unknown; seq: number }[] = []
+    for (const { line, value, done } of this.#repeated) lines.push({ line, value, seq: (await done).seq })
+    this.#repeated = []
+    if (lines.length === 0) return
+    const stream = this.#stream as Stream<unknown>
+    const { firstSeq = Number.POSITIVE_INFINITY } = (await stream.info()) ?? {}
+    // -1: the seq is not known.
+    const known = lines.filter(({ seq }) => seq >= firstSeq)
+    if (known[0] === undefined) return
+    await using records = stream.read({ from: known[0].seq })
+    for (const { line, value, seq } of known) {
+      // Others may have appended records between those of the file.
+      let next = await records.next()
+      while (!next.done && next.value.seq < seq) next = await records.next()
+      if (next.done) return
+      if (JSON.stringify(next.value.value) !== JSON.stringify(value))
+        throw this.#otherFile(`line ${line} differs from record ${seq} of the stream ${this.#name}`)
     }
   }
 
