@@ -167,7 +167,10 @@ async function main() {
       if (process.stderr.isTTY) process.stderr.write(`\r\x1b[Krun ${run + 1}/${runs}: ${group.name}`)
       try {
         const measured = await group.run({ dir: options.dir, run })
-        for (const [id, sample] of Object.entries(measured)) samples.set(id, [...(samples.get(id) ?? []), sample])
+        for (const [id, sample] of Object.entries(measured)) {
+          if (!Number.isFinite(sample.value)) throw new Error(`${id} is ${sample.value}`)
+          samples.set(id, [...(samples.get(id) ?? []), sample])
+        }
       } catch (error) {
         skipped.set(group.name, error.stack)
       }

@@ -36,7 +36,8 @@ async function withCrew(dir, kind, jobs, use) {
 const timeOf = (dir, crew, jobOf, writers = WRITERS) =>
   withScratch(dir, async (folder) => {
     await prepareFile(join(folder, 'file'), 'none', 0)
-    return crew.run(Array.from({ length: writers }, (_, i) => jobOf(folder, i)))
+    const { ms } = await crew.run(Array.from({ length: writers }, (_, i) => jobOf(folder, i)))
+    return ms
   })
 
 const intoOne = (load) => (folder) => ({
