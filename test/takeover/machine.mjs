@@ -1,13 +1,14 @@
 /**
  * One machine of the trial: stands by, takes over and serves appends, which arrive as messages of the parent process.
  * Arguments: the folder, the access to the store or to the brokers as JSON, the duration of the lease, and the error of
- * the wall clock.
+ * the wall clock, which a message changes.
  */
 import process from 'node:process'
 
 const [dir, access, leaseMs, wrongMs] = process.argv.slice(2)
 const { now } = Date
-Date.now = () => now() + Number(wrongMs)
+let wrong = Number(wrongMs)
+Date.now = () => now() + wrong
 
 const { openStreams } = await import('durlog/streams')
 
@@ -21,6 +22,10 @@ let streams
 process.on('disconnect', () => process.exit())
 process.on('message', async (message) => {
   if (message.kind === 'promote') return standing.abort()
+  if (message.kind === 'clock') {
+    wrong = message.wrongMs
+    return
+  }
   const { id, stream, value, options } = message
   if (streams === undefined) return send({ id, code: 'standby' })
   try {
@@ -34,11 +39,12 @@ process.on('message', async (message) => {
 
 try {
   const onLease = ({ ms }) => ms > 0 && send({ kind: 'standing' })
-  const options = { ...place, ...(isBucket && { pollMs: 100 }), onLease, signal: standing.signal }
+  const retried = { ...place, onRetry: ({ error }) => send({ kind: 'retry', reason: error.message }) }
+  const options = { ...retried, ...(isBucket && { pollMs: 100 }), onLease, signal: standing.signal }
   await standBy(dir, options).catch(async (error) => {
     if (!standing.signal.aborted) throw error
     // A takeover by hand, also of a machine that has taken over and has stored nothing yet.
-    await takeOver(dir, { ...place, force: true })
+    await takeOver(dir, { ...retried, force: true })
   })
   const lease = { leaseMs: Number(leaseMs) }
   const replicate = isBucket ? archiveTo({ ...place, ...lease, flushMs: 1000 }) : jetstream({ ...place, ...lease })

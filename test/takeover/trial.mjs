@@ -2,9 +2,10 @@
  * Takeovers of streams that are replicated to a store, or to a cluster of three brokers: three machines, each a
  * process, and clients that append. The store is in this process, so that requests of each machine can be delayed,
  * repeated, lost, or lose their answer. The brokers are processes, one of which is killed or stopped in most rounds. A
- * machine is killed, stopped, or separated from the store or from the clients; then standbys are promoted by hand. The
- * wall clocks of the machines differ by up to two hours. With `namespaces`, each machine and each broker has a separate
- * network namespace, and two of them, or a machine and the store, are separated.
+ * machine is killed, stopped at any moment or at one of its requests, or separated from the store or from the clients;
+ * then standbys are promoted by hand. The wall clocks of the machines differ by up to two hours. With `namespaces`,
+ * each machine and each broker has a separate network namespace, and two of them, or a machine and the store, are
+ * separated.
  */
 import { fork } from 'node:child_process'
 import { mkdirSync } from 'node:fs'
@@ -32,9 +33,11 @@ const STREAMS = [...PRODUCERS, ...BUSY, 'chain']
 const PATIENCE_MS = 3000
 /** The longest pause of other clients between two appends. */
 const CLIENT_PAUSE_MS = 300
-/** A round that takes longer has failed. */
-const ROUND_MS = 90_000
+/** A round that takes longer has failed. A busy machine needs more than a minute for the last uploads of a writer. */
+const ROUND_MS = 300_000
 const HOUR_MS = 3_600_000
+/** A machine stops at one of so many requests: of two gates, of the lease and of cursors. */
+const REQUESTS_UNTIL_STOP = 50
 const FAULTS = ['kill', 'stop', 'no clients', 'none']
 
 /** Makes `takeovers` takeovers. Returns figures; throws an error if a promise was broken. */
@@ -85,7 +88,7 @@ class Trial {
   async run(takeovers) {
     mkdirSync(this.#dir, { recursive: true })
     if (this.#brokers === undefined) {
-      this.#s3 = await new FakeS3().start(0, this.#network?.addressOf())
+      this.#s3 = await new FakeS3().start(0, this.#network && '0.0.0.0')
       this.#s3.fault = (request) => this.#arrive(request)
       const { port } = new URL(this.#s3.url)
       this.#accessOf = (name) => {
@@ -161,14 +164,19 @@ class Trial {
   }
 
   #state() {
-    return [...this.#machines.values()].map(({ name, isServing, fault }) => `${name} ${isServing} ${fault}`).join(', ')
+    const shown = ({ name, isServing, isStanding, fault, reason }) => ({ name, isServing, isStanding, fault, reason })
+    return JSON.stringify([...this.#machines.values()].map(shown))
+  }
+
+  /** An error of a wall clock. */
+  #wrongMs() {
+    return (this.#below(3) - 1) * HOUR_MS
   }
 
   /** Starts a machine in a new folder, unless it continues in `dir`. */
   #start(name, dir = join(this.#dir, `${name}${++this.#folders}`)) {
     const access = this.#accessOf(name)
-    const wrongMs = (this.#below(3) - 1) * HOUR_MS
-    const args = [dir, JSON.stringify(access), String(this.#leaseMs), String(wrongMs)]
+    const args = [dir, JSON.stringify(access), String(this.#leaseMs), String(this.#wrongMs())]
     const [execPath, ...execArgv] = [...(this.#network?.commandOf(name) ?? []), process.execPath]
     const child = fork(MACHINE, args, { execPath, execArgv })
     const machine = { name, dir, child, isServing: false, isStanding: false, isFenced: false, acknowledged: 0 }
@@ -181,7 +189,8 @@ class Trial {
     })
   }
 
-  #receive(machine, { kind, id, seq, code, nextSeq }) {
+  #receive(machine, { kind, id, seq, code, nextSeq, reason }) {
+    if (kind === 'retry') machine.reason = reason
     if (kind === 'serving') Object.assign(machine, { isServing: true, isStanding: false })
     if (kind === 'standing') machine.isStanding = true
     if (kind === 'fenced') Object.assign(machine, { isServing: false, isFenced: true })
@@ -202,12 +211,17 @@ class Trial {
     const faults = [...FAULTS]
     if (this.#network !== undefined) faults.push('no link')
     else if (this.#brokers === undefined) faults.push('no store')
+    if (this.#brokers === undefined) faults.push('stop at a request')
     const fault = faults[this.#below(faults.length)]
     this.faults[fault] = (this.faults[fault] ?? 0) + 1
     former.fault = fault
     this.#report(`round ${number}: ${former.name} ${fault}`)
     const begun = performance.now()
-    for (const machine of this.#machines.values()) machine.acknowledged = 0
+    for (const machine of this.#machines.values()) {
+      machine.acknowledged = 0
+      if (machine.child.connected) machine.child.send({ kind: 'clock', wrongMs: this.#wrongMs() }, () => {})
+    }
+    if (fault === 'stop at a request') former.requestsUntilStop = 1 + this.#below(REQUESTS_UNTIL_STOP)
     if (fault === 'kill') former.child.kill('SIGKILL')
     if (fault === 'stop') former.child.kill('SIGSTOP')
     const destinations = this.#brokers === undefined ? [undefined] : BROKERS
@@ -221,7 +235,8 @@ class Trial {
     }
     await this.#until(() => [...this.#machines.values()].some((one) => one !== former && one.acknowledged > 0))
     this.#report(`  after ${Math.round(performance.now() - begun)} ms`)
-    if (fault === 'stop') former.child.kill('SIGCONT')
+    if (fault.startsWith('stop')) former.child.kill('SIGCONT')
+    former.resume?.()
     if (fault === 'no link') for (const one of destinations) this.#network.join(former.name, one)
     former.fault = undefined
     await repair()
@@ -331,6 +346,16 @@ class Trial {
     const name = /Credential=(\w+)/.exec(headers.authorization ?? '')?.[1]
     const machine = this.#machines.get(name)
     if (machine === undefined || headers['x-repeated'] !== undefined) return undefined
+    if (machine.requestsUntilStop > 0 && --machine.requestsUntilStop === 0) {
+      machine.child.kill('SIGSTOP')
+      const resumed = new Promise((resolve) => {
+        machine.resume = resolve
+      })
+      // The request arrives before the takeover, and its answer after that; or both after it.
+      if (this.#below(2) === 0) return { answerAfter: () => resumed }
+      await resumed
+      return undefined
+    }
     if (machine.fault === 'no store') return this.#below(2) === 0 ? { drop: true } : { delayMs: 100, dropAfter: true }
     const chance = this.#below(100)
     if (method !== 'PUT' || chance >= 8) return undefined
