@@ -5,11 +5,11 @@ import { checkPayload, HELD_CALL_BYTES } from '../options/call-options.js'
 import type { ResolvedOptions } from '../options/open-options.js'
 import type { ReplicationLink, ReplicationListener } from '../options/replication-link.js'
 import { LinkedQueue } from '../support/linked-queue.js'
-import { clearTimeout, setTimeout } from '../timers.js'
+import { clearTimeout, setImmediate, setTimeout } from '../timers.js'
 import type { Log, Payload, ReplicationStall, ReplicationStats } from '../types.js'
 import { CallQueue } from './append/call-queue.js'
 import { HeldMemory } from './append/held-memory.js'
-import { type Resolve, Waiters } from './append/waiters.js'
+import { MAX_SETTLED_IN_TURN, type Resolve, Waiters } from './append/waiters.js'
 
 /** The longest time that `close` waits for acknowledgements. */
 const CLOSE_WAIT_MS = 2000
@@ -56,6 +56,8 @@ export class Replication implements ReplicationListener {
   #lastError: Error | undefined
   #stallTimer: NodeJS.Timeout | undefined
   #isStalled = false
+  /** Calls whose records are replicated settle in the next turn of the event loop. */
+  #isSettling = false
   /** Called when no append waits for the destination. */
   #onIdle: () => void = () => {}
 
@@ -153,7 +155,8 @@ export class Replication implements ReplicationListener {
 
   /** Calls `resolve` when every record up to `seq`, which is synced, is replicated. */
   #await(seq: number, resolve: Resolve): void {
-    if (seq < this.#end) resolve(seq, seq)
+    // The earlier ones may have reached the destination and settle in a later turn of the event loop.
+    if (seq < this.#end && this.#frames.size === 0) resolve(seq, seq)
     else if (this.#failure !== undefined) resolve(Promise.reject(withOutcome(this.#failure, 'unknown')), seq)
     else if (this.#isClosed) resolve(Promise.reject(this.#notReplicated(seq, CLOSED_BEFORE)), seq)
     else {
@@ -187,14 +190,28 @@ export class Replication implements ReplicationListener {
     this.#end = seq + 1
     this.#lastError = undefined
     this.#isStalled = false
-    for (let first = this.#waiters.peek(); first !== undefined && first.seq < this.#end; first = this.#waiters.peek()) {
-      this.#waiters.shift()
-      first.resolve()
-    }
-    this.#frames.settle(this.#end)
+    if (!this.#isSettling) this.#settleInTurn()
     clearTimeout(this.#stallTimer)
     this.#stallTimer = this.#isIdle ? undefined : this.#startTimer()
     this.#host.onReplicated()
+  }
+
+  /** Settles at most MAX_SETTLED_IN_TURN calls whose records are replicated; the others in later turns. */
+  #settleInTurn(): void {
+    this.#isSettling = this.#settle(MAX_SETTLED_IN_TURN) === MAX_SETTLED_IN_TURN
+    if (this.#isSettling) setImmediate(() => this.#settleInTurn())
+  }
+
+  /** Settles at most `limit` calls whose records are replicated. Returns their number. */
+  #settle(limit: number): number {
+    let settled = 0
+    for (let first = this.#waiters.peek(); first !== undefined && first.seq < this.#end; first = this.#waiters.peek()) {
+      if (settled === limit) return settled
+      this.#waiters.shift()
+      first.resolve()
+      settled++
+    }
+    return settled + this.#frames.settle(this.#end, limit - settled)
   }
 
   onRetry(error: Error): void {
@@ -212,8 +229,8 @@ export class Replication implements ReplicationListener {
 
   /** The log was truncated: `nextSeq` is its end now. */
   onCut(nextSeq: number): void {
-    this.#end = Math.min(this.#end, nextSeq)
     this.#rejectFrom(nextSeq, (seq) => this.#notReplicated(seq, 'the record was truncated before'))
+    this.#end = Math.min(this.#end, nextSeq)
   }
 
   /** Refuses later appends. Waits for acknowledgements for up to 2 s, then stops replicating. */
@@ -272,7 +289,9 @@ export class Replication implements ReplicationListener {
     return this.#waiters.size === 0 && this.#frames.size === 0
   }
 
+  /** First settles the calls whose records are replicated. */
   #rejectFrom(firstSeq: number, errorFor: (seq: number) => DurlogError): void {
+    this.#settle(Number.POSITIVE_INFINITY)
     for (const { seq, reject } of this.#waiters.removeIf((waiter) => waiter.seq >= firstSeq)) reject(errorFor(seq))
     this.#frames.rejectFrom(firstSeq, (seq) => Promise.reject(errorFor(seq)))
     if (!this.#isIdle) return

@@ -1,5 +1,6 @@
 import { once } from 'node:events'
 import { join } from 'node:path'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { expect, onTestFinished, test } from 'vitest'
 import { archiveTo } from '../../src/archive/index.js'
 import { DurlogError, type Log, type OpenOptions, type ReplicationStats } from '../../src/index.js'
@@ -85,6 +86,26 @@ test('an append at replicated settles after the destination has acknowledged its
   await later[0]
   expect(log.replicatedSeq).toBe(3)
   expect(log.stats().replication).toMatchObject({ replicatedSeq: 3, waitingAppends: 0, waitingBytes: 0 })
+})
+
+test('appends that are acknowledged together settle in many turns of the event loop, also before a failure', async () => {
+  const hand = byHand()
+  const log = await openBy(hand.replicate)
+  let settled = 0
+  const appends = Array.from({ length: 5000 }, () => log.append('x', REPLICATED).then(() => settled++))
+  await log.reached(4999)
+  const perTurn: number[] = []
+  hand.listener().onReplicated(3999)
+  for (let before = 0; settled < 4000; before = settled) {
+    await nextTurn()
+    perTurn.push(settled - before)
+  }
+  // The call of `onReplicated` settles some in the first turn.
+  expect(Math.max(...perTurn)).toBeLessThanOrEqual(2048)
+  hand.listener().onReplicated(4998)
+  hand.listener().onFailed(new DurlogError('ERR_DURLOG_DESTINATION_REFUSED', 'refused'))
+  await Promise.all(appends.slice(0, 4999))
+  expect((await failure(appends[4999] as Promise<number>)).code).toBe('ERR_DURLOG_DESTINATION_REFUSED')
 })
 
 test('a signal ends the wait of an append at replicated, and the record stays', async () => {

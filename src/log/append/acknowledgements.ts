@@ -3,12 +3,8 @@ import { GroupRejection } from '../../caller-stack.js'
 import type { DurlogError } from '../../errors.js'
 import { Counter, type NativeFailure } from '../../native/log.js'
 import { clock, setImmediate } from '../../timers.js'
-import { type Resolve, Waiters } from './waiters.js'
+import { MAX_SETTLED_IN_TURN, type Resolve, Waiters } from './waiters.js'
 
-/**
- * The largest number of promises that `settle` resolves in one turn of the event loop, which takes about a millisecond.
- */
-const MAX_SETTLED_IN_TURN = 1024
 /** The time that calls which settle at once may take in one turn of the event loop. */
 const MAX_IMMEDIATE_MS = 1
 /** The clock is read each time the cost of calls reaches this. A call costs 1 for each record and 1 for each KiB. */

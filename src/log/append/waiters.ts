@@ -11,6 +11,9 @@ function capture(resolve: Resolve): void {
 
 const INITIAL_CAPACITY = 64
 
+/** At most this many promises settle in one turn of the event loop, which takes about a millisecond. */
+export const MAX_SETTLED_IN_TURN = 1024
+
 export class Waiters {
   #resolves: (Resolve | undefined)[] = new Array(INITIAL_CAPACITY).fill(undefined)
   #seqs = new Float64Array(INITIAL_CAPACITY)
