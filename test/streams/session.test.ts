@@ -7,6 +7,7 @@ import { resolveAppendOptions } from '../../src/streams/port/options.js'
 import { ClientSession, type OwnerContext } from '../../src/streams/processes/client-session.js'
 import { FrameMaker, FrameReader, FrameType, FrameWriter, jsonOf } from '../../src/streams/processes/frames.js'
 import { PROTOCOL, PROTOCOL_VERSION } from '../../src/streams/processes/messages.js'
+import { ReadPump } from '../../src/streams/processes/read-pump.js'
 import { SubmitOp, submitFrame } from '../../src/streams/processes/submission.js'
 import { adjustableClock } from '../fixtures/fake-clock.js'
 
@@ -94,4 +95,37 @@ test('the owner sends heartbeats to a client while it closes the folder', async 
   session.stop()
   writer.json(FrameType.ping, 0)
   for (let beats = 0; beats < 3; beats++) await next(FrameType.pong)
+})
+
+test('a client that does not read gets a limited number of answers in advance', async () => {
+  let reads = 0
+  const state = { name: 's', firstSeq: 0, visible: 9, disk: { next: 0 }, meta: { encoding: 'json' } }
+  const read = () => {
+    reads++
+    return new Promise(() => {})
+  }
+  const { writer, next } = await connected({ ...PORT, state: () => state, read })
+  const body = { op: 'body', stream: 's', created: 0, from: 0, to: 9, maxBytes: 1 << 20, fromFile: true }
+  for (let number = 0; number < 500; number++) writer.json(FrameType.call, number, body)
+  // Heartbeats, which the owner sends while it takes no requests.
+  for (let beats = 0; beats < 3; beats++) await next(FrameType.pong)
+  expect(reads).toBeGreaterThan(10)
+  expect(reads).toBeLessThan(40)
+})
+
+test('a reader gets a limited number of frames, however many it asks for', async () => {
+  let sent = 0
+  const writer = { maker: new FrameMaker(), send: () => sent++, json() {} }
+  const value = new EncodedValue('buffer', Buffer.alloc(1 << 18))
+  const batches = (async function* () {
+    for (let seq = 0; seq < 20; seq++) yield [{ stream: '', seq, timestamp: 0, position: seq, value }]
+  })()
+  const pump = new ReadPump({ id: 0, batches, created: () => 0, writer: writer as unknown as FrameWriter })
+  for (let more = 0; more < 100; more++) pump.more()
+  const run = pump.run()
+  // Nothing of this depends on another program, so turns of the event loop are enough.
+  for (let turn = 0; turn < 100; turn++) await new Promise((resolve) => setImmediate(resolve))
+  expect(sent).toBe(4)
+  pump.end()
+  await run
 })

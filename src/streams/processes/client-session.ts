@@ -126,7 +126,7 @@ export class ClientSession {
     else if (port === undefined) throw new RangeError('a request before the welcome')
     else if (type === FrameType.submit) this.#submit(port, frame)
     else if (type === FrameType.confirm) port.store.table.dedup.confirm(this.client, id)
-    else if (type === FrameType.call) void this.#call(port, frame)
+    else if (type === FrameType.call) void this.#call(port, frame, Object(jsonOf(frame)) as PortCall)
     else if (type === FrameType.read) this.#read(port, id, readRequestOf(jsonOf(frame)))
     else if (type === FrameType.more) this.#reads.get(id)?.pump.more()
     else if (type === FrameType.endRead) this.#endRead(id)
@@ -243,9 +243,8 @@ export class ClientSession {
     this.#throttle()
   }
 
-  async #call(port: LocalPort, frame: SocketFrame): Promise<void> {
+  async #call(port: LocalPort, frame: SocketFrame, call: PortCall): Promise<void> {
     const { id } = frame
-    const call = Object(jsonOf(frame)) as PortCall
     const bytes = this.#begun(frame, call.op === 'body' ? BODY_MAX_BYTES : 0)
     try {
       if (call.op === 'body') await this.#answerBody(port, id, call)
