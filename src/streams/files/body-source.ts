@@ -38,7 +38,7 @@ export interface BodyFolder {
   storage: Pick<NativeStreamFiles, 'readBody'>
 }
 
-/** Adds records of `state`, which must be visible, to `body`: see `StreamsAccess.read`. */
+/** Adds records of `state`, which must be visible, to `body`: see `ServedPort.read`. */
 export async function readBody(
   folder: BodyFolder,
   memTable: MemTable,
