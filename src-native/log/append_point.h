@@ -79,8 +79,8 @@ class AppendPoint {
     fields.time_ms = frame_time_ms_;
     return fields;
   }
-  // Stores or stages a frame. Requires Prepare(). After a failure nothing was stored, or broken()
-  // is true: see MappedFrames.
+  // Stores or stages a frame. Requires Prepare(). After a failure nothing was stored, or
+  // has_leftover() or broken() is true: see MappedFrames.
   Status Store(const FrameFields& fields, const PayloadParts& payload) {
     const uint64_t at = offset_;
     if (maps()) {
@@ -97,6 +97,9 @@ class AppendPoint {
   // As Store(), for the frames of a batch. `first` holds the fields of the first one.
   Status StoreBatch(const FrameFields& first, const PayloadParts* payloads, size_t count,
                     uint64_t frame_bytes);
+  bool has_leftover() const { return frames_.has_leftover(); }
+  // No commit may be running.
+  void CutLeftover() { frames_.CutLeftover(*segment_, offset_); }
   bool broken() const { return frames_.broken(); }
   // Counts the frames that were stored as `records` records.
   void Advance(uint64_t records) {

@@ -181,6 +181,11 @@ Status CommitCycle::EnterMap() {
 }
 
 Status CommitCycle::FailStore(Status failure) {
+  if (point_.has_leftover()) {
+    // The running commit has maps of the segment until it ends.
+    AwaitJob();
+    point_.CutLeftover();
+  }
   return point_.broken() ? LatchHere(std::move(failure)) : failure;
 }
 

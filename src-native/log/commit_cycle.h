@@ -68,8 +68,8 @@ class CommitCycle {
   // Maps the append point, after waiting for the running commit, which may be writing directly.
   Status EnterMap();
 
-  // Handles the failed store of a frame. Latches the log if the bytes at the append point are
-  // unknown. Returns the error of the append.
+  // Handles the failed store of a frame: cuts what it has left, which waits for the running commit.
+  // Latches the log if the bytes at the append point are unknown. Returns the error of the append.
   Status FailStore(Status failure);
   // Latches the log after `status`: see LogListener::OnFailure(). Returns the error of the call.
   Status Latch(Status status, uint64_t first_seq, uint64_t unknown_before);

@@ -35,7 +35,7 @@ Status MappedFrames::StoreBatch(Segment& segment, uint64_t at, const FrameFields
     if (i == 0) first_word = FrameWord(fields);
     Status stored = StoreFrame(segment, end, fields, payloads[i], i > 0);
     // Whole frames follow the first one, whose word is missing.
-    if (!stored.ok()) return i > 0 ? TakeBack(segment, at, std::move(stored)) : stored;
+    if (!stored.ok()) return i > 0 ? LeaveBytes(std::move(stored)) : stored;
     end += fields.frame_bytes();
   }
   if (!tail_->Holds(at)) return WriteWord(segment, at, first_word);
@@ -57,7 +57,7 @@ Status MappedFrames::WriteWord(Segment& segment, uint64_t at, uint32_t word) {
   uint8_t bytes[kWordBytes];
   Store32(bytes, word);
   Status written = segment.file().WriteAt(at, bytes, sizeof bytes);
-  return written.ok() ? written : TakeBack(segment, at, std::move(written));
+  return written.ok() ? written : LeaveBytes(std::move(written));
 }
 
 // Writes a long frame to the file, because faulting in its pages would cost more. The map shows the
@@ -87,16 +87,21 @@ Status MappedFrames::WriteAround(Segment& segment, uint64_t at, uint8_t* header,
     status = file.WriteAt(at + kWordBytes, header + kWordBytes, kFrameHeaderBytes - kWordBytes);
   }
   if (status.ok() && publish) status = file.WriteAt(at, header, kWordBytes);
-  return status.ok() ? status : TakeBack(segment, at, std::move(status));
+  return status.ok() ? status : LeaveBytes(std::move(status));
 }
 
-// Cuts the bytes that a failed append has left after `at`, because they must not follow a later
-// frame.
-Status MappedFrames::TakeBack(Segment& segment, uint64_t at, Status failure) {
+// The append has failed and left bytes after its beginning.
+Status MappedFrames::LeaveBytes(Status failure) {
   if (broken_) return failure;
   tail_.reset();
-  broken_ = !failure.may_be_repeated() || !segment.file().Cut(at).ok();
+  broken_ = !failure.may_be_repeated();
+  has_leftover_ = !broken_;
   return failure;
+}
+
+void MappedFrames::CutLeftover(Segment& segment, uint64_t at) {
+  has_leftover_ = false;
+  broken_ = !segment.file().Cut(at).ok();
 }
 
 }  // namespace durlog

@@ -19,8 +19,9 @@ namespace durlog {
 // A frame is invisible until its first word is stored, because a word of zero marks free space. So
 // the first word is stored last: a process that dies before that leaves free space.
 //
-// A store that fails leaves the file as it was, or broken() is true: the bytes at the append point
-// are unknown, and the log must latch.
+// A store that fails leaves the file as it was, or has_leftover() is true: bytes of the append must
+// be cut before the next store, because they must not follow a later frame. Or broken() is true:
+// the bytes at the append point are unknown, and the log must latch.
 class MappedFrames {
  public:
   // `directory` must outlive the object.
@@ -40,6 +41,10 @@ class MappedFrames {
   // when this returns, and none before.
   Status StoreBatch(Segment& segment, uint64_t at, const FrameFields& first,
                     const PayloadParts* payloads, size_t count);
+  bool has_leftover() const { return has_leftover_; }
+  // Cuts the file at `at`, where the failed store began. The segment must not be mapped: the maps
+  // would reach beyond the end of the file. Sets broken() if the cut fails.
+  void CutLeftover(Segment& segment, uint64_t at);
   bool broken() const { return broken_; }
 
   // Waits for a chunk that is being populated.
@@ -86,10 +91,11 @@ class MappedFrames {
   Status WriteAround(Segment& segment, uint64_t at, uint8_t* header, uint32_t crc,
                      const PayloadParts& payload, bool publish);
   Status WriteWord(Segment& segment, uint64_t at, uint32_t word);
-  Status TakeBack(Segment& segment, uint64_t at, Status failure);
+  Status LeaveBytes(Status failure);
 
   Directory& directory_;
   std::unique_ptr<MappedTail> tail_;
+  bool has_leftover_ = false;
   bool broken_ = false;
 };
 

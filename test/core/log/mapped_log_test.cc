@@ -2,12 +2,16 @@
 // others.
 #include <gtest/gtest.h>
 
+#include <cerrno>
 #include <mutex>
 #include <set>
 #include <string>
 #include <thread>
+#include <vector>
 
+#include "held_executor.h"
 #include "inline_executor.h"
+#include "live/live_page_layout.h"
 #include "log_test_folder.h"
 #include "observed_file_system.h"
 
@@ -103,6 +107,47 @@ TEST_P(MappedLogTest, ALongRangeIsSyncedWithoutTheZerosAhead) {
   syncs.erase("sync-directory");
   EXPECT_EQ(syncs, std::set<std::string>{"sync-map"});
   EXPECT_LT(mapped_end + options.chunk_bytes, populated_end);
+}
+
+TEST_P(MappedLogTest, ABatchIsTakenBackAfterEveryMapOfItsFile) {
+  if (!folder_->Probe()->survives_map_faults) GTEST_SKIP() << kNoMappedLogs;
+  bool lacks_memory = false;
+  int maps = 0;
+  int cuts = 0;
+  ObservedFileSystem file_system(
+      [&](const ObservedCall& call) {
+        if (call.name == kLiveName) return Status::Ok();
+        if (call.call == "map") {
+          if (lacks_memory) return Status::System("mmap", ENOMEM, call.name);
+          ++maps;
+        } else if (call.call == "unmap") {
+          --maps;
+        } else if (call.call == "truncate" && lacks_memory) {
+          ++cuts;
+          EXPECT_EQ(maps, 0) << "a map reaches beyond the end of " << call.name;
+        }
+        return Status::Ok();
+      },
+      "ext4");
+  HeldExecutor held;
+  std::unique_ptr<Log> log = Open(Options(), file_system);
+  log->Attach(&held, &listener_);
+  ASSERT_TRUE(log->Append(AsBytes(PayloadOf(0)), Level::kSync).ok());
+  log->Pump();
+  lacks_memory = true;
+  const std::string payload(900, 'b');
+  const std::vector<PayloadParts> batch(20, AsBytes(payload));
+  const Result<uint64_t> refused = log->AppendBatch(batch.data(), batch.size(), Level::kSync);
+  EXPECT_EQ(refused.status().code(), Code::kOutOfMemory) << refused.status().message();
+  EXPECT_EQ(cuts, 1);
+  lacks_memory = false;
+  held.RunAll();
+  log->Harvest();
+  EXPECT_FALSE(log->latched());
+  log->Attach(&executor_, &listener_);
+  AppendMany(*log, 20, Level::kSync);
+  Close(std::move(log));
+  ExpectRecords(0, 21);
 }
 
 TEST_P(MappedLogTest, RecordsOfAnyLengthComeBack) {
