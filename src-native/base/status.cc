@@ -77,6 +77,10 @@ Status Status::System(const char* operation, int sys_errno, const std::string& p
   return status;
 }
 
+Status Status::OfSync(const char* operation, int sys_errno, const std::string& path) {
+  return System(operation, sys_errno, path).WithCode(Code::kIo);
+}
+
 Status Status::Locked(int64_t owner_pid, int64_t own_pid, bool shared) {
   if (shared) {
     return Error(Code::kLocked,

@@ -61,6 +61,9 @@ class [[nodiscard]] Status {
   static Status OfErrno(int sys_errno);
   // As OfErrno(), for the system call `operation`.
   static Status System(const char* operation, int sys_errno, const std::string& path);
+  // As System(), for a call that syncs: always kIo. After a failed sync the kernel may have dropped
+  // the pages, so no caller may take ENOSPC or ENOMEM for a call that it can repeat.
+  static Status OfSync(const char* operation, int sys_errno, const std::string& path);
 
   // For a lock that is held: `owner_pid` is 0 if the owner is unknown. `shared`: by writers that
   // share the log with each other, of which the owner is one.

@@ -105,12 +105,6 @@ Result<CutList> ListIn(const CutsFile& bytes, const Directory& directory, const 
   return DecodeCuts(slot);
 }
 
-// Whether a list whose sync has failed is on the device is unknown, whatever the errno is. So the
-// error must not say that there was only no room for the list.
-Status CheckSync(Status synced) {
-  return synced.ok() ? std::move(synced) : std::move(synced).WithCode(Code::kIo);
-}
-
 // Writes the last byte after the rest is on the device, so that a file of full length is complete.
 Result<std::unique_ptr<File>> MakeCuts(Directory& directory, const LogUuid& uuid,
                                        const CutList& list) {
@@ -120,10 +114,10 @@ Result<std::unique_ptr<File>> MakeCuts(Directory& directory, const LogUuid& uuid
   CutsFile bytes{};
   EncodeCuts(uuid, list, bytes.data());
   DURLOG_RETURN_IF_ERROR(file->WriteAt(0, bytes.data(), kCutsFileBytes - 1));
-  DURLOG_RETURN_IF_ERROR(CheckSync(file->SyncFull()));
+  DURLOG_RETURN_IF_ERROR(file->SyncFull());
   DURLOG_RETURN_IF_ERROR(file->WriteAt(kCutsFileBytes - 1, &bytes.back(), 1));
-  DURLOG_RETURN_IF_ERROR(CheckSync(file->SyncFull()));
-  DURLOG_RETURN_IF_ERROR(CheckSync(directory.Sync()));
+  DURLOG_RETURN_IF_ERROR(file->SyncFull());
+  DURLOG_RETURN_IF_ERROR(directory.Sync());
   return file;
 }
 
@@ -132,7 +126,7 @@ Status StoreCuts(File& file, const LogUuid& uuid, const CutList& list, CutsFile*
   const uint64_t offset = NewestSlot(*bytes) == bytes->data() ? kCutsSlotBytes : 0;
   EncodeCuts(uuid, list, bytes->data());
   DURLOG_RETURN_IF_ERROR(file.WriteAt(offset, bytes->data(), kCutsSlotBytes));
-  return CheckSync(file.SyncData());
+  return file.SyncData();
 }
 
 }  // namespace

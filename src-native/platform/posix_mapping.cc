@@ -80,7 +80,7 @@ Status PosixMapping::Sync(size_t offset, size_t length) {
   const size_t first = static_cast<size_t>(AlignDown(offset, PageBytes()));
   // Never retried: see posix_sync.h.
   if (length != 0 && msync(data_ + first, offset + length - first, MS_SYNC) != 0) {
-    return Status::System("msync", errno, path_).WithOffset(file_offset_ + offset);
+    return Status::OfSync("msync", errno, path_).WithOffset(file_offset_ + offset);
   }
   if (length != 0) DURLOG_RETURN_IF_ERROR(FinishSync(for_sync_.get(), "msync", path_));
   // msync returns 0 for the dead pages of the guard, although the stores into them are lost.

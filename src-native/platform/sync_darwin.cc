@@ -18,10 +18,10 @@ Status SyncDataOf(int fd, const std::string& path) {
   // Network volumes and foreign file systems do not support the barrier, and refuse it before
   // anything is written. So this is the first sync of the data, not a retry.
   if (errno != ENOTSUP && errno != ENOTTY && errno != EINVAL) {
-    return Status::System("F_BARRIERFSYNC", errno, path);
+    return Status::OfSync("F_BARRIERFSYNC", errno, path);
   }
   if (fsync(fd) == 0) return Status::Ok();
-  return Status::System("fsync", errno, path);
+  return Status::OfSync("fsync", errno, path);
 }
 
 }  // namespace
@@ -35,7 +35,7 @@ Status SyncFullOf(int fd, const std::string& path) {
   if (fcntl(fd, F_FULLFSYNC) == 0) return Status::Ok();
   // Not a retry: see above.
   if (errno == ENOTSUP || errno == ENOTTY || errno == EINVAL) return SyncDataOf(fd, path);
-  return Status::System("F_FULLFSYNC", errno, path);
+  return Status::OfSync("F_FULLFSYNC", errno, path);
 }
 
 // There is no variant of msync with a barrier, and F_NOCACHE, which direct writes use, keeps data

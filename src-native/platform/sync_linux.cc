@@ -56,7 +56,7 @@ Status FinishSync(int fd, const char* call, const std::string& path) {
   if (fremovexattr(fd, kAbsentAttribute) == 0 || (errno != EROFS && errno != EIO)) {
     return Status::Ok();
   }
-  return Status::System(call, errno, path)
+  return Status::OfSync(call, errno, path)
       .WithMessage("the file system has stopped after an error, and the synced data may be lost");
 }
 
@@ -70,17 +70,17 @@ Status PosixFile::StartWriteback(uint64_t offset, uint64_t length) {
   }
   // Sandboxes (gVisor, seccomp filters) lack the call; the kernel's flusher writes the data anyway.
   if (errno == ENOSYS || errno == EPERM) return Status::Ok();
-  return Status::System("sync_file_range", errno, path_).WithOffset(offset);
+  return Status::OfSync("sync_file_range", errno, path_).WithOffset(offset);
 }
 
 Status PosixFile::SyncData() {
   if (fdatasync(fd_.get()) == 0) return FinishSync(fd_.get(), "fdatasync", path_);
-  return Status::System("fdatasync", errno, path_);
+  return Status::OfSync("fdatasync", errno, path_);
 }
 
 Status SyncFullOf(int fd, const std::string& path) {
   if (fsync(fd) == 0) return FinishSync(fd, "fsync", path);
-  return Status::System("fsync", errno, path);
+  return Status::OfSync("fsync", errno, path);
 }
 
 // Since Linux 5.8 syncfs reports a failed writeback of any file of the superblock once to each
@@ -93,7 +93,7 @@ Status SyncFileSystemOf(int fd, const std::string& path) {
         .WithPath(path);
   }
   if (syncfs(fd) == 0) return FinishSync(fd, "syncfs", path);
-  return Status::System("syncfs", errno, path);
+  return Status::OfSync("syncfs", errno, path);
 }
 
 }  // namespace durlog

@@ -158,7 +158,7 @@ Status SyncFolder(const std::wstring& wide_path, const std::string& path) {
       error == ERROR_NOT_SUPPORTED || error == ERROR_INVALID_HANDLE) {
     return Status::Ok();
   }
-  return WindowsError("FlushFileBuffers", error, path);
+  return WindowsSyncError("FlushFileBuffers", error, path);
 }
 
 Status WindowsDirectory::Sync() { return SyncFolder(wide_path_, path_); }

@@ -69,6 +69,10 @@ Status WindowsError(const char* operation, unsigned long error, const std::strin
                    TextOf(error));
 }
 
+Status WindowsSyncError(const char* operation, unsigned long error, const std::string& path) {
+  return WindowsError(operation, error, path).WithCode(Code::kIo);
+}
+
 Status WindowsNameError(const char* operation, unsigned long error, const std::string& path) {
   Status status = WindowsError(operation, error, path);
   switch (status.sys_errno()) {

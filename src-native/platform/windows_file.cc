@@ -107,7 +107,7 @@ Status WindowsFile::StartWriteback(uint64_t, uint64_t) { return Status::Ok(); }
 // includes the file's metadata and the drive's cache.
 Status WindowsFile::SyncData() {
   if (FlushFileBuffers(handle_.get())) return Status::Ok();
-  return WindowsError("FlushFileBuffers", GetLastError(), path_);
+  return WindowsSyncError("FlushFileBuffers", GetLastError(), path_);
 }
 
 Status WindowsFile::SyncFull() { return SyncData(); }

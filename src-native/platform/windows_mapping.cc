@@ -78,10 +78,12 @@ Status WindowsMapping::Sync(size_t offset, size_t length) {
   if (length == 0) return Status::Ok();
   // Neither call is retried: see posix_sync.h.
   if (!FlushViewOfFile(data_ + offset, length)) {
-    return WindowsError("FlushViewOfFile", GetLastError(), path_).WithOffset(file_offset_ + offset);
+    return WindowsSyncError("FlushViewOfFile", GetLastError(), path_)
+        .WithOffset(file_offset_ + offset);
   }
   if (FlushFileBuffers(file_.get())) return Status::Ok();
-  return WindowsError("FlushFileBuffers", GetLastError(), path_).WithOffset(file_offset_ + offset);
+  return WindowsSyncError("FlushFileBuffers", GetLastError(), path_)
+      .WithOffset(file_offset_ + offset);
 }
 
 }  // namespace durlog

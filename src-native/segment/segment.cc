@@ -73,7 +73,12 @@ Result<Spare> FillSpare(Directory& directory, const SpareRequest& request,
   if (header.recycled) spare.preallocated = Preallocation::kRecycle;
   if (zero || header.recycled) spare.file.NoteWritten(header.segment_bytes);
   // Syncs size and extents as well, so that later durable writes into the file need no metadata.
-  DURLOG_RETURN_IF_ERROR(file.SyncFull());
+  Status synced = file.SyncFull();
+  if (!synced.ok()) {
+    // The file holds no record. Another one can be made, for example once there is room.
+    const Code code = Status::OfErrno(synced.sys_errno()).code();
+    return std::move(synced).WithCode(code);
+  }
   if (request.first_chunk_bytes > 0 && spare.file.is_allocated()) {
     spare.file.KeepFirstChunk(MapFirstChunk(file, request, header));
   }

@@ -166,6 +166,7 @@ const SPARELESS: readonly [call: string, errno: number, code: string][] = [
   ['spare fallocate', EROFS, 'ERR_DURLOG_IO'],
   ['spare fallocate', EIO, 'ERR_DURLOG_IO'],
   ['spare fsync', EIO, 'ERR_DURLOG_IO'],
+  ['spare fsync', ENOSPC, 'ERR_DURLOG_NO_SPACE'],
   ['open', EMFILE, 'ERR_DURLOG_TOO_MANY_FILES'],
 ]
 const REFUSING: [writer: Writer, call: string, errno: number, code: string][] = [

@@ -42,6 +42,15 @@ TEST(StatusTest, DiskQuotaAndSizeLimitAreNoSpace) {
   EXPECT_EQ(Status::System("pwrite", EROFS, "x").code(), Code::kIo);
 }
 
+TEST(StatusTest, AFailedSyncMayNotBeRepeatedWhateverItsErrno) {
+  for (const int error : {EIO, ENOSPC, EFBIG, EMFILE, ENOMEM}) {
+    const Status status = Status::OfSync("fdatasync", error, "x");
+    EXPECT_EQ(status.code(), Code::kIo) << error;
+    EXPECT_EQ(status.sys_errno(), error);
+    EXPECT_FALSE(status.may_be_repeated()) << error;
+  }
+}
+
 TEST(StatusTest, DescriptorsAndMemoryHaveTheirOwnCodes) {
   for (const int error : {EMFILE, ENFILE}) {
     EXPECT_EQ(Status::System("openat", error, "x").code(), Code::kTooManyFiles) << error;

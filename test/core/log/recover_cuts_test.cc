@@ -66,7 +66,8 @@ class RecoverCutsTest : public LogTestFolder {
     if (call.name == "cuts" && call.call == "sync-data") ++syncs_;
     if (on_call_) on_call_();
     if (call.name == refused_.name && call.call == refused_.call) {
-      return Status::System("fdatasync", ENOSPC, call.name);
+      return call.call == "write" ? Status::System("pwrite", ENOSPC, call.name)
+                                  : Status::OfSync("fdatasync", ENOSPC, call.name);
     }
     return Status::Ok();
   }
