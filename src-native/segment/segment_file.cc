@@ -33,8 +33,7 @@ Status SegmentFile::Cut(uint64_t offset, bool reallocates) {
   DURLOG_RETURN_IF_ERROR(Truncate(offset));
   if (reallocates) {
     Status allocated = Allocate();
-    const bool stays_short =
-        allocated.code() == Code::kNoSpace || allocated.code() == Code::kUnsupported;
+    const bool stays_short = allocated.may_be_repeated() || allocated.code() == Code::kUnsupported;
     if (!allocated.ok() && !stays_short) return allocated;
   }
   return file_->SyncFull();

@@ -44,8 +44,8 @@ class SegmentFile {
   // Makes the file end at `bytes`, if it is longer.
   Status Truncate(uint64_t bytes);
   // Truncates the file, allocates its blocks again if it had its full length, and syncs it. If
-  // there is no space for the blocks, the file stays short: it can still grow as it is written, and
-  // Allocate() has to succeed before it is mapped.
+  // there is no space or memory for the blocks, the file stays short: it can still grow as it is
+  // written, and Allocate() has to succeed before it is mapped.
   Status Cut(uint64_t offset);
   // As Cut(). `reallocates` states whether to allocate the blocks again.
   Status Cut(uint64_t offset, bool reallocates);
