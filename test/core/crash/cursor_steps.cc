@@ -4,6 +4,11 @@
 #include "session.h"
 
 namespace durlog::crash {
+namespace {
+
+constexpr char kCursorFile[] = "c.cursor";
+
+}  // namespace
 
 // A call of the cursor may fail while calls of the disk do. The cursor is then given up: opened
 // again, it is at its last commit or at the one before that.
@@ -14,6 +19,14 @@ void Session::CursorFails(const std::string& what) {
   cursor_.reset();
 }
 
+// A failed sync of the cursor's file may have dropped the page that holds its position in memory.
+bool Session::CursorMayGoBack() const {
+  const std::vector<Strike>& strikes = disk_->strikes();
+  return std::any_of(strikes.begin(), strikes.end(), [](const Strike& strike) {
+    return IsSync(strike.call) && strike.IsOf(kCursorFile);
+  });
+}
+
 // The cursor never goes back further than its level allows. It is ahead of the log only if it
 // reports the cut records, and it reports each truncation that was acknowledged.
 void Session::OpenCursor() {
@@ -22,7 +35,7 @@ void Session::OpenCursor() {
   cursor_ = std::move(*opened);
   if (!cursor_->broken().ok()) return Fail("the cursor is damaged");
   // The open may have dropped positions that the device does not hold.
-  if (disk_->fault_has_struck()) ledger_.cursor_in_memory = ledger_.cursor_synced;
+  if (CursorMayGoBack()) ledger_.cursor_in_memory = ledger_.cursor_synced;
   std::optional<uint64_t> position = cursor_->position();
   if (!position) {
     if (ledger_.cursor_synced > 0) return Fail("the cursor is gone");

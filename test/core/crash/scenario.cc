@@ -33,7 +33,7 @@ Fault MakeAnyFault(Random* random) {
   static constexpr int kErrors[] = {EIO, EIO, ENOSPC, EDQUOT, EFBIG, EMFILE, ENFILE, ENOMEM, EROFS};
   Fault fault{static_cast<Call>(random->Below(kCallCount - 1)), 0,
               kErrors[random->Below(sizeof kErrors / sizeof kErrors[0])], 1};
-  if (fault.call == Call::kSize || fault.call == Call::kStartWriteback) fault.error = EIO;
+  if (fault.call == Call::kSize) fault.error = EIO;
   fault.nth = random->Between(1, random->OneIn(2) ? 4 : 24);
   if (random->OneIn(3)) fault.times = random->Between(2, 6);
   return fault;

@@ -81,10 +81,10 @@ bool Session::Arrive(Survived survived) {
     Fail("before the open: " + wrong);
     return false;
   }
-  const bool struck = disk_->fault_has_struck();
+  strikes_at_arrival_ = disk_->strikes().size();
   if (!OpenLog()) return false;
-  // If the fault struck during the open, records that only the cache held may be lost.
-  if (!struck && disk_->fault_has_struck()) {
+  // If a fault struck during the open, records that only the cache held may be lost.
+  if (strikes_at_open_ > strikes_at_arrival_) {
     ledger_.in_memory = ledger_.synced;
     found.exists = false;
     if (log_->next_seq() < ledger_.synced) Fail("an open on a failing disk loses synced records");
@@ -141,7 +141,7 @@ bool Session::OpenLog() {
     return false;
   }
   log_ = std::move(*opened);
-  struck_before_open_ = disk_->fault_has_struck();
+  strikes_at_open_ = disk_->strikes().size();
   log_->Attach(&workers_, this);
   return true;
 }
@@ -175,8 +175,8 @@ Ledger Session::LedgerNow() const {
     now.in_memory = log_->ReachedEnd(Level::kMemory);
   }
   // The device may have failed while an open wrote back records that only the cache held.
-  if (!log_ && disk_->fault_has_struck()) now.in_memory = now.synced;
-  if (disk_->fault_has_struck()) now.cursor_in_memory = now.cursor_synced;
+  if (!log_ && disk_->strikes().size() > strikes_at_arrival_) now.in_memory = now.synced;
+  if (CursorMayGoBack()) now.cursor_in_memory = now.cursor_synced;
   if (storing_) now.in_memory = std::min(now.in_memory, memory_before_store_);
   if (cut_) {
     // A void that is being shortened is absent for a moment.

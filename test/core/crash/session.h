@@ -80,6 +80,7 @@ class Session final : public LogListener {
   void CheckAcks();
   void CheckLatch();
   void CheckFault();
+  bool CursorMayGoBack() const;
   void MakeRoomAgain();
 
   Explorer* const explorer_;
@@ -101,7 +102,10 @@ class Session final : public LogListener {
   uint64_t memory_before_store_ = 0;
   std::shared_ptr<TrimJob> trim_;
   std::optional<uint64_t> cut_;  // set while a truncation is in progress
-  bool struck_before_open_ = false;
+  // The number of strikes when the session began to look at the disk, and when it had opened the
+  // log.
+  size_t strikes_at_arrival_ = 0;
+  size_t strikes_at_open_ = 0;
   bool failed_softly_ = false;  // a call was refused without latching the log
 };
 

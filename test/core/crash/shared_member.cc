@@ -152,8 +152,9 @@ void SharedMember::Settle(const Result<uint64_t>& result, uint64_t first_id, uin
   }
   const Code code = result.status().code();
   Note("refused: " + result.status().message());
-  // After a failed sync the records are stored, but may be lost later.
-  if (code != Code::kSyncFailed) session_->ledger().Withdraw(first_id, count);
+  // The records are stored, although the call has failed, or may be: after a failed sync.
+  const bool may_remain = result.status().stored() || code == Code::kSyncFailed;
+  if (!may_remain) session_->ledger().Withdraw(first_id, count);
   const bool excused = session_->disk().fault_has_struck();
   if (code == Code::kNoSpace) session_->NoteNoSpace();
   if (code != Code::kBackpressure && !excused) {

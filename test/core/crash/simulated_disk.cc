@@ -35,6 +35,11 @@ bool ChangesNothing(Call call) {
   }
 }
 
+bool IsSync(Call call) {
+  return call == Call::kSyncData || call == Call::kSyncMap || call == Call::kSyncFull ||
+         call == Call::kSyncDirectory || call == Call::kStartWriteback;
+}
+
 SimulatedDisk::SimulatedDisk(const DiskTraits& traits, uint64_t seed)
     : traits_(traits), random_(seed) {}
 
@@ -71,20 +76,21 @@ uint64_t SimulatedDisk::NowMs() {
   return now_ms_;
 }
 
-Status SimulatedDisk::Enter(Call call, const std::string& name) {
+Status SimulatedDisk::Enter(Call call, const std::string& name, bool may_fail) {
   if (quiet_) return Status::Ok();
   Trace(std::string(NameOf(call)) + " " + name);
   Interrupt(call);
   if (random_.OneIn(16)) Drift();
   const uint64_t count = ++calls_[static_cast<size_t>(call)];
   const auto due = std::find_if(faults_.begin(), faults_.end(), [&](const Fault& fault) {
-    return fault.times > 0 && fault.call == call && count >= fault.nth;
+    return may_fail && fault.times > 0 && fault.call == call && count >= fault.nth;
   });
   if (due == faults_.end()) return Status::Ok();
   --due->times;
-  struck_ = true;
+  strikes_.push_back(Strike{call, due->error, name});
   Trace("  fails, errno " + std::to_string(due->error));
-  return Status::System(NameOf(call), due->error, name);
+  return IsSync(call) ? Status::OfSync(NameOf(call), due->error, name)
+                      : Status::System(NameOf(call), due->error, name);
 }
 
 void SimulatedDisk::Interrupt(Call call) {

@@ -58,12 +58,26 @@ const char* NameOf(Call call);
 // Whether the call leaves the disk and its cache unchanged. The caller judges kLock and kNow.
 bool ChangesNothing(Call call);
 
+// The calls that bring data to the device; they also report an earlier failure to write it.
+bool IsSync(Call call);
+
 // The n-th call of a kind fails.
 struct Fault {
   Call call;
   uint64_t nth;  // from 1 on
   int error;     // errno
   uint64_t times;
+};
+
+// A call that has failed because of a Fault. `name` begins with the name of its file.
+struct Strike {
+  Call call;
+  int error;
+  std::string name;
+
+  bool IsOf(const char* file) const { return name.rfind(file, 0) == 0; }
+  // Of a segment, or of a file that becomes one.
+  bool IsOfSegment() const { return IsOf("spare-") || name.find(".seg") != std::string::npos; }
 };
 
 // A disk that is broken on purpose: the explorer must detect each of these lies.
@@ -122,7 +136,8 @@ class SimulatedDisk final : public FileSystem {
   // While set, no call fails, no callback runs and no page is written back: for inspecting the
   // disk.
   void set_quiet(bool quiet) { quiet_ = quiet; }
-  bool fault_has_struck() const { return struck_; }
+  const std::vector<Strike>& strikes() const { return strikes_; }
+  bool fault_has_struck() const { return !strikes_.empty(); }
   // Whether a failed sync has left sectors clean in the cache that are not on the device.
   bool HasLostSectors() const;
   const DiskTraits& traits() const { return traits_; }
@@ -163,7 +178,7 @@ class SimulatedDisk final : public FileSystem {
   };
 
   // Begins each call: counts it, runs the callbacks, and returns the error if a fault is due.
-  Status Enter(Call call, const std::string& name);
+  Status Enter(Call call, const std::string& name, bool may_fail = true);
   void Interrupt(Call call);
   void Wait() {
     if (on_wait) on_wait();
@@ -193,7 +208,7 @@ class SimulatedDisk final : public FileSystem {
   std::vector<std::string> locked_;
   std::array<uint64_t, kCallCount> calls_{};
   std::vector<Fault> faults_;
-  bool struck_ = false;
+  std::vector<Strike> strikes_;
   bool quiet_ = false;
   bool lock_free_ = false;
 };

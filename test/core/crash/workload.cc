@@ -12,14 +12,22 @@ constexpr int kMaxIdleSteps = 2000;
 constexpr size_t kMaxBatch = 6;
 constexpr uint64_t kMaxVoid = 8;
 
-bool FailsSync(const Fault& fault) {
-  return fault.call == Call::kSyncData || fault.call == Call::kSyncMap;
+// Whether `strike` failed a sync of records by a commit. A spare, which holds no record yet, is
+// synced with fsync, and so is each undo; a trim syncs the folder.
+bool FailsCommit(const Strike& strike) {
+  return (strike.call == Call::kSyncData || strike.call == Call::kSyncMap) && strike.IsOfSegment();
 }
 
 // Whether the log works again once there is room, a descriptor or memory.
-bool IsLack(const Fault& fault) {
-  return !FailsSync(fault) && fault.call != Call::kSyncFull && fault.call != Call::kSyncDirectory &&
-         fault.error != EIO && fault.error != EROFS;
+bool IsLack(const Strike& strike) {
+  return !IsSync(strike.call) && strike.error != EIO && strike.error != EROFS;
+}
+
+// Whether `strike` can fail the undo of a refused append, commit or rotation: cutting a segment,
+// removing a new one, or opening the one again that a rotation could not replace.
+bool FailsUndo(const Strike& strike) {
+  return strike.call == Call::kTruncate || strike.call == Call::kRemove ||
+         strike.call == Call::kOpen;
 }
 
 }  // namespace
@@ -393,16 +401,19 @@ void Session::CheckLatch() {
   }
 }
 
-// Called when the log is idle. A failed sync latches the log. A lack does not, except in the middle
-// of a truncation, which cannot be rolled back.
+// Called when the log is idle. A failed sync of records latches the log. A lack does not, with two
+// exceptions: in the middle of a truncation, which cannot be rolled back; and if the undo of what
+// was refused for a first lack fails because of a second one, since what is left after the append
+// point must not follow a later frame.
 void Session::CheckFault() {
-  const std::vector<Fault>& faults = scenario_.faults;
-  const bool sync_failed = disk_->fault_has_struck() && !struck_before_open_ &&
-                           std::all_of(faults.begin(), faults.end(), FailsSync);
-  if (sync_failed && trail_.depth() == 0 && !log_->latched())
-    Fail("a failed sync has not latched the log");
-  const bool only_full = std::all_of(faults.begin(), faults.end(), IsLack);
-  if (only_full && log_->latched() && !cut_)
+  const auto begin = disk_->strikes().begin() + static_cast<ptrdiff_t>(strikes_at_open_);
+  const auto end = disk_->strikes().end();
+  if (!log_->latched()) {
+    if (std::any_of(begin, end, FailsCommit)) Fail("a failed sync has not latched the log");
+    return;
+  }
+  if (cut_ || !std::all_of(begin, end, IsLack)) return;
+  if (begin == end || std::none_of(begin + 1, end, FailsUndo))
     Fail("a lack of room, descriptors or memory has latched the log");
 }
 
