@@ -33,6 +33,7 @@ CursorFileView ViewOf(const uint8_t* image, size_t bytes) {
     view.newer_version |= state == CursorSlotState::kNewerVersion;
     if (state != CursorSlotState::kWhole) continue;
     view.confirmed |= i < kFirstSyncedSlot;
+    view.whole.push_back(slot);
     if (view.newest && slot.counter <= view.newest->counter) continue;
     view.newest = slot;
     view.newest_at = i;
@@ -114,6 +115,7 @@ Result<std::vector<CursorPlace>> ListCursorPlaces(Directory& directory, const Bo
       if (read->newest) {
         place.position = PositionIn(boot, *read->newest, log.first_seq);
         place.generation = read->newest->generation;
+        place.slots = std::move(read->whole);
       }
     }
     place.name = std::move(name);

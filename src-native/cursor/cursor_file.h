@@ -22,6 +22,7 @@ struct CursorFileView {
   // The newest valid slot and its index; nullopt if no slot is valid.
   std::optional<CursorSlot> newest;
   size_t newest_at = 0;
+  std::vector<CursorSlot> whole;  // all valid slots
   bool newer_version = false;
   // The file is too short: its owner died before the cursor had a position.
   bool unfinished = false;
@@ -52,6 +53,9 @@ struct CursorPlace {
   std::string name;
   std::optional<uint64_t> position;  // nullopt if the file cannot be read or is damaged
   uint64_t generation = 0;           // the log's when the position was stored
+  // Its valid slots, also older ones. If the sync of the newest slot has failed, the file shows
+  // this slot until its pages are dropped, and an older one after that.
+  std::vector<CursorSlot> slots = {};
 };
 // The places of the cursors of `log`, by name.
 Result<std::vector<CursorPlace>> ListCursorPlaces(Directory& directory, const BootId& boot,

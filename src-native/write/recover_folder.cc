@@ -33,15 +33,19 @@ LogUuid MakeUuid(FileSystem& file_system) {
 
 // A failed writeback may have lost records that were only in memory and that a cursor has passed.
 // If the list already holds a cut for the cursor that was as deep, the cursor will find that one.
+// Every slot counts: the cursor's next open may find that the device does not hold the newest one.
 Status RecordLostRecords(FileSystem& file_system, Directory& directory, const LogOfCursors& log,
                          uint64_t next_seq) {
+  const BootId boot = file_system.CurrentBoot();
   DURLOG_ASSIGN_OR_RETURN(const std::vector<CursorPlace> places,
-                          ListCursorPlaces(directory, file_system.CurrentBoot(), log));
+                          ListCursorPlaces(directory, boot, log));
   for (const CursorPlace& place : places) {
-    if (place.position.value_or(0) <= next_seq) continue;
-    DURLOG_ASSIGN_OR_RETURN(const CutList cuts, ReadCuts(directory, log.uuid));
-    const std::optional<uint64_t> lowest = cuts.LowestSince(place.generation);
-    if (!lowest || *lowest > next_seq) return RecordCut(directory, log.uuid, next_seq).status();
+    for (const CursorSlot& slot : place.slots) {
+      if (slot.uuid != log.uuid || PositionIn(boot, slot, log.first_seq) <= next_seq) continue;
+      DURLOG_ASSIGN_OR_RETURN(const CutList cuts, ReadCuts(directory, log.uuid));
+      const std::optional<uint64_t> lowest = cuts.LowestSince(slot.generation);
+      if (!lowest || *lowest > next_seq) return RecordCut(directory, log.uuid, next_seq).status();
+    }
   }
   return Status::Ok();
 }

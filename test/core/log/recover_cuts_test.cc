@@ -2,12 +2,16 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <fstream>
 #include <functional>
 
+#include "cursor/cursor_file.h"
 #include "cursor/cut_list.h"
+#include "cursor/durable_cursor.h"
 #include "inspect/bounds.h"
 #include "log_test_folder.h"
 #include "observed_file_system.h"
+#include "record/segment_name.h"
 #include "segment/open_segment.h"
 #include "segment/synced_slot.h"
 
@@ -73,7 +77,6 @@ class RecoverCutsTest : public LogTestFolder {
   }
 };
 
-// Whatever the errno says: a later sync of the list could succeed although the entry is lost.
 // The frames that are removed may be the only ones that state that the kept records are synced.
 TEST_F(RecoverCutsTest, ATruncationStatesTheSyncedEndBeforeItRemovesAFile) {
   int removed = 0;
@@ -95,6 +98,7 @@ TEST_F(RecoverCutsTest, ATruncationStatesTheSyncedEndBeforeItRemovesAFile) {
   EXPECT_GT(removed, 0);
 }
 
+// Whatever the errno says: a later sync of the list could succeed although the entry is lost.
 TEST_F(RecoverCutsTest, ACutWhoseRecordCannotBeSyncedLatchesTheLog) {
   for (const uint64_t cuts_before : {0u, 1u}) {
     for (const char* const sync : {"sync-full", "sync-data"}) {
@@ -203,6 +207,39 @@ TEST_F(RecoverCutsTest, ATruncationThatLacksADescriptorIsRefusedOrComplete) {
     EXPECT_FALSE(log->latched()) << nth;
     EXPECT_EQ(log->next_seq(), struck ? 300u : 10u) << nth;
   }
+}
+
+TEST_F(RecoverCutsTest, ACursorLearnsOfLostRecordsThoughItsNewestPositionIsLostToo) {
+  std::unique_ptr<Log> log = Open(SmallOptions(Strategy::kPwrite));
+  AppendMany(*log, 20, Level::kMemory);
+  Settle(*log);
+  {
+    auto cursor = DurableCursor::Open(DefaultFileSystem(), PathOf("log"), "c");
+    ASSERT_TRUE(cursor.ok()) << cursor.status().message();
+    ASSERT_TRUE((*cursor)->Place(0, 0, 0).ok());
+    ASSERT_TRUE((*cursor)->Commit(11, 0).ok());
+    ASSERT_TRUE((*cursor)->Place(2, 0, 0).ok());
+  }
+  log.reset();
+  std::filesystem::resize_file(PathOf("log") + "/" + SegmentName(0), kSegmentHeaderBytes + 450);
+  log = Open(SmallOptions(Strategy::kPwrite));
+  const uint64_t end = log->next_seq();
+  ASSERT_GT(end, 2u);
+  ASSERT_LT(end, 11u);
+  {
+    std::fstream file(PathOf("log") + "/" + CursorFileName("c"),
+                      std::ios::in | std::ios::out | std::ios::binary);
+    const std::string zeros(kCursorSlotBytes, '\0');
+    file.seekp(static_cast<std::streamoff>(kCursorSlotOffsets[kFirstSyncedSlot + 1]));
+    file.write(zeros.data(), static_cast<std::streamsize>(zeros.size()));
+    ASSERT_TRUE(file.good());
+  }
+  auto cursor = DurableCursor::Open(DefaultFileSystem(), PathOf("log"), "c");
+  ASSERT_TRUE(cursor.ok()) << cursor.status().message();
+  EXPECT_EQ((*cursor)->position(), 11u);
+  const Result<std::optional<uint64_t>> cut = (*cursor)->FindCut(0);
+  ASSERT_TRUE(cut.ok()) << cut.status().message();
+  EXPECT_EQ(*cut, end);
 }
 
 }  // namespace
