@@ -127,7 +127,8 @@ uint64_t LivePageReader::LowestCutSince(uint64_t since, uint64_t generation) con
   uint64_t lowest = kNoCut;
   const uint64_t held = std::min(generation, kLiveRingCuts - 1);
   const uint64_t begin = std::max(since, generation - held);
-  for (uint64_t cut = begin + 1; cut <= generation; ++cut) {
+  // Counts down, because a damaged page can hold the greatest generation.
+  for (uint64_t cut = generation; cut > begin; --cut) {
     lowest = std::min(lowest, Load(kLiveRingWord + static_cast<size_t>(cut % kLiveRingCuts)));
   }
   if (since >= begin) return lowest;

@@ -66,6 +66,21 @@ TEST_F(LivePageTest, TheWordsCountWhileTheirWriterLives) {
   EXPECT_EQ(early->TakeCut(), kNoCut);
 }
 
+TEST_F(LivePageTest, AReadOfADamagedPageEnds) {
+  LivePageWriter writer;
+  Begin(&writer, 10);
+  {
+    std::fstream file(root_ + "/" + kLiveName, std::ios::in | std::ios::out | std::ios::binary);
+    const std::string ones((kLiveWords - kLiveGenerationWord) * sizeof(uint64_t), '\xff');
+    file.seekp(kLiveGenerationWord * sizeof(uint64_t));
+    file.write(ones.data(), static_cast<std::streamsize>(ones.size()));
+    ASSERT_TRUE(file.good());
+  }
+  const std::unique_ptr<LivePageReader> reader = MakeReader();
+  ASSERT_TRUE(reader->Look());
+  EXPECT_EQ(reader->Look()->memory_end, UINT64_MAX);
+}
+
 #ifndef _WIN32
 TEST_F(LivePageTest, AKilledWriterLetsGoOfThePage) {
   int ready[2];
