@@ -1,6 +1,7 @@
 #include "log/append_point.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "read/recent_frames.h"
@@ -136,13 +137,16 @@ void AppendPoint::NoteWritten(const CommitPlan& plan) {
   for (const StagedPiece& piece : plan.group.pieces) {
     if (piece.segment != segment_) continue;
     const uint8_t* const frames = piece.buffer.data() + (piece.begin - piece.buffer_offset);
-    RecentFrames::Shared().Note(segment_->header().salt, piece.begin,
-                                Bytes{frames, static_cast<size_t>(piece.end - piece.begin)});
+    if (const std::optional<FileId> id = segment_->id()) {
+      RecentFrames::Shared().Note(RecentFrames::KeyOf(segment_->header().salt, *id), piece.begin,
+                                  Bytes{frames, static_cast<size_t>(piece.end - piece.begin)});
+    }
   }
 }
 
 void AppendPoint::ForgetRecent() {
-  if (segment_) RecentFrames::Shared().Forget(segment_->header().salt);
+  if (!segment_ || !segment_->id()) return;
+  RecentFrames::Shared().Forget(RecentFrames::KeyOf(segment_->header().salt, *segment_->id()));
 }
 
 void AppendPoint::RollBack(const StagedGroup& group) {

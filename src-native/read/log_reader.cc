@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "read/position_index.h"
+#include "read/recent_frames.h"
 #include "record/segment_name.h"
 #include "recovery/identity.h"
 #include "recovery/log_files.h"
@@ -85,6 +86,9 @@ Status LogReader::EnterSegment(uint64_t first_seq) {
   DURLOG_RETURN_IF_ERROR(CheckIdentity(*directory_, first_seq, opened.header, uuid_));
   file_ = std::move(opened.file);
   header_ = opened.header;
+  const Result<FileId> id = file_->Id();
+  recent_key_.reset();
+  if (id.ok()) recent_key_ = RecentFrames::KeyOf(header_.salt, *id);
   crc_seed_ = header_.crc_seed();
   segment_first_seq_ = next_seq_ = first_seq;
   offset_ = note_from_ = kSegmentHeaderBytes;

@@ -104,6 +104,7 @@ class LogReader {
   Status unreadable_;
   std::unique_ptr<File> file_;  // null if unreadable_ is not OK
   SegmentHeader header_;
+  std::optional<uint64_t> recent_key_;  // see RecentFrames; none if the file's id is not known
   uint32_t crc_seed_ = 0;
   uint64_t segment_first_seq_ = 0;
   uint64_t offset_ = 0;

@@ -156,7 +156,8 @@ std::optional<ReadBatch> LogReader::NextCached(uint8_t* buffer, size_t capacity,
   ReadBatch batch;
   batch.base_time_ms = header_.base_time_ms;
   for (const size_t wanted : {std::min(most, BytesBelow(limit)), most}) {
-    size_t read = RecentFrames::Shared().Read(header_.salt, begin, buffer, wanted);
+    size_t read =
+        recent_key_ ? RecentFrames::Shared().Read(*recent_key_, begin, buffer, wanted) : 0;
     if (read == 0) read = file_->ReadCachedAt(begin, buffer, wanted).value_or(0);
     if (read == 0) return std::nullopt;
     Decode(buffer, read, false, entries, max_entries, limit, &batch);

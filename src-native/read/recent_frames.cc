@@ -12,22 +12,21 @@ RecentFrames& RecentFrames::Shared() {
   return *frames;
 }
 
-RecentFrames::HeldSegment* RecentFrames::Find(uint64_t salt) {
-  const auto found =
-      std::find_if(segments_.begin(), segments_.end(),
-                   [salt](const HeldSegment& segment) { return segment.salt == salt; });
+RecentFrames::HeldSegment* RecentFrames::Find(uint64_t key) {
+  const auto found = std::find_if(segments_.begin(), segments_.end(),
+                                  [key](const HeldSegment& segment) { return segment.key == key; });
   if (found == segments_.end()) return nullptr;
   segments_.splice(segments_.begin(), segments_, found);
   return &segments_.front();
 }
 
-void RecentFrames::Note(uint64_t salt, uint64_t offset, Bytes frames) {
+void RecentFrames::Note(uint64_t key, uint64_t offset, Bytes frames) {
   if (frames.size > kMaxGroupBytes) return;
   const std::lock_guard<std::mutex> guard(mutex_);
-  HeldSegment* segment = Find(salt);
+  HeldSegment* segment = Find(key);
   if (segment == nullptr) {
     if (segments_.size() == kMaxSegments) segments_.pop_back();
-    segments_.push_front(HeldSegment{salt, offset, {}});
+    segments_.push_front(HeldSegment{key, offset, {}});
     segment = &segments_.front();
   }
   if (segment->end() != offset || segment->frames.size() + frames.size > kMaxSegmentBytes) {
@@ -37,9 +36,9 @@ void RecentFrames::Note(uint64_t salt, uint64_t offset, Bytes frames) {
   segment->frames.insert(segment->frames.end(), frames.data, frames.data + frames.size);
 }
 
-size_t RecentFrames::Read(uint64_t salt, uint64_t offset, void* to, size_t capacity) {
+size_t RecentFrames::Read(uint64_t key, uint64_t offset, void* to, size_t capacity) {
   const std::lock_guard<std::mutex> guard(mutex_);
-  const HeldSegment* const segment = Find(salt);
+  const HeldSegment* const segment = Find(key);
   if (segment == nullptr || offset < segment->begin || offset >= segment->end()) return 0;
   const size_t skip = static_cast<size_t>(offset - segment->begin);
   const size_t length = std::min(capacity, segment->frames.size() - skip);
@@ -47,9 +46,9 @@ size_t RecentFrames::Read(uint64_t salt, uint64_t offset, void* to, size_t capac
   return length;
 }
 
-void RecentFrames::Forget(uint64_t salt) {
+void RecentFrames::Forget(uint64_t key) {
   const std::lock_guard<std::mutex> guard(mutex_);
-  if (Find(salt) != nullptr) segments_.pop_front();
+  if (Find(key) != nullptr) segments_.pop_front();
 }
 
 }  // namespace durlog

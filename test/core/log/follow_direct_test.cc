@@ -2,6 +2,7 @@
 // cache.
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
@@ -31,8 +32,9 @@ class FollowDirectTest : public LogTestFolder {
   }
   // The records from `seq` to below `limit` that need no read; its files have no bytes in the page
   // cache.
-  std::optional<ReadBatch> ReadHeld(uint64_t seq, uint64_t limit = 100) {
-    Result<std::unique_ptr<LogReader>> reader = LogReader::Open(files_, PathOf("log"), 0);
+  std::optional<ReadBatch> ReadHeld(uint64_t seq, uint64_t limit = 100,
+                                    const std::string& log = "log") {
+    Result<std::unique_ptr<LogReader>> reader = LogReader::Open(files_, PathOf(log), 0);
     if (!reader.ok()) return std::nullopt;
     uint8_t buffer[16 << 10];
     ReadEntry entries[64];
@@ -54,6 +56,15 @@ TEST_F(FollowDirectTest, RecordsThatAreWrittenDirectlyNeedNoReadOfTheDevice) {
   EXPECT_TRUE(ReadHeld(0));
   EXPECT_TRUE(ReadHeld(1));
   EXPECT_FALSE(ReadHeld(2));
+}
+
+TEST_F(FollowDirectTest, ACopyOfTheLogHasRecordsOfItsOwn) {
+  AppendSynced("of both");
+  std::filesystem::copy(PathOf("log"), PathOf("copy"));
+  AppendSynced("of the log");
+  EXPECT_TRUE(ReadHeld(1));
+  EXPECT_FALSE(ReadHeld(0, 100, "copy"));
+  EXPECT_FALSE(ReadHeld(1, 100, "copy"));
 }
 
 TEST_F(FollowDirectTest, ARecordThatIsLongerThanTheLastOneNeedsNoReadOfTheDevice) {
