@@ -122,7 +122,7 @@ Result<uint64_t> DurableCursor::CurrentGeneration() const {
 
 Status DurableCursor::Commit(uint64_t position, uint64_t synced_end) {
   const std::lock_guard<std::mutex> guard(mutex_);
-  if (latched_) return LatchedError();
+  if (!failure_.ok()) return LatchedError();
   if (position <= newest_.position) return Status::Ok();
   newest_.position = position;
   newest_.durable = std::max(newest_.durable, std::min(position, synced_end));
@@ -136,10 +136,12 @@ CursorProof DurableCursor::proof() const {
 
 Status DurableCursor::Prove(const CursorProof& proof) {
   const std::lock_guard<std::mutex> guard(mutex_);
-  if (latched_) return LatchedError();
+  if (!failure_.ok()) return LatchedError();
   if (proof.position > newest_.position) return Status::Ok();
   newest_.proof = proof;
-  return StoreInMemory();
+  DURLOG_RETURN_IF_ERROR(StoreInMemory());
+  Status named = CheckName();
+  return named.ok() ? std::move(named) : Latch(std::move(named));
 }
 
 Status DurableCursor::Confirm() {
@@ -166,7 +168,7 @@ Result<uint64_t> DurableCursor::Sync(uint64_t synced_end, bool full) {
   uint64_t durable = 0;
   {
     const std::lock_guard<std::mutex> guard(mutex_);
-    if (latched_) return LatchedError();
+    if (!failure_.ok()) return LatchedError();
     newest_.durable = std::max(newest_.durable, std::min(newest_.position, synced_end));
     durable = newest_.durable;
     ++newest_.counter;
@@ -174,9 +176,10 @@ Result<uint64_t> DurableCursor::Sync(uint64_t synced_end, bool full) {
   }
   Status synced = Store(synced_slot_, bytes);
   if (synced.ok()) synced = SyncSlot(synced_slot_, full);
+  if (synced.ok()) synced = CheckName();
   synced_slot_ ^= 1;
   const std::lock_guard<std::mutex> guard(mutex_);
-  if (latched_) return LatchedError();  // a commit in memory has failed during the sync
+  if (!failure_.ok()) return LatchedError();  // a commit in memory has failed during the sync
   if (synced.ok()) return durable;
   return Latch(std::move(synced));
 }
@@ -185,7 +188,7 @@ Status DurableCursor::Place(uint64_t position, uint64_t synced_end, uint64_t gen
                             std::optional<uint32_t> checksum) {
   {
     const std::lock_guard<std::mutex> guard(mutex_);
-    if (latched_) return LatchedError();
+    if (!failure_.ok()) return LatchedError();
     newest_.uuid = uuid_;
     newest_.boot = file_system_.CurrentBoot();
     newest_.generation = generation;
@@ -236,21 +239,39 @@ Status DurableCursor::SyncSlot(size_t slot, bool full) {
   return full ? file_->SyncFull() : file_->SyncData();
 }
 
+// If another program has moved, replaced or deleted the file, the next open will not find the
+// positions that are stored in it. An error of the call shows nothing.
+Status DurableCursor::CheckName() {
+  const Result<FileId> held = file_->Id();
+  const Result<FileId> named = directory_->IdOf(name_);
+  const bool gone = named.status().code() == Code::kNotFound;
+  if (!gone && (!held.ok() || !named.ok() || *held == *named)) return Status::Ok();
+  return Status::Error(Code::kFileChanged,
+                       std::string("another program has ") +
+                           (gone ? "moved or deleted" : "replaced") +
+                           " the cursor's file while it was open: put it back, then close the "
+                           "cursor and open it again, or seek to the seq to continue at");
+}
+
 // A failed sync is final: the kernel may have dropped data that it could not write, and reports
 // this only once.
 Status DurableCursor::Latch(Status cause) {
-  latched_ = true;
-  const std::string reason = cause.message();
-  return std::move(cause)
-      .WithCode(Code::kSyncFailed)
-      .WithMessage("writing the cursor's position failed (" + reason +
-                   "): the positions before it stay; close the cursor and open it again")
-      .WithPath(path());
+  failure_ = std::move(cause).WithPath(path());
+  if (failure_.code() != Code::kFileChanged) {
+    const std::string reason = failure_.message();
+    failure_ = std::move(failure_)
+                   .WithCode(Code::kSyncFailed)
+                   .WithMessage("writing the cursor's position failed (" + reason +
+                                "): the positions before it stay; close the cursor and open it "
+                                "again");
+  }
+  return failure_;
 }
 
-Status DurableCursor::LatchedError() {
-  return Status::Error(Code::kLatched,
-                       "an earlier write of the cursor failed: close it and open it again");
+Status DurableCursor::LatchedError() const {
+  return Status::Error(Code::kLatched, "the cursor was latched by an earlier failure (" +
+                                           failure_.message() + "): close it and open it again")
+      .WithPath(path());
 }
 
 }  // namespace durlog

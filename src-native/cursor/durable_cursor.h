@@ -59,7 +59,8 @@ class DurableCursor {
                std::optional<uint32_t> checksum = std::nullopt);
   // Of the newest record that was proven. Commits keep it.
   CursorProof proof() const;
-  // Stores the proof, in memory and with the next Sync(), unless it is after the position.
+  // Stores the proof, in memory and with the next Sync(), unless it is after the position. As
+  // Sync(), returns kFileChanged if another program has moved, replaced or deleted the file.
   Status Prove(const CursorProof& proof);
   // The cursor exists from now on: others may rely on it. Stores the position once more, in memory,
   // if no owner has confirmed the cursor before.
@@ -76,8 +77,9 @@ class DurableCursor {
   Status StoreInMemory();
   Status Store(size_t slot, const uint8_t* bytes);
   Status SyncSlot(size_t slot, bool full);
+  Status CheckName();
   Status Latch(Status cause);
-  static Status LatchedError();
+  Status LatchedError() const;
   std::string path() const { return directory_->PathOf(name_); }
 
   FileSystem& file_system_;
@@ -93,7 +95,7 @@ class DurableCursor {
   CursorSlot newest_;    // the content of the newest slot
   bool placed_ = false;  // the file is complete and holds a position
   bool confirmed_ = false;
-  bool latched_ = false;
+  Status failure_;  // that has latched the cursor
   bool discarded_ = false;
   size_t memory_slot_ = 0;  // the next slot to store into
   size_t synced_slot_ = kFirstSyncedSlot;

@@ -257,6 +257,11 @@ class Directory {
   virtual Result<FileId> Id() {
     return Status::Error(Code::kUnsupported, "folders have no identity here");
   }
+  // Of the file that has this name. Needs no descriptor on POSIX systems. kNotFound if there is
+  // none.
+  virtual Result<FileId> IdOf(const std::string&) {
+    return Status::Error(Code::kUnsupported, "names have no identity here");
+  }
   // Keeps descriptors for files of this folder that are opened when the process has no free one. A
   // file that is closed later makes up for them. Called before other threads use the folder.
   virtual void KeepDescriptors() {}

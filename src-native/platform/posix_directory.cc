@@ -162,6 +162,15 @@ Result<Capabilities> PosixDirectory::Probe() { return ProbeDirectory(fd_.get(), 
 
 Result<FileId> PosixDirectory::Id() { return IdOfDescriptor(fd_.get(), path_); }
 
+Result<FileId> PosixDirectory::IdOf(const std::string& name) {
+  DURLOG_RETURN_IF_ERROR(CheckName(name));
+  struct stat info;
+  if (fstatat(fd_.get(), name.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0) {
+    return NameError("fstatat", errno, PathOf(name));
+  }
+  return FileId{static_cast<uint64_t>(info.st_dev), static_cast<uint64_t>(info.st_ino)};
+}
+
 void PosixDirectory::KeepDescriptors() {
   keeps_descriptors_ = true;
   reserve_.Fill(fd_.get());

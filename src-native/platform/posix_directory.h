@@ -27,6 +27,7 @@ class PosixDirectory final : public Directory {
   Result<std::unique_ptr<FileLock>> Lock(const std::string& name) override;
   Result<Capabilities> Probe() override;
   Result<FileId> Id() override;
+  Result<FileId> IdOf(const std::string& name) override;
   void KeepDescriptors() override;
 
  private:

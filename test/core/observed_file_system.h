@@ -185,6 +185,7 @@ class ObservedDirectory final : public Directory {
     return inner_->Lock(name);
   }
   Result<FileId> Id() override { return inner_->Id(); }
+  Result<FileId> IdOf(const std::string& name) override { return inner_->IdOf(name); }
   void KeepDescriptors() override { inner_->KeepDescriptors(); }
   Result<Capabilities> Probe() override {
     DURLOG_ASSIGN_OR_RETURN(Capabilities capabilities, inner_->Probe());

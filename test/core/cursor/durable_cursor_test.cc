@@ -3,6 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <filesystem>
+#include <functional>
+#include <string>
 
 #include "base/bytes.h"
 #include "checksum/crc32c.h"
@@ -391,6 +394,47 @@ TEST_F(DurableCursorFolder, OneOpenOfACursorOwnsItAtATime) {
   ASSERT_TRUE(third.ok()) << third.status().message();
   EXPECT_EQ((*third)->position(), 3u);
   ASSERT_EQ((*third)->Sync(4, true).value(), 3u);
+}
+
+class TakenCursorFileTest : public LogTestFolder {
+ protected:
+  // Does `change` to the file of an open cursor at 1.
+  std::unique_ptr<DurableCursor> OpenAndChange(const std::function<void(std::string)>& change) {
+    std::filesystem::remove_all(PathOf("log"));
+    std::unique_ptr<Log> log = Open(SmallOptions(Strategy::kPwrite));
+    AppendMany(*log, 10, Level::kSync);
+    Close(std::move(log));
+    Result<std::unique_ptr<DurableCursor>> cursor =
+        DurableCursor::Open(DefaultFileSystem(), PathOf("log"), "c");
+    EXPECT_TRUE(cursor.ok() && (*cursor)->Place(1, 10, 0).ok());
+    EXPECT_TRUE((*cursor)->Commit(5, 10).ok());
+    change(PathOf("log") + "/c.cursor");
+    return std::move(*cursor);
+  }
+};
+
+TEST_F(TakenCursorFileTest, ACursorWhoseFileIsTakenAwayStoresNoFurtherPosition) {
+  if (folder_->IdOf("log").status().code() == Code::kUnsupported) {
+    GTEST_SKIP() << "the system does not identify a file by its name";
+  }
+  const std::function<void(std::string)> changes[] = {
+      [](const std::string& path) { std::filesystem::remove(path); },
+      [](const std::string& path) { std::filesystem::rename(path, path + "-moved"); },
+      [](const std::string& path) {
+        std::filesystem::copy_file(path, path + "-copy");
+        std::filesystem::rename(path + "-copy", path);
+      },
+  };
+  for (const auto& change : changes) {
+    std::unique_ptr<DurableCursor> cursor = OpenAndChange(change);
+    EXPECT_EQ(cursor->Sync(10, false).status().code(), Code::kFileChanged);
+    EXPECT_EQ(cursor->Commit(6, 10).code(), Code::kLatched);
+    // A proof follows the commits in memory, ten times a second.
+    cursor = OpenAndChange(change);
+    EXPECT_EQ(cursor->Prove({5, 1}).code(), Code::kFileChanged);
+    EXPECT_EQ(cursor->Commit(6, 10).code(), Code::kLatched);
+  }
+  EXPECT_TRUE(OpenAndChange([](const std::string&) {})->Sync(10, false).ok());
 }
 
 }  // namespace
