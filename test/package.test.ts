@@ -156,16 +156,19 @@ describe('the module', () => {
     const program = `
       const { open } = require('durlog')
       const { ship } = require('durlog/jetstream')
+      const { archive } = require('durlog/archive')
       const { AccessLog } = require('./node_modules/durlog/dist/cli/access-log.js')
       const tell = ({ code, message }) => console.log(code, message)
+      const bucket = { bucket: 's3://b', endpoint: 'http://127.0.0.1:1', credentials: { accessKeyId: 'a', secretAccessKey: 's' } }
       open('log').then(async (log) => {
         await log.append('x')
-        await new Promise((done) => ship(log, { stream: 'S' }).on('error', (error) => done(tell(error))))
+        for (const start of [() => ship(log, { stream: 'S' }), () => archive(log, bucket)])
+          await new Promise((done) => start().on('error', (error) => done(tell(error))))
         await AccessLog.start(() => {}).catch(tell)
         await log.close()
       })`
     const lines = run(program, project, { DURLOG_BINARY: BINARY }).split('\n')
-    const packages = ['@nats-io/jetstream @nats-io/transport-node', 'pino']
+    const packages = ['@nats-io/jetstream @nats-io/transport-node', 'aws4', 'pino']
     const installs = packages.map((name) =>
       expect.stringMatching(`^ERR_DURLOG_UNSUPPORTED .*: npm install ${name} \\(`),
     )

@@ -1,6 +1,6 @@
-/** Signs requests for a store with AWS Signature Version 4. */
-import { createHash, createHmac } from 'node:crypto'
+/** Signs requests for a store. */
 import { DurlogError } from '../errors.js'
+import { loadOptional } from '../support/optional-package.js'
 import type { ResolvedBucket } from './bucket-options.js'
 import type { WireAnswer, WireRequest } from './piece-io.js'
 import { StoreFailure } from './store-errors.js'
@@ -8,7 +8,6 @@ import type { S3Credentials } from './types.js'
 
 /** The SHA-256 of an empty body. */
 const EMPTY_SHA256 = 'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855'
-const ALGORITHM = 'AWS4-HMAC-SHA256'
 /** A smaller difference between the clocks is no reason for a refusal: S3 accepts up to 15 minutes. */
 const SKEW_MS = 5 * 60_000
 
@@ -27,23 +26,18 @@ export interface SignedRequest extends WireRequest {
 
 export class Signer {
   readonly #options: ResolvedBucket
-  /** The URL of the bucket. */
-  readonly #base: URL
-  /** The last signing key, and what it was made of. */
-  #key: { of: string; bytes: Buffer } = { of: '', bytes: Buffer.alloc(0) }
+  #library: Aws4 | undefined
   #skewMs = 0
 
   constructor(options: ResolvedBucket) {
     this.#options = options
-    const base = new URL(options.url)
-    base.pathname = base.pathname.replace(/[!'()*]/g, percentEncoded)
-    this.#base = base
   }
 
   async sign(
     { method, key, query = {}, headers = {}, sha256 = EMPTY_SHA256 }: UnsignedRequest,
     signal: AbortSignal,
   ): Promise<SignedRequest> {
+    this.#library ??= await loadSigning()
     const { credentials, region } = this.#options
     const given = typeof credentials === 'function' ? await askFor(credentials, signal) : credentials
     const { accessKeyId, secretAccessKey, sessionToken } = Object(given) as S3Credentials
@@ -52,39 +46,24 @@ export class Signer {
         'ERR_DURLOG_DESTINATION_REFUSED',
         'credentials() must return { accessKeyId, secretAccessKey, sessionToken? }',
       )
-    const { host, origin, pathname } = this.#base
-    const path = `${pathname}${key.split('/').map(encoded).join('/')}`
-    const search = Object.entries(query)
-      .sort(byName)
-      .map((pair) => pair.map(encoded).join('='))
-      .join('&')
+    const url = new URL(this.#options.url)
     const skewMs = this.#skewMs
-    const time = new Date(Date.now() + skewMs).toISOString().replace(/[:-]|\.\d+/g, '')
-    const sent: Record<string, string> = {
-      ...headers,
-      'x-amz-content-sha256': sha256,
-      'x-amz-date': time,
-      ...(sessionToken !== undefined && { 'x-amz-security-token': sessionToken }),
-    }
-    // A proxy may change `range`.
-    const signed = Object.entries({ ...sent, host })
-      .filter(([name]) => name !== 'range')
-      .sort(byName)
-    const names = signed.map(([name]) => name).join(';')
-    const lines = signed.map(([name, value]) => `${name}:${value.trim().replace(/\s+/g, ' ')}\n`).join('')
-    const scope = `${time.slice(0, 8)}/${region}/s3/aws4_request`
-    const request = hashOf(`${method}\n${path}\n${search}\n${lines}\n${names}\n${sha256}`)
-    const signature = hmac(this.#keyOf(secretAccessKey, scope), `${ALGORITHM}\n${time}\n${scope}\n${request}`)
-    sent['authorization'] =
-      `${ALGORITHM} Credential=${accessKeyId}/${scope}, SignedHeaders=${names}, Signature=${signature.toString('hex')}`
-    return { method, url: `${origin}${path}${search && `?${search}`}`, headers: sent, skewMs }
-  }
-
-  /** The signing key for the day, the region and the service in `scope`. */
-  #keyOf(secret: string, scope: string): Buffer {
-    const of = `${scope} ${secret}`
-    if (this.#key.of !== of) this.#key = { of, bytes: scope.split('/').reduce(hmac, Buffer.from(`AWS4${secret}`)) }
-    return this.#key.bytes
+    const signed = this.#library.sign(
+      {
+        method,
+        host: url.host,
+        path: `${url.pathname}${key.split('/').map(encodeURIComponent).join('/')}?${new URLSearchParams(query)}`,
+        headers: {
+          ...headers,
+          'x-amz-content-sha256': sha256,
+          'x-amz-date': new Date(Date.now() + skewMs).toISOString().replace(/[:-]|\.\d+/g, ''),
+        },
+        service: 's3',
+        region,
+      },
+      { accessKeyId, secretAccessKey, ...(sessionToken !== undefined && { sessionToken }) },
+    )
+    return { method, url: `${url.origin}${signed.path}`, headers: signed.headers as Record<string, string>, skewMs }
   }
 
   /**
@@ -122,23 +101,11 @@ async function askFor(
   }
 }
 
-function hashOf(text: string): string {
-  return createHash('sha256').update(text).digest('hex')
-}
+type Aws4 = typeof import('aws4')
 
-function hmac(key: Buffer, text: string): Buffer {
-  return createHmac('sha256', key).update(text).digest()
-}
-
-function byName([a]: [string, string], [b]: [string, string]): number {
-  return a < b ? -1 : 1
-}
-
-/** Encodes each character except the unreserved ones of RFC 3986. */
-function encoded(text: string): string {
-  return encodeURIComponent(text).replace(/[!'()*]/g, percentEncoded)
-}
-
-function percentEncoded(character: string): string {
-  return `%${character.charCodeAt(0).toString(16).toUpperCase()}`
+/** Rejects with ERR_DURLOG_UNSUPPORTED if the package is not installed. */
+async function loadSigning(): Promise<Aws4> {
+  const needs = 'durlog/archive needs the package aws4, which signs requests'
+  const { default: library } = await loadOptional(needs, 'aws4', () => import('aws4'))
+  return library
 }

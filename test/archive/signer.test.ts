@@ -35,7 +35,8 @@ test.each(cases)('the signature of $what in $where is that of another implementa
   const signer = new Signer(resolveBucket(place))
   for (let repeated = 0; repeated < 2; repeated++) {
     const { url, headers } = await signer.sign(request, new AbortController().signal)
-    const { authorization, 'x-amz-date': datetime, 'x-amz-security-token': _, ...given } = headers
+    const { Authorization: authorization, 'x-amz-date': datetime, 'X-Amz-Security-Token': _, Host, ...given } = headers
+    expect(Host).toBe(new URL(url).host)
     const { region = 'us-east-1', credentials } = place as { region?: string; credentials: typeof KEYS }
     const other = new AwsV4Signer({
       method: request.method,

@@ -25,7 +25,7 @@ const WORDS: ReplicationWords = { command: 'archive', done: 'archived', agent: '
 export function register(command: Command): void {
   command
     .description(
-      'Copy every synced record of a log, or of a folder of streams, to s3://bucket/prefix until SIGINT or SIGTERM. Other processes may write the log meanwhile. "durlog restore DIR s3://bucket/prefix" restores it.',
+      'Copy every synced record of a log, or of a folder of streams, to s3://bucket/prefix until SIGINT or SIGTERM. Other processes may write the log meanwhile. "durlog restore DIR s3://bucket/prefix" restores it. Needs the package aws4.',
     )
     .argument('<dir>', 'the folder of the log, or of streams')
     .argument('[bucket]', 's3://bucket/prefix')

@@ -41,7 +41,7 @@ const SOURCES = {
 export function register(command: Command): void {
   command
     .description(
-      'Restore a log into DIR, a new or empty folder, with the same seqs, times, bytes and UUID. SOURCE is the folder of a backup ("durlog backup"), the bucket of an archive ("durlog archive"), or a server with the stream to which the log was shipped ("durlog ship"). If it was interrupted, run it again to continue. A server needs --stream, and the packages @nats-io/jetstream and @nats-io/transport-node.',
+      'Restore a log into DIR, a new or empty folder, with the same seqs, times, bytes and UUID. SOURCE is the folder of a backup ("durlog backup"), the bucket of an archive ("durlog archive"), or a server with the stream to which the log was shipped ("durlog ship"). If it was interrupted, run it again to continue. A server needs --stream, and the packages @nats-io/jetstream and @nats-io/transport-node; a bucket needs aws4.',
     )
     .argument('<dir>', 'the folder of the log')
     .argument(
