@@ -96,8 +96,9 @@ void MembersPage::NoteSlotOwner(uint32_t slot) { OwnerWord(slot).store(ProcessWo
 void MembersPage::ForgetSlotOwner(uint32_t slot) { OwnerWord(slot).store(0); }
 
 Status MembersPage::Map() {
-  DURLOG_ASSIGN_OR_RETURN(mapping_, file_->Map(0, kSharedPageBytes));
-  DURLOG_RETURN_IF_ERROR(mapping_->Populate(0, kSharedPageBytes));
+  DURLOG_ASSIGN_OR_RETURN(std::unique_ptr<Mapping> mapping, file_->Map(0, kSharedPageBytes));
+  DURLOG_RETURN_IF_ERROR(mapping->Populate(0, kSharedPageBytes));
+  mapping_ = std::move(mapping);
   words_ = reinterpret_cast<SharedWord*>(mapping_->data());
   return Status::Ok();
 }

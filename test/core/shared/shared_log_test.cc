@@ -452,6 +452,20 @@ TEST_F(SharedLogTest, AFailedSyncLatchesEveryMemberBeforeAnybodyIsAcknowledged) 
   EXPECT_EQ(Write(*again, PayloadOf(9)), 3u);
 }
 
+TEST_F(SharedLogTest, AnOpenThatCannotPopulateThePageOfTheMembersIsRefused) {
+  bool fails = true;
+  ObservedFileSystem failing([&fails](const ObservedCall& call) {
+    const bool populates = call.call == "populate" && call.name == kSharedName;
+    return fails && populates ? Status::System("madvise", ENOMEM, call.name) : Status::Ok();
+  });
+  const auto open = [&] { return SharedLog::Open(failing, PathOf("log"), Small()); };
+  EXPECT_EQ(open().status().code(), Code::kOutOfMemory);
+  std::unique_ptr<SharedLog> member = OpenMember();
+  EXPECT_EQ(open().status().code(), Code::kOutOfMemory);
+  fails = false;
+  EXPECT_TRUE(open().ok());
+}
+
 TEST_F(SharedLogTest, ASyncThatFailsForLackOfMemoryLatchesEveryMember) {
   for (const Level level : {Level::kAsync, Level::kSync, Level::kFull}) {
     bool fails = false;
