@@ -1,5 +1,5 @@
 /** The owner of a folder, with clients that send wrong bytes: it keeps working, and so does the folder. */
-import { once } from 'node:events'
+import { on, once } from 'node:events'
 import { connect, createServer, type Server, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
@@ -165,12 +165,18 @@ function frameOf(client: string, number: number, next: () => number): Buffer {
   return next() < 0.02 ? bytes.subarray(0, Math.floor(next() * bytes.length)) : bytes
 }
 
-/** A client that has said hello. */
+/** A client that the owner has welcomed: before that, it refuses every request. */
 async function connected(server: Server, client: string): Promise<Socket> {
   const socket = connect((server.address() as { port: number }).port, '127.0.0.1')
   await once(socket, 'connect')
   socket.on('error', () => {})
   socket.write(json(FrameType.hello, 0, { ...HELLO, client }))
+  const reader = new FrameReader()
+  for await (const [chunk] of on(socket, 'data')) {
+    const types: number[] = []
+    reader.push(chunk, ({ type }) => types.push(type))
+    if (types.includes(FrameType.welcome)) break
+  }
   return socket
 }
 
