@@ -50,7 +50,8 @@ test('a checkpoint keeps the records after its position if another program remov
   const streams = await openExclusive(dir, options, { logSegmentBytes: 1 << 20, onStep })
   onTestFinished(() => leave(streams))
   await Promise.all(append(300))
-  expect(await codeOf(streams.checkpoint())).toBe('ERR_DURLOG_NOT_FOUND')
+  // The second code if the cursor was latched before this call.
+  expect(await codeOf(streams.checkpoint())).toMatch(/^ERR_DURLOG_(FILE_CHANGED|LATCHED)$/)
   await Promise.all(later)
   await leave(streams)
   const again = await openExclusive(dir, options, {})
