@@ -7,7 +7,14 @@ import { codeOf, scratchLog } from './fixtures/scratch.js'
 const failure = new DurlogError('ERR_DURLOG_NO_SPACE', 'no room')
 const never = new Promise<string>(() => {})
 
+/** Stops the clock, so that every call that can start does so in one turn of the event loop. */
+function stopClock(): void {
+  const spy = vi.spyOn(clock, 'now').mockReturnValue(0)
+  onTestFinished(() => spy.mockRestore())
+}
+
 test('a failure during the admission of a call fails the later calls, and not that call if it starts', async () => {
+  stopClock()
   const held: CallQueue = new CallQueue(() => held.admit())
   const first = held.hold(() => {
     held.fail(failure)
@@ -23,6 +30,7 @@ test('a failure during the admission of a call fails the later calls, and not th
 })
 
 test('a failure during the admission of a call fails that call if it must still wait', async () => {
+  stopClock()
   const held: CallQueue = new CallQueue(() => held.admit())
   let starts = 0
   const first = held.hold(() => {
@@ -39,6 +47,7 @@ test('a failure during the admission of a call fails that call if it must still 
 })
 
 test('an aborted call leaves the queue at once, even if the previous call never starts', async () => {
+  stopClock()
   const held: CallQueue = new CallQueue(() => held.admit())
   void held.hold<string>(() => undefined, 'append')
   const controller = new AbortController()
@@ -51,6 +60,7 @@ test('an aborted call leaves the queue at once, even if the previous call never 
 })
 
 test('a call that is made in response to a failure waits after the calls that survive the failure', () => {
+  stopClock()
   const held: CallQueue = new CallQueue(() => held.admit())
   const order: string[] = []
   const call = (name: string, outlivesFailure: boolean, fail = () => {}) => ({

@@ -83,6 +83,9 @@ function setUp(encoding: StreamEncoding = 'utf8'): {
   sequencer: Sequencer
   append(stream: string, text: string): Promise<number>
 } {
+  // Every call that can start does so in one turn of the event loop.
+  const spy = vi.spyOn(clock, 'now').mockReturnValue(0)
+  onTestFinished(() => spy.mockRestore())
   const log = new ControlledLog()
   const load = (): StreamTable => {
     const table = new StreamTable()
@@ -305,8 +308,7 @@ test('waiting appends start for a millisecond in a turn of the event loop, and t
   log.isFull = true
   const appends = Array.from({ length: 10 }, (_, i) => append('a', String(i)))
   let now = 0
-  const spy = vi.spyOn(clock, 'now').mockImplementation(() => (now += 0.3))
-  onTestFinished(() => spy.mockRestore())
+  vi.spyOn(clock, 'now').mockImplementation(() => (now += 0.3))
   log.admit()
   const stored: number[] = []
   while (log.records.length < 10) {
