@@ -294,6 +294,3 @@ function pathOf(url: unknown): string | undefined {
     return undefined
   }
 }
-
-/** The time for which appends that waited for room start in one turn of the event loop. */
-export const MAX_STARTING_MS = 1

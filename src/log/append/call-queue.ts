@@ -3,9 +3,9 @@
 import { atCaller, GroupRejection } from '../../caller-stack.js'
 import { type DurlogError, outcomeOfCall } from '../../errors.js'
 import { onAbort } from '../../options/abort-signal.js'
-import { MAX_STARTING_MS } from '../../options/call-options.js'
 import { LinkedQueue } from '../../support/linked-queue.js'
-import { clock, setImmediate } from '../../timers.js'
+import { TimeSlice } from '../../support/time-slice.js'
+import { setImmediate } from '../../timers.js'
 
 /** A call that waits for room, or for all earlier calls to settle. */
 export interface QueuedCall {
@@ -62,15 +62,15 @@ export class CallQueue {
    * does nothing, because the outer one continues.
    */
   admit(): void {
-    if (!this.#resting && this.#calls.size > 0) this.#admitUntil(clock.now() + MAX_STARTING_MS)
+    if (!this.#resting && this.#calls.size > 0) this.#admitWithin(new TimeSlice())
   }
 
   /** Starts every call that can start. */
   admitAll(): void {
-    this.#admitUntil(Number.POSITIVE_INFINITY)
+    this.#admitWithin(undefined)
   }
 
-  #admitUntil(deadline: number): void {
+  #admitWithin(slice: TimeSlice | undefined): void {
     if (this.#admitting) return
     this.#admitting = true
     for (let admitted = true; admitted; ) {
@@ -84,7 +84,7 @@ export class CallQueue {
         this.#failAll(failure)
         admitted = true
       }
-      if (admitted && clock.now() >= deadline) {
+      if (admitted && slice?.isSpent) {
         this.#rest()
         admitted = false
       }

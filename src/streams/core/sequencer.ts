@@ -8,9 +8,10 @@ import { DurlogError, withOutcome } from '../../errors.js'
 import type { AppendDurability } from '../../index.js'
 import { LEVELS } from '../../native/levels.js'
 import type { FramingLog } from '../../open.js'
-import { HELD_CALL_BYTES, HELD_MAX_BYTES, MAX_STARTING_MS } from '../../options/call-options.js'
+import { HELD_CALL_BYTES, HELD_MAX_BYTES } from '../../options/call-options.js'
 import { LinkedQueue } from '../../support/linked-queue.js'
-import { clock, setImmediate } from '../../timers.js'
+import { TimeSlice } from '../../support/time-slice.js'
+import { setImmediate } from '../../timers.js'
 import type { Settle } from '../port/port.js'
 import type { StreamAppendResult, StreamEncoding } from '../port/types.js'
 import { Arena } from '../state/arena.js'
@@ -138,14 +139,14 @@ export class Sequencer {
    * has made room.
    */
   drain(): void {
-    const deadline = clock.now() + MAX_STARTING_MS
+    const slice = new TimeSlice()
     for (let call = this.#waiting.peek(); call !== undefined; call = this.#waiting.peek()) {
       // It is released when it is framed.
       const bytes = HELD_CALL_BYTES + call.bytes
       if (!this.#start(call)) return
       this.#waiting.shift()
       this.#heldBytes -= bytes
-      if (clock.now() < deadline) continue
+      if (!slice.isSpent) continue
       this.#held = true
       setImmediate(this.#release)
       return
