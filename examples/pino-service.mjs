@@ -18,6 +18,7 @@ const logger = pino(stream)
 
 const server = createServer((request, response) => {
   logger.info({ path: request.url }, 'request')
+  if (!server.listening) response.setHeader('connection', 'close') // the process can end
   response.end('ok\n')
 })
 server.listen(0, () => logger.info({ port: server.address().port }, 'listening'))

@@ -24,7 +24,10 @@ const server = createServer(async (request, response) => {
     const log = await opened
     const chunks = []
     for await (const chunk of request) chunks.push(chunk)
-    response.end(`${await log.append(Buffer.concat(chunks))}\n`)
+    const seq = await log.append(Buffer.concat(chunks))
+    // A connection that a client or a proxy keeps open would delay the end of this process by seconds.
+    if (!server.listening) response.setHeader('connection', 'close')
+    response.end(`${seq}\n`)
   } catch (error) {
     response.writeHead(500).end(`${error.message}\n`)
   }
