@@ -118,16 +118,16 @@ Result<std::shared_ptr<TruncateJob>> Log::BeginTruncate(uint64_t next_seq) {
 
 Status Log::FinishTruncate(TruncateJob& job) {
   state_.EndExclusive();
+  if (!job.status().ok() && !job.changed()) {
+    commits_.PublishEnds();
+    return job.status();
+  }
   // Done after a failure too: with removed segments in the list, a later trim could remove the last
   // ones.
   chain_.Assign(job.segments());
   retention_.Forget();
   if (!job.status().ok()) {
-    if (job.changed()) {
-      static_cast<void>(commits_.LatchHere(job.status()));
-    } else {
-      commits_.PublishEnds();
-    }
+    static_cast<void>(commits_.LatchHere(job.status()));
     return job.status();
   }
   std::shared_ptr<Segment> segment = job.TakeSegment();

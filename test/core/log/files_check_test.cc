@@ -291,6 +291,23 @@ TEST_P(FilesCheckTest, AFolderMayBeReachedThroughALink) {
   ExpectLatchedBy(*log, log_);
 }
 
+TEST_P(FilesCheckTest, ATruncationThatIsRefusedLeavesTheLogChecked) {
+  std::unique_ptr<Log> log = Open(SmallOptions(GetParam()), files_);
+  log->Attach(&at_once_, &listener_);
+  AppendMany(*log, 20, Level::kSync);
+  const std::string record = PayloadOf(20);
+  const std::vector<PayloadParts> batch(2, AsBytes(record));
+  ASSERT_TRUE(log->AppendBatch(batch.data(), batch.size(), Level::kSync).ok());
+  Settle(*log);
+  const auto cut = log->BeginTruncate(21);
+  ASSERT_TRUE(cut.ok());
+  (*cut)->RunOnce();
+  ASSERT_EQ(log->FinishTruncate(**cut).code(), Code::kInvalidArgument);
+  EXPECT_FALSE(ChecksLatch(*log));
+  fs::resize_file(log_ / SegmentName(0), kSegmentHeaderBytes + 100);
+  EXPECT_TRUE(ChecksLatch(*log));
+}
+
 // Checks run at every step, each with the result of the one before.
 TEST_P(FilesCheckTest, TheLogsOwnChangesNeverLatchIt) {
   LogOptions options = SmallOptions(GetParam());
