@@ -26,7 +26,7 @@ void Log::RequestSpare(uint64_t frame_bytes) {
 // Drops a spare whose base time does not allow the time of the next record. Also drops one that was
 // made for a record that has been cut or rolled back, if its base time is after the clock and after
 // every record: later records would get that time. Also drops one that is too short, or that states
-// less than it has to, or more than is left after a cut.
+// less than it has to, or more than is synced since a cut.
 void Log::DropUnfitSpare(uint64_t frame_bytes) {
   const SpareJob* const spare = chain_.spare();
   if (spare == nullptr) return;
@@ -34,7 +34,7 @@ void Log::DropUnfitSpare(uint64_t frame_bytes) {
   const bool ahead = base_ms > std::max(point_.time().ms(), point_.newest_ms());
   const bool is_short = spare->header().segment_bytes - kSegmentHeaderBytes < frame_bytes;
   const uint64_t stated = spare->header().synced_end;
-  const bool misstates = stated < EvidenceToKeep() || stated > next_seq();
+  const bool misstates = stated < EvidenceToKeep() || stated > commits_.acks().synced_end();
   if (ahead || is_short || misstates || !point_.time().MayFollow(base_ms, 0)) chain_.DropSpare();
 }
 

@@ -15,6 +15,7 @@
 #include "record/record_format.h"
 #include "record/segment_name.h"
 #include "segment/open_segment.h"
+#include "segment/synced_slot.h"
 
 namespace durlog {
 namespace {
@@ -301,6 +302,44 @@ TEST_F(RotationTest, AWaitingAppendReportsALatch) {
   EXPECT_EQ(log->next_seq(), end);
   ASSERT_EQ(listener_.failures.size(), 1u);
   EXPECT_TRUE(listener_.failures[0].latched);
+}
+
+// A spare for a segment that replaces an empty one states how far the log was synced. After a cut,
+// the records below that end are others.
+TEST_F(RotationTest, NoSegmentStatesASyncThatACutHasUndone) {
+  LogOptions options = SmallOptions(Strategy::kMmap);
+  options.segment_bytes = 256 << 10;
+  options.first_segment_bytes = 64 << 10;
+  options.max_record_bytes = 200 << 10;
+  std::unique_ptr<Log> log = OpenObserved(options);
+  HeldExecutor workers;
+  log->Attach(&workers, &listener_);
+  const auto append = [&](size_t bytes) {
+    return log->Append(AsBytes(std::string(bytes, 'x')), Level::kMemory);
+  };
+  for (int i = 0; i < 10; ++i) ASSERT_TRUE(append(100).ok());
+  const auto rotation = log->BeginRotate();
+  ASSERT_TRUE(rotation.ok());
+  (*rotation)->RunOnce();
+  ASSERT_TRUE(log->FinishRotate(**rotation).ok());
+  ASSERT_EQ(append(150 << 10).status().code(), Code::kBackpressure);
+  workers.RunAll();
+  const auto cut = log->BeginTruncate(2);
+  ASSERT_TRUE(cut.ok());
+  (*cut)->RunOnce();
+  ASSERT_TRUE(log->FinishTruncate(**cut).ok());
+  for (int i = 0; i < 10; ++i) ASSERT_TRUE(append(100).ok());
+  Result<uint64_t> appended = append(150 << 10);
+  while (appended.status().code() == Code::kBackpressure) {
+    workers.RunAll();
+    appended = append(150 << 10);
+  }
+  ASSERT_TRUE(appended.ok()) << appended.status().message();
+  ASSERT_EQ(log->ReachedEnd(Level::kSync), 2u);
+  const auto directory = DefaultFileSystem().OpenDirectory(PathOf("log"), false);
+  Result<OpenedSegment> newest = OpenSegment(**directory, *appended, OpenMode::kRead);
+  ASSERT_TRUE(newest.ok()) << newest.status().message();
+  EXPECT_LE(*ReadSyncedSlot(*newest->file, newest->header.crc_seed()), 2u);
 }
 
 TEST_F(RotationTest, HasRoomOnceTheSegmentsAreSyncedThatARefusedAppendWaitsFor) {
