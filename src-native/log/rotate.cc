@@ -39,14 +39,15 @@ void Log::DropUnfitSpare(uint64_t frame_bytes) {
 }
 
 // Called if the next frame does not fit. A staged segment has no name until its commit activates
-// it. A failure changes nothing.
+// it. A failure changes nothing. Begins commits with commits_.Pump() alone, as Log::Pump() may
+// latch the log, and the append continues.
 Status Log::Rotate(uint64_t frame_bytes) {
   DURLOG_RETURN_IF_ERROR(point_.PrepareNext(frame_bytes));
   if (point_.TooMuchUnsynced()) {
     const uint64_t rollbacks = commits_.rollbacks();
     Harvest();
     if (latched()) return state_.LatchedError();
-    Pump();
+    commits_.Pump();
     // After a rollback the append point has moved, and the record would follow a lost record.
     if (point_.TooMuchUnsynced() || commits_.rollbacks() != rollbacks) {
       return Status::Error(Code::kBackpressure, std::to_string(point_.unsynced_segments()) +
@@ -62,7 +63,7 @@ Status Log::Rotate(uint64_t frame_bytes) {
   // still the active segment, so that after a rollback appending resumes in a segment that exists.
   if (point_.mode() != WriteMode::kDirect) {
     commits_.Want(Level::kSync, next_seq());
-    Pump();
+    commits_.Pump();
   }
   EnterSegment(std::make_shared<Segment>(next_seq(), chain_.TakeSpare(), TakeReplaced()));
   return Status::Ok();
@@ -90,7 +91,7 @@ Status Log::RotateMapped(uint64_t frame_bytes) {
   }
   chain_.NoteActivated(*next);
   commits_.Want(Level::kSync, next_seq());
-  Pump();
+  commits_.Pump();
   std::shared_ptr<Segment> sealed = point_.segment();
   chain_.NoteEnd(*sealed, point_.offset(), point_.last_frame());
   EnterSegment(std::move(next));

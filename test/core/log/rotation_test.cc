@@ -342,6 +342,29 @@ TEST_F(RotationTest, NoSegmentStatesASyncThatACutHasUndone) {
   EXPECT_LE(*ReadSyncedSlot(*newest->file, newest->header.crc_seed()), 2u);
 }
 
+// A check of the files that finds a change may end between two appends of one turn.
+TEST_P(RotationStrategyTest, NoAppendThatMeetsALatchSucceeds) {
+  file_system_.stopped_at_micros = DefaultFileSystem().MonotonicMicros();
+  std::unique_ptr<Log> log = OpenObserved(SmallOptions(GetParam()));
+  HeldExecutor workers;
+  log->Attach(&workers, &listener_);
+  const std::string payload(30000, 'x');
+  const auto append = [&] {
+    Result<uint64_t> appended = log->Append(AsBytes(payload), Level::kMemory);
+    if (appended.status().code() != Code::kBackpressure) return appended;
+    workers.RunAll();
+    return log->Append(AsBytes(payload), Level::kMemory);
+  };
+  for (int i = 0; i < 4; ++i) ASSERT_TRUE(append().ok());
+  file_system_.micros_ahead += 1'000'000;
+  log->CheckFiles();
+  std::filesystem::remove(PathOf("log") + "/lock");
+  workers.RunAll();
+  Result<uint64_t> appended = append();
+  while (!log->latched()) appended = append();
+  EXPECT_EQ(appended.status().code(), Code::kLatched);
+}
+
 TEST_F(RotationTest, HasRoomOnceTheSegmentsAreSyncedThatARefusedAppendWaitsFor) {
   std::unique_ptr<Log> log = OpenObserved(SmallOptions(Strategy::kMmap));
   HeldExecutor workers;
