@@ -345,6 +345,27 @@ test('import --keep refuses a line without a valid time', async () => {
   }
 })
 
+test('a command whose input cannot be used creates no log and no folder of streams', async () => {
+  const dir = join(scratchDir(), 'new')
+  const missing = join(scratchDir(), 'missing')
+  const tries: [string[], string, string][] = [
+    [['import', dir], 'text', 'line 1 is not JSON'],
+    [['import', dir], '\n{"data":5}', 'line 2: "data"'],
+    [['import', dir, '--plain', '--time-field', 'ts'], '{"time":1}', 'line 1 has no member "ts"'],
+    [['import', dir, '--keep'], '{"seq":"one","timestamp":1,"data":"a"}', 'line 1: "seq" must be the number'],
+    [['import', dir, '--keep'], '{"seq":7,"data":"a"}', '"timestamp"'],
+    [['import', dir, missing], '', "can't read"],
+    [['append', dir, missing], '', "can't read"],
+    [['streams', dir, 'append', 'chat', missing], '', "can't read"],
+    [['streams', dir, 'import', missing], '', "can't read"],
+  ]
+  for (const [args, input, message] of tries) {
+    const { code, stderr } = await durlog(args, input)
+    expect([args, code, stderr]).toEqual([args, 65, expect.stringContaining(message)])
+    expect([args, existsSync(dir)]).toEqual([args, false])
+  }
+})
+
 test('import names the invalid line, and appends the lines before it', async () => {
   const dir = join(scratchDir(), 'log')
   const { code, stderr } = await durlog(['import', dir], '{"data":"a"}\n{"data":5}\n')

@@ -21,17 +21,13 @@ export interface NewRecord {
   skipTo?: number
 }
 
+function emptySummary(): AppendSummary {
+  return { first: -1, last: -1, records: 0, bytes: 0, uncertain: 0, blankLines: 0, skipped: 0 }
+}
+
 /** Appends records in lists. While one list is written to the device, the next one is collected. */
 export class Appender {
-  readonly summary: AppendSummary = {
-    first: -1,
-    last: -1,
-    records: 0,
-    bytes: 0,
-    uncertain: 0,
-    blankLines: 0,
-    skipped: 0,
-  }
+  readonly summary: AppendSummary
   /** Called after an append has failed. */
   onFailure: (error: Error) => void = () => {}
   readonly #log: OrderedLog
@@ -41,8 +37,9 @@ export class Appender {
   #flight: Promise<void> | undefined
   #failure: { error: unknown } | undefined
 
-  constructor(log: OrderedLog, durability: Durability) {
+  constructor(log: OrderedLog, durability: Durability, summary: AppendSummary = emptySummary()) {
     this.#log = log
+    this.summary = summary
     this.#durability = durability
   }
 
@@ -106,8 +103,9 @@ export class Appender {
   }
 }
 
-/** The conversion of the pieces of an input to records. */
-export interface Conversion {
+/** A log, and the conversion of the pieces of an input to its records. */
+export interface Target {
+  log: OrderedLog
   /** Throws InputError if the piece is invalid. `place` names the piece in the message. */
   toRecord(piece: Buffer, place: string): NewRecord
   /** The number of records at the beginning of the input that are not appended. Default: 0. */
@@ -125,17 +123,26 @@ interface Reporting {
 
 /**
  * Appends every record of `input`, and reports what is stored, also after a failure. If the input contains an error,
- * appends the records before it, then throws the error.
+ * appends the records before it, then throws the error. `open` gets the first record and its place, nothing if there is
+ * none. If it throws for a record that is invalid before it creates a log, a wrong input leaves no log behind.
  */
 export async function appendInput(
-  log: OrderedLog,
+  open: (...first: [] | [piece: Buffer, place: string]) => Promise<Target>,
   input: Input,
   splitter: Splitter,
-  { toRecord, skip = 0 }: Conversion,
   { command, durability, json = false, startMs }: Reporting,
 ): Promise<void> {
-  const appender = new Appender(log, durability)
-  const { summary } = appender
+  const summary = emptySummary()
+  let opened: (Target & { appender: Appender }) | undefined
+  const openOnce = async (...first: [] | [Buffer, string]): Promise<Target & { appender: Appender }> => {
+    if (opened !== undefined) return opened
+    const target = await open(...first)
+    const appender = new Appender(target.log, durability, summary)
+    // Ends the input at once. Otherwise the failure would be reported only when the next chunk arrives.
+    appender.onFailure = (error) => input.chunks.destroy(error)
+    opened = { ...target, appender }
+    return opened
+  }
   const progress = startProgress(command, input.totalBytes, json || input.totalBytes === 0)
   let pieces = 0
   const add = async (list: readonly Buffer[]): Promise<void> => {
@@ -145,21 +152,22 @@ export async function appendInput(
         const place = `${splitter.lines ? 'line' : 'record'} ${++pieces}`
         if (splitter.lines && isBlank(piece)) {
           if (++summary.blankLines === 1) warn('BLANK_LINE', `${place} is blank; blank lines are skipped`, json)
-        } else if (summary.skipped < skip) summary.skipped++
+          continue
+        }
+        const { toRecord, skip = 0 } = opened ?? (await openOnce(piece, place))
+        if (summary.skipped < skip) summary.skipped++
         else records.push(toRecord(piece, place))
       }
     } finally {
-      await appender.add(records)
+      await opened?.appender.add(records)
     }
   }
-  // Ends the input at once. Otherwise the failure would be reported only when the next chunk arrives.
-  appender.onFailure = (error) => input.chunks.destroy(error)
   const stop = onInterrupt((interrupted) => input.chunks.destroy(interrupted))
   try {
     for await (const list of recordsIn(input, splitter, (bytes) => progress.advance(bytes))) await add(list)
-    await appender.finish()
+    await (await openOnce()).appender.finish()
   } catch (error) {
-    if (error instanceof InterruptedError || error instanceof InputError) await appender.finish()
+    if (error instanceof InterruptedError || error instanceof InputError) await opened?.appender.finish()
     throw error
   } finally {
     stop()

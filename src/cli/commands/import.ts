@@ -1,5 +1,4 @@
 import { createHash, randomUUID } from 'node:crypto'
-import { once } from 'node:events'
 import { resolve } from 'node:path'
 import { type Command, Option } from 'commander'
 import type { Log } from '../../index.js'
@@ -8,7 +7,7 @@ import { refuseCopy } from '../../support/folder-marks.js'
 import { addJson } from '../../terminal/arguments.js'
 import { ExitCode } from '../../terminal/exit-codes.js'
 import { InputError } from '../../terminal/input-error.js'
-import { appendInput, type NewRecord } from '../appender.js'
+import { appendInput, type NewRecord, type Target } from '../appender.js'
 import { type Input, InputLines, isBlank, openInput, recordsIn, type Splitter } from '../input.js'
 import { fromJsonLine, LINE_ENCODINGS, type LineEncoding, parseJsonLine, timeIn, toTime } from '../records.js'
 import { reportRecovery } from '../reports.js'
@@ -28,8 +27,6 @@ interface Flags extends WriterFlags {
 const MAX_ESCAPE = 6
 /** An upper bound for the rest of a line: the names, the seq and the timestamp. */
 const MAX_ENVELOPE_BYTES = 4096
-/** The seq in the first line of an export. */
-const FIRST_SEQ = /^[^{]*\{"seq":(\d{1,15}),/
 
 export function register(command: Command): void {
   command
@@ -76,73 +73,71 @@ async function run(dir: string, file: string | undefined, flags: Flags): Promise
   refuseStreams(dir, 'use "durlog streams DIR import FILE"')
   await using input = await openInput(file)
   const startMs = performance.now()
-  await using log = await openForImport(dir, input, flags)
-  reportRecovery(log, json === true)
   const maxLineBytes = longestRecord(flags) * MAX_ESCAPE + MAX_ENVELOPE_BYTES
-  let skip = 0
-  if (flags.resume) {
+  let log: OrderedLog | undefined
+  const open = async (...first: [] | [Buffer, string]): Promise<Target> => {
+    // Throws if the line is invalid for every log.
+    const firstSeq = first.length === 0 ? 0 : converter(flags)(...first).skipTo
+    log = await openForImport(dir, firstSeq, flags)
+    reportRecovery(log, json === true)
+    if (!flags.resume) return { log, toRecord: converter(flags, log.nextSeq) }
     await using lines = await openInput(file)
-    skip = await countStored(log, lines, new InputLines(maxLineBytes, { skipsMark: true }))
+    const skip = await countStored(log, lines, new InputLines(maxLineBytes, { skipsMark: true }))
+    return { log, toRecord: converter(flags, log.nextSeq), skip }
   }
-  const lines = new InputLines(maxLineBytes, { skipsMark: true })
-  const conversion = { toRecord: converter(flags, log.nextSeq), skip }
-  await appendInput(log, input, lines, conversion, { command: 'import', durability, json, startMs })
+  try {
+    const lines = new InputLines(maxLineBytes, { skipsMark: true })
+    await appendInput(open, input, lines, { command: 'import', durability, json, startMs })
+  } finally {
+    await log?.close()
+  }
 }
 
+/**
+ * Returns the conversion of lines for a log with `nextSeq`. Without it, the first line may have any seq, which is the
+ * `skipTo` of its record.
+ */
 function converter(
   { encoding, keep, plain, timeField }: Flags,
-  firstSeq: number,
+  nextSeq?: number,
 ): (line: Buffer, place: string) => NewRecord {
   if (plain)
     return (data, place) => {
       const value = parseJsonLine(data, place)
       return timeField === undefined ? { data } : { data, timestamp: timeIn(value, timeField, place) }
     }
-  let nextSeq = firstSeq
-  let isFirst = true
+  let expected = nextSeq
+  let isFirst = expected !== undefined
   return (line, place) => {
     const { data, seq, timestamp } = fromJsonLine(line, encoding, place)
     if (!keep) return { data }
-    const isNext = Number.isSafeInteger(seq) && (isFirst ? seq === nextSeq : (seq as number) >= nextSeq)
-    if (!isNext)
+    if (!Number.isSafeInteger(seq) || (seq as number) < 0)
+      throw new InputError(`${place}: "seq" must be the number of a record with --keep; got ${JSON.stringify(seq)}`)
+    const skipTo = seq as number
+    if (expected !== undefined && (isFirst ? skipTo !== expected : skipTo < expected))
       throw new InputError(
-        `${place}: "seq" is ${JSON.stringify(seq)}, but the log's next seq is ${nextSeq}; with --keep the first line must have that seq, and each later line a higher one than the line before`,
+        `${place}: "seq" is ${skipTo}, but the log's next seq is ${expected}; with --keep the first line must have that seq, and each later line a higher one than the line before`,
       )
     const record = { data, timestamp: toTime(timestamp, 'timestamp', place) }
-    const skipTo = seq as number
-    const hasGap = skipTo > nextSeq
-    nextSeq = skipTo + 1
+    const hasGap = skipTo !== expected
+    expected = skipTo + 1
     isFirst = false
     return hasGap ? { ...record, skipTo } : record
   }
 }
 
-/** Opens the log. With `keep`, a new log begins with the seq of the first line. */
-async function openForImport(dir: string, input: Input, flags: Flags): Promise<OrderedLog> {
+/** Opens the log. With `keep`, a new log begins with `firstSeq`. */
+async function openForImport(dir: string, firstSeq: number | undefined, flags: Flags): Promise<OrderedLog> {
   const options = toOpenOptions(flags)
   if (!flags.keep) return openOrdered(dir, options)
   const path = resolve(dir)
   refuseCopy(path)
-  const [, first = '0'] = FIRST_SEQ.exec((await firstBytes(input)).toString()) ?? []
   const { segmentBytes } = flags
   return openRestored(
     path,
-    { uuid: randomUUID(), firstSeq: Number(first), generation: 0 },
+    { uuid: randomUUID(), firstSeq: firstSeq ?? 0, generation: 0 },
     { ...options, segmentBytes },
   )
-}
-
-/** Returns bytes at the beginning of the input, which are read again. */
-async function firstBytes({ chunks }: Input): Promise<Buffer> {
-  for (;;) {
-    const bytes = chunks.read() as Buffer | null
-    if (bytes !== null) {
-      chunks.unshift(bytes)
-      return bytes
-    }
-    if (chunks.readableEnded || chunks.errored !== null) return Buffer.alloc(0)
-    await Promise.race([once(chunks, 'readable'), once(chunks, 'end')])
-  }
 }
 
 /**

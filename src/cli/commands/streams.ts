@@ -1,3 +1,4 @@
+import { access, constants } from 'node:fs/promises'
 import { Argument, type Command } from 'commander'
 import { joinStreams, openStreams } from '../../streams/api/open-streams.js'
 import { addJson, parseWhole } from '../../terminal/arguments.js'
@@ -134,6 +135,14 @@ function check(action: string, names: readonly string[], flags: StreamsFlags): v
   if (problem !== '') throw new InputError(problem, ExitCode.usage)
 }
 
+/** Throws if none of `files` can be read: then no folder is created. */
+async function refuseUnreadable(files: readonly string[]): Promise<void> {
+  const results = await Promise.allSettled(files.map((file) => access(file, constants.R_OK)))
+  const failed = results.filter((result) => result.status === 'rejected')
+  if (failed[0] !== undefined && failed.length === files.length)
+    throw new InputError(`can't read ${files[0]}: ${(failed[0].reason as Error).message}`)
+}
+
 async function run(dir: string, action: string, names: string[], flags: StreamsFlags): Promise<void> {
   check(action, names, flags)
   if (action === 'import' && flags.dryRun) return importFiles(undefined, dir, names, flags)
@@ -143,6 +152,8 @@ async function run(dir: string, action: string, names: string[], flags: StreamsF
     if (flags.json) return writeJson({ dir: accepted.dir, lastTime })
     return writeOut(`new records of ${visible(accepted.dir)} continue with the time ${lastTime}\n`)
   }
+  if (action === 'import') await refuseUnreadable(names)
+  if (action === 'append') await refuseUnreadable(names.slice(1).filter((file) => file !== '-'))
   await using streams = await joinStreams(dir, { create: action === 'append' || action === 'import' })
   if (action === 'import' && flags.keep) {
     for (const file of names) await importAll(streams, file, flags)
