@@ -46,7 +46,7 @@ export class PieceCache {
       } while (!(await markUsed(folder)))
       return folder
     } catch (error) {
-      throw ofFileSystem(error)
+      throw ofFileSystem(error, folder)
     }
   }
 

@@ -1,6 +1,7 @@
 /** Converts an error to the report of the command: code, message, advice and exit status. */
 import type { Command } from 'commander'
 import { DurlogError, type DurlogErrorCode } from '../errors.js'
+import { ofFileSystem } from '../support/file-system-error.js'
 import { isBackup } from '../support/folder-marks.js'
 import { ExitCode } from '../terminal/exit-codes.js'
 import { InputError } from '../terminal/input-error.js'
@@ -200,11 +201,13 @@ export function toFailure(error: unknown, has: Has): Failure {
   if (error instanceof InterruptedError)
     return { code: 'INTERRUPTED', message: error.message, advice: '', exitCode: error.exitCode, details: {} }
   const { code = 'ERR_UNEXPECTED', message = String(error) } = error as NodeJS.ErrnoException
-  const exitCode = code === 'ENOSPC' ? ExitCode.noSpace : code === 'ENOENT' ? ExitCode.noLog : ExitCode.io
+  const listenAdvice = has('--port') ? LISTEN_ADVICE[code] : undefined
+  const known = listenAdvice === undefined ? ofFileSystem(error) : error
+  if (known instanceof DurlogError)
+    return { ...toFailure(known, has), advice: known.code === 'ERR_DURLOG_NO_SPACE' ? FREE_SPACE : '' }
   // Without the code, which Node's messages have at their beginning or after the name of the call.
   const text = message.replace(`${code}: `, '')
-  const advice = code === 'ENOSPC' ? FREE_SPACE : (has('--port') && LISTEN_ADVICE[code]) || ''
-  return { code, message: text, advice, exitCode, details: {} }
+  return { code, message: text, advice: listenAdvice ?? '', exitCode: ExitCode.io, details: {} }
 }
 
 /**

@@ -39,7 +39,7 @@ export async function rejoin(dir: string | URL, options: RejoinOptions): Promise
     refuseStreams(folder)
     return await rejoinLog(folder, resolved.into, MARK_CHECKS, (log) => markOf(log, resolved))
   } catch (error) {
-    throw ofFileSystem(error)
+    throw ofFileSystem(error, folder)
   }
 }
 

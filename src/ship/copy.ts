@@ -79,7 +79,7 @@ async function create(dir: string): Promise<void> {
     await rm(made)
     await syncFolder(dir)
   } catch (error) {
-    throw ofFileSystem(error)
+    throw ofFileSystem(error, dir)
   }
 }
 

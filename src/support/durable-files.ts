@@ -54,6 +54,6 @@ export async function replaceSynced(path: string, text: string, made = `${path}.
     await rename(made, path)
     await syncFolder(dirname(path))
   } catch (error) {
-    throw ofFileSystem(error)
+    throw ofFileSystem(error, path)
   }
 }

@@ -45,7 +45,7 @@ export async function restoreInto<Mark, Report>(
     // Checked again with the lock: another restore may have finished meanwhile.
     return await restore(enterFolder(dir, checks))
   } catch (error) {
-    throw ofFileSystem(error)
+    throw ofFileSystem(error, dir)
   } finally {
     await lock.release()
   }

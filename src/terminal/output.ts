@@ -59,7 +59,7 @@ export function writeOut(data: Uint8Array | string): Promise<void> {
     process.stdout.write(data, (error) => {
       if (!error) resolve()
       else if ((error as NodeJS.ErrnoException).code === 'EPIPE') reject(new OutputClosedError())
-      else reject(error)
+      else reject(Object.assign(error, { path: 'stdout' }))
     })
   })
 }

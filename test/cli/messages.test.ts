@@ -1,14 +1,17 @@
 /** Messages with a remedy that names options of the command. */
-import { existsSync, mkdirSync, readdirSync } from 'node:fs'
+import { once } from 'node:events'
+import { closeSync, existsSync, mkdirSync, openSync, readdirSync } from 'node:fs'
 import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
+import type { Readable } from 'node:stream'
+import { text } from 'node:stream/consumers'
 import { describe, expect, test } from 'vitest'
 import { toStoreError } from '../../src/archive/store-errors.js'
 import { judgeFlush } from '../../src/cli/doctor/flush.js'
 import { toFailure } from '../../src/cli/failure.js'
 import { DurlogError } from '../../src/errors.js'
 import { openStreams } from '../../src/streams/index.js'
-import { durlog, durlogProcess } from '../fixtures/command.js'
+import { durlog, durlogProcess, startDurlog } from '../fixtures/command.js'
 import { codeOf, openUntilDone, scratchDir, scratchLog } from '../fixtures/scratch.js'
 
 const advice = (code: ConstructorParameters<typeof DurlogError>[0], ...flags: string[]): string =>
@@ -103,8 +106,28 @@ test('a locked folder of streams: serve names no commands for logs', () => {
 test('a full disk: only a command that writes a log advises to trim it, and names --segment-bytes', () => {
   expect(advice('ERR_DURLOG_NO_SPACE', '--segment-bytes')).toMatch(/durlog trim DIR.*--segment-bytes/)
   expect(advice('ERR_DURLOG_NO_SPACE')).toBe('free space on the file system and try again')
-  const ofNode = Object.assign(new Error('ENOSPC: no space left on device, write'), { code: 'ENOSPC' })
-  expect(toFailure(ofNode, () => false)).toMatchObject({ exitCode: 73, advice: advice('ERR_DURLOG_NO_SPACE') })
+  const ofNode = Object.assign(new Error('ENOSPC: no space left on device, write'), {
+    ...{ code: 'ENOSPC', errno: -28, syscall: 'write', path: '/backup' },
+  })
+  expect(toFailure(ofNode, () => false)).toMatchObject({
+    code: 'ERR_DURLOG_NO_SPACE',
+    message: expect.stringMatching(/^write: No space left on device.* \[\/backup\]$/i),
+    exitCode: 73,
+    advice: advice('ERR_DURLOG_NO_SPACE'),
+  })
+})
+
+test.skipIf(!existsSync('/dev/full'))('stdout on a full disk is reported with the code of a full disk', async () => {
+  const dir = join(scratchDir(), 'log')
+  await durlog(['append', dir], 'record\n')
+  const full = openSync('/dev/full', 'w')
+  const child = startDurlog(['cat', dir], { stdio: ['ignore', full, 'pipe'] })
+  const [stderr] = await Promise.all([text(child.stderr as Readable), once(child, 'exit')])
+  closeSync(full)
+  expect([child.exitCode, stderr]).toEqual([
+    73,
+    expect.stringMatching(/^durlog: ERR_DURLOG_NO_SPACE: write: .*\[stdout\]\n {2}free/),
+  ])
 })
 
 test('an archive that does not exist: restore does not advise to create a log', () => {

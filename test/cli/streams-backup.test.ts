@@ -1,12 +1,12 @@
 /** `durlog backup` and `durlog restore` of a folder of streams. */
-import { execFileSync } from 'node:child_process'
+import { execFileSync, spawnSync } from 'node:child_process'
 import { readdirSync, readFileSync, truncateSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect, onTestFinished, test } from 'vitest'
 import { copyStreams } from '../../src/cli/streams/backup.js'
 import { openStreams, type Streams } from '../../src/streams/index.js'
-import { durlog } from '../fixtures/command.js'
+import { DURLOG, durlog } from '../fixtures/command.js'
 import { openUntilDone, scratchDir } from '../fixtures/scratch.js'
 import { all, localPort, scratchStreams } from '../fixtures/streams.js'
 
@@ -215,3 +215,21 @@ test('export and import --keep make the same streams, with options, seqs, times,
     'durlog: fork: record 12 differs from the one that the stream has: import into an empty folder\n',
   ])
 })
+
+test.skipIf(process.platform !== 'linux')(
+  'a backup of streams without room names the folder and leaves nothing',
+  async () => {
+    const { dir, streams } = await scratchStreams()
+    await streams.stream('long').append('x'.repeat(2 << 20))
+    await streams.checkpoint()
+    const copy = join(scratchDir(), 'copy')
+    const program = `ulimit -f 1024; exec '${process.execPath}' '${DURLOG}' backup '${dir}' '${copy}' --json`
+    const { status, stderr } = spawnSync('bash', ['-c', program], { encoding: 'utf8' })
+    const { error } = JSON.parse(stderr)
+    expect([status, error]).toEqual([
+      73,
+      expect.objectContaining({ code: 'ERR_DURLOG_NO_SPACE', path: `${copy}.durlog-new`, errnoName: 'EFBIG' }),
+    ])
+    expect(readdirSync(join(copy, '..'))).toEqual([])
+  },
+)

@@ -12,6 +12,7 @@ import { Catalog } from '../../streams/state/catalog.js'
 import { decodeEntry, EntryKind } from '../../streams/state/entry.js'
 import type { FileDisk, StreamState } from '../../streams/state/state.js'
 import { syncFolder } from '../../support/durable-files.js'
+import { ofFileSystem } from '../../support/file-system-error.js'
 import { isBackup } from '../../support/folder-marks.js'
 import { makeFolder } from '../../support/new-files.js'
 import { rename } from '../../support/rename.js'
@@ -69,7 +70,7 @@ export async function copyStreams(
   } catch (error) {
     // Its space is needed if the disk is full.
     await rm(made, { recursive: true, force: true })
-    throw error
+    throw ofFileSystem(error, made)
   }
 }
 

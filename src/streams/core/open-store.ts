@@ -79,7 +79,7 @@ export async function openLocal(
   } catch (error) {
     await internals.onFailed?.()
     await log.close()
-    throw ofFileSystem(error)
+    throw ofFileSystem(error, files.dir)
   }
 }
 
