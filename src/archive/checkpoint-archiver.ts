@@ -122,10 +122,11 @@ export class CheckpointArchiver {
    * killed, the next call continues.
    */
   async #sweep(position: ArchivePosition): Promise<void> {
+    const { whole, usable, broken, packs } = await this.#list(position)
+    // After the list: a checkpoint of a copy that has taken over is stored after the history of that copy.
     const histories = await listHistories(this.#bucket, this.#root, position.histories)
     if (histories.at(-1)?.generation !== position.history.generation)
       throw new ShipConflict('the archive has a newer history')
-    const { whole, usable, broken, packs } = await this.#list(position)
     const now = Date.now()
     const keptMs = Math.max(this.#options.historyMs, SHORTEST_HISTORY_MS)
     const isRecent = (one: StoredCheckpoint | undefined): boolean =>

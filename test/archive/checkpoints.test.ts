@@ -176,6 +176,55 @@ test('two archivers share checkpoints, and neither removes what the other needs'
   }
 })
 
+test('an archiver that was stopped for hours removes no checkpoint of a copy that has taken over', async () => {
+  const s3 = await store()
+  const streams = await folder()
+  await checkpoint(streams)
+  await archiveOnce(streams, s3)
+  await checkpoint(streams)
+  let arrive = (): void => {}
+  let resume = (): void => {}
+  const arrived = new Promise<void>((resolve) => {
+    arrive = resolve
+  })
+  const resumed = new Promise<void>((resolve) => {
+    resume = resolve
+  })
+  let isStored = false
+  s3.fault = async ({ method, key, query }) => {
+    if (method === 'PUT' && key.includes('/checkpoint/')) isStored = true
+    // The archiver is about to remove what is not needed.
+    if (isStored && method === 'GET' && query['prefix']?.endsWith('/checkpoint/')) {
+      arrive()
+      await resumed
+    }
+    return undefined
+  }
+  const log = await openUntilDone(join(streams.dir, 'log'), { readOnly: true })
+  const former = archiveAll(log, s3, { historyMs: 0 }).catch((error: unknown) => error)
+  await arrived
+  s3.fault = () => undefined
+  const target = join(scratchDir(), 'taken')
+  await takeOver(target, s3.access)
+  const before = s3.keys('/checkpoint/')
+  const replicate = archiveTo({ ...s3.access, historyMs: 0 })
+  const first = await openExclusive(target, { exclusive: true, replicate }, { logSegmentBytes: 65_536 })
+  await checkpoint(first)
+  await first.close()
+  const next = await openExclusive(target, { exclusive: true, replicate }, {})
+  onTestFinished(() => next.close())
+  const added = (): string[] => s3.keys('/checkpoint/').filter((key) => !before.includes(key))
+  await vi.waitFor(() => expect(added()).toHaveLength(1), { timeout: 60_000 })
+  const [stored] = added()
+  const time = Date.now() + 3 * HOUR_MS
+  const now = vi.spyOn(Date, 'now').mockImplementation(() => time)
+  resume()
+  await former
+  now.mockRestore()
+  expect(s3.keys('/checkpoint/')).toContain(stored)
+  expect(await restoredContent(s3)).toEqual(await contentOf(next))
+})
+
 test('a restore up to a record uses the newest checkpoint before it, and is refused if there is none', async () => {
   const s3 = await store()
   const streams = await folder()
