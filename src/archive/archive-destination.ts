@@ -70,6 +70,8 @@ export class ArchiveDestination implements Destination {
   #waiting: { end: number; resolve: () => void }[] = []
   /** The log's generation when the session began. */
   #generation = -1
+  /** The position of the session; undefined if none is running. */
+  #position: ArchivePosition | undefined
   #gates: Gates | undefined
   #inFlight = 0
   #isProbed = false
@@ -120,6 +122,7 @@ export class ArchiveDestination implements Destination {
       if (error instanceof ConditionFailed || error instanceof SegmentRemoved) throw new ShipConflict(error.message)
       throw error
     } finally {
+      this.#position = undefined
       for (const { resolve } of this.#waiting.splice(0)) resolve()
       this.#inFlight = 0
     }
@@ -176,6 +179,7 @@ export class ArchiveDestination implements Destination {
     const toError = (newer: number): Error => olderError(log, newer)
     this.#gates = new Gates(this.#bucket, history.names, { generation, owner }, toError)
     this.#log = log
+    this.#position = position
     this.#generation = generation
     this.#checked = asked
     // Records that were trimmed after the archive was listed may have been archived by another archiver.
@@ -242,13 +246,13 @@ export class ArchiveDestination implements Destination {
     if (position.next < end) throw new ShipConflict('the main log is not synced up to its checkpoint')
   }
 
-  /** Settles when the log is archived up to `end`. Rejects if the session ends before. */
+  /** Settles when the log is archived up to `end`. Rejects if the session of `position` ends before. */
   async #archivedTo(position: ArchivePosition, end: number): Promise<void> {
-    if (position.next >= end) return
-    await new Promise<void>((resolve) => {
-      this.#waiting.push({ end, resolve })
-      this.send()
-    })
+    if (position.next < end && this.#position === position)
+      await new Promise<void>((resolve) => {
+        this.#waiting.push({ end, resolve })
+        this.send()
+      })
     if (position.next < end) throw new ShipConflict('the session has ended')
   }
 

@@ -9,7 +9,7 @@ import { noteHistory, readCopy } from '../ship/copy.js'
 import { fencedError } from '../ship/fenced.js'
 import type { Bucket } from './bucket.js'
 import { archiveRoot, digitsOf, type HistoryNames } from './layout.js'
-import { addHistory, type History, listHistories, listPieces } from './manifest.js'
+import { addHistory, type History, listFences, listHistories, listPieces } from './manifest.js'
 import { sha256Of } from './piece.js'
 import { ConditionFailed, StoreFailure } from './store-errors.js'
 import type { StoredFields } from './stored-fields.js'
@@ -34,6 +34,16 @@ export async function readFence(bucket: Bucket, key: string): Promise<Fence | un
     owner: fields.uuid('owner'),
   })
   return (await bucket.getJson(key, toFence))?.value
+}
+
+/** Reads the fences of a history, each of which ends it or is about to. */
+export async function readFences(bucket: Bucket, names: HistoryNames): Promise<Fence[]> {
+  const found: Fence[] = []
+  for (const { key } of await listFences(bucket, names)) {
+    const fence = await readFence(bucket, key)
+    if (fence !== undefined) found.push(fence)
+  }
+  return found
 }
 
 /** Creates the fence, or returns the one that is there. Throws ConditionFailed if another object has the name. */
@@ -74,16 +84,22 @@ export async function beginHistory(bucket: Bucket, { uuid, dir, history, parent,
   const { generation } = history
   const { id: owner } = await readCopy(dir)
   const fence = await fenceOrFind(bucket, fenceKey(parent.names, end), { generation, owner })
+  if (fence.owner !== owner && fence.generation >= generation) throw fencedError(fence.generation)
+  // A whole segment has another name. If one was stored before the fence, its records belong to the parent.
+  if ((await endOfHistory(bucket, root, parent.generation)) > end) throw new ConditionFailed('the archive has changed')
   if (fence.owner !== owner || fence.generation !== generation) {
-    if (fence.owner !== owner && fence.generation >= generation) throw fencedError(fence.generation)
     // The other copy may have died before it added the history.
     await addHistory(bucket, root, { ...fence, from: end, parent: parent.generation }).catch((error: unknown) => {
       if (!(error instanceof ConditionFailed)) throw error
     })
     throw new StoreFailure(`the archive has the history ${fence.generation}`)
   }
-  // A whole segment has another name. If one was stored before the fence, its records belong to the parent.
-  if ((await endOfHistory(bucket, root, parent.generation)) > end) throw new ConditionFailed('the archive has changed')
+  // A copy that has fenced another seq may add its history at any later time. The store refuses one of the two
+  // histories only if they have the same generation.
+  const other = (await readFences(bucket, parent.names)).find(
+    (one) => one.owner !== owner && one.generation !== generation,
+  )
+  if (other !== undefined) throw fencedError(other.generation)
   await addHistory(bucket, root, { ...history, parent: parent.generation, owner })
   await noteHistory(dir, generation)
 }

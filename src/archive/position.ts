@@ -1,12 +1,13 @@
 /** Determines the record with which archiving continues, by comparing the archive's last piece with the log. */
 import { DurlogError } from '../errors.js'
 import type { DurableCursor, Log, ReadableLog, ReadOnlyLog } from '../index.js'
+import { readCopy } from '../ship/copy.js'
 import { refuseReplica } from '../support/folder-marks.js'
 import { isUncut } from '../uncut.js'
 import type { Bucket } from './bucket.js'
-import { readFence } from './fence.js'
+import { readFences } from './fence.js'
 import { archiveRoot, HistoryNames } from './layout.js'
-import { type History, listFences, listHistories, listPieces, type Manifest, type PieceEntry } from './manifest.js'
+import { type History, listHistories, listPieces, type Manifest, type PieceEntry } from './manifest.js'
 import { HEADER_BYTES, offsetOfSeq, type PieceFacts, pieceIn } from './piece.js'
 import { SegmentRemoved, type Segments } from './segments.js'
 
@@ -92,6 +93,7 @@ export async function findPosition(
   if (generation === archived) throw differs(log, last as PieceFacts)
   // The generation of a replica is higher than that of its writer, which a new history would fence.
   if (last !== undefined) refuseReplica(log.dir)
+  await refuseFenced(bucket, log, generation, history, (await readCopy(log.dir)).id)
   const from = continues ? end : await firstDifference(bucket, log, segments, manifest)
   const begun = { generation, from, parent: history.generation, names: new HistoryNames(root, generation) }
   return {
@@ -112,21 +114,21 @@ export async function findPosition(
 /**
  * Throws if a fence ends the history, which `log` would continue. Not only a fence at the end: a whole segment that was
  * stored after the claim may hold the seq of the fence. Lists the fences after the pieces, and a claim lists the pieces
- * after its fence, so one of the two finds the other.
+ * after its fence, so one of the two finds the other. The copy `own` may have fenced it.
  */
 async function refuseFenced(
   bucket: Bucket,
   log: Log | ReadOnlyLog,
   generation: number,
   { names }: History,
+  own?: string,
 ): Promise<void> {
-  for (const { key } of await listFences(bucket, names)) {
-    const fence = await readFence(bucket, key)
-    if (log.readOnly) await log.refresh()
-    // Another archiver of this log has begun the next history.
-    if (log.generation !== generation) throw new SegmentRemoved('the log was truncated')
-    if (fence !== undefined) throw olderError(log, fence.generation)
-  }
+  const [fence] = (await readFences(bucket, names)).filter(({ owner }) => owner !== own)
+  if (fence === undefined) return
+  if (log.readOnly) await log.refresh()
+  // Another archiver of this log has begun the next history.
+  if (log.generation !== generation) throw new SegmentRemoved('the log was truncated')
+  throw olderError(log, fence.generation)
 }
 
 /** The first seq of an archive or of a history that has no piece. */

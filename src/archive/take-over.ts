@@ -4,7 +4,7 @@ import { readLockedCopy } from '../ship/copy.js'
 import { claimedError } from '../ship/fenced.js'
 import type { Bucket } from './bucket.js'
 import type { ChosenArchive } from './choose.js'
-import { beginHistory, fenceKey, readFence } from './fence.js'
+import { beginHistory, fenceKey, readFence, readFences } from './fence.js'
 import { closeGate } from './gates.js'
 import { HistoryNames } from './layout.js'
 import type { History } from './manifest.js'
@@ -40,7 +40,11 @@ export async function claimNext(
   const fence = await readFence(bucket, fenceKey(parent.names, end))
   if (fence !== undefined && fence.owner !== id && !force) throw claimedError(fence.generation)
   const isOwn = fence?.owner === id
-  const generation = isOwn ? fence.generation : Math.max(await newGeneration(chosen), (fence?.generation ?? 0) + 1)
+  // The same generation as that of a claim at another end: the store then accepts one of the two histories.
+  const claimed = (await readFences(bucket, parent.names)).filter((one) => one.owner !== fence?.owner)
+  const generation = isOwn
+    ? fence.generation
+    : Math.max(await newGeneration(chosen), (fence?.generation ?? 0) + 1, ...claimed.map((one) => one.generation))
   const history = { generation, from: end, parent: parent.generation, names: new HistoryNames(root, generation) }
   try {
     await beginHistory(bucket, { uuid, dir, history, parent, end })

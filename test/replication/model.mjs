@@ -316,7 +316,7 @@ class Explorer {
     if (pc === 'list' || pc === 'list2')
       return this.#list(actor, fork, 'claim', (own) => {
         const { seen } = own
-        own.seen = undefined
+        own.seen = own.helps = undefined
         const parent = newestIn(seen)
         const content = contentOf(seen, parent)
         const owner = seen[`h${parent}`]?.owner
@@ -324,7 +324,8 @@ class Explorer {
         const differs = own.log.some((text, seq) => content[seq] !== text)
         own.log = content
         own.parent = parent
-        if (differs || (!isBegun && owner !== undefined && owner !== id)) own.pc = 'fenced'
+        const isOther = !isBegun && owner !== undefined && owner !== id
+        if (differs || (isOther && !this.#limits.force)) own.pc = 'fenced'
         else if (content.length === 0) own.pc = 'list'
         else if (owner === id && !isBegun) this.#becomeWriter(own, parent)
       })
@@ -340,7 +341,11 @@ class Explorer {
         })
       return this.#put(fork, state, key, object, (isNew, next, own) => {
         const { owner } = next.store[key]
-        own.pc = isNew || owner === id ? 'check-list' : owner !== undefined ? 'fenced' : this.#afterRefusal
+        if (isNew || owner === id) own.pc = 'check-list'
+        else if (owner === undefined) own.pc = this.#afterRefusal
+        else if (!this.#limits.force) own.pc = 'fenced'
+        // The other standby may have died before it added the history.
+        else Object.assign(own, { pc: 'check-list', helps: owner })
       })
     }
     if (pc === 'gates')
@@ -362,8 +367,10 @@ class Explorer {
         own.seen = undefined
         if (contentOf(seen, own.parent).length > end) own.pc = this.#afterRefusal
       })
-    this.#put(fork, state, `h${generation}`, { from: end, parent: actor.parent, owner: id }, (isNew, _, own) => {
-      if (isNew) this.#becomeWriter(own, generation)
+    const owner = actor.helps ?? id
+    this.#put(fork, state, `h${generation}`, { from: end, parent: actor.parent, owner }, (isNew, _, own) => {
+      own.helps = undefined
+      if (isNew && owner === id) this.#becomeWriter(own, generation)
       else own.pc = 'list'
     })
   }
@@ -399,9 +406,9 @@ function stepsOf(steps) {
 /** Limits with gates, and with so many records that a writer meets one that is closed. */
 export const GATES = { gates: true, records: [5, 1], rotations: 0, faults: 0 }
 
-const USUAL = { standbys: 1, archivers: 0, records: [2, 1], rotations: 1, faults: 1, gates: false }
-/** Limits that have too many states to explore all of them. */
-const WIDE = { standbys: 2, archivers: 1, records: [3, 2], faults: 4, gates: true }
+const USUAL = { standbys: 1, archivers: 0, records: [2, 1], rotations: 1, faults: 1, gates: false, force: false }
+/** Limits that have too many states to explore all of them. With `force`, standbys take over as `standBy` does. */
+const WIDE = { standbys: 2, archivers: 1, records: [3, 2], faults: 4, gates: true, force: true }
 const LONGEST_PATH = 300
 const PATHS = 10_000
 

@@ -1,7 +1,12 @@
+import { randomUUID } from 'node:crypto'
 import { mkdirSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { expect, test } from 'vitest'
+import { expect, test, vi } from 'vitest'
+import { Bucket } from '../../src/archive/bucket.js'
+import { resolveBucket } from '../../src/archive/bucket-options.js'
+import { fenceKey, fenceOrFind } from '../../src/archive/fence.js'
 import { archiveTo, restoreArchive, takeOver } from '../../src/archive/index.js'
+import { archiveRoot, HistoryNames } from '../../src/archive/layout.js'
 import { type DurlogError, type Log, open } from '../../src/index.js'
 import { segmentFile } from '../../src/support/segment-name.js'
 import { archiver, plainRecordsIn, restored, store } from '../fixtures/archive.js'
@@ -147,6 +152,66 @@ test.each(['sent', 'lost'] as const)(
     expect(await archived(s3)).toEqual(['0', '1', '2 of b'])
   },
 )
+
+test('a claim of another copy, which has died, is completed only at the end of the history', async () => {
+  const s3 = await store()
+  const replicate = archiveTo({ ...s3.access, flushMs: 20 })
+  const former = await openUntilDone(join(scratchDir(), 'a'), { replicate })
+  await former.append('0', REPLICATED)
+  await former.rotate()
+  await vi.waitFor(() => expect(s3.keys('/tail/')).toEqual([]), { timeout: 60_000 })
+  const accessOf = (name: string) => ({ ...s3.access, credentials: { accessKeyId: name, secretAccessKey: 'secret' } })
+  const gates = { dead: gate(), forced: gate() }
+  const dying = new AbortController()
+  let isWhole = false
+  s3.fault = async ({ method, key, headers }) => {
+    const name = /Credential=(\w+)/.exec(headers['authorization'] ?? '')?.[1]
+    const isEnd = /\/tail\/0*1$/.test(key)
+    // The standbys have listed the archive up to record 0.
+    if (name === 'dead' && method === 'PUT' && isEnd) await gates.dead.pass()
+    else if (name === 'dead' && isWhole) dying.abort()
+    if (name === 'forced' && method === 'HEAD' && isEnd) await gates.forced.pass()
+    if (name === 'key' && method === 'PUT' && isEnd) {
+      // The writer gives up this upload, and its segment is sealed before the next attempt.
+      await former.rotate()
+      return { status: 503 }
+    }
+    return undefined
+  }
+  const dead = failure(takeOver(join(scratchDir(), 'dead'), { ...accessOf('dead'), signal: dying.signal }))
+  const forced = takeOver(join(scratchDir(), 'forced'), { ...accessOf('forced'), force: true })
+  await Promise.all([gates.dead.arrived, gates.forced.arrived])
+  await former.append('1', REPLICATED)
+  isWhole = true
+  gates.dead.open()
+  await dead
+  gates.forced.open()
+  expect(await forced).toMatchObject({ nextSeq: 2 })
+  s3.fault = () => undefined
+  expect(await archived(s3)).toEqual(['0', '1'])
+})
+
+test('a truncated log does not continue a history that another copy has fenced', async () => {
+  const s3 = await store()
+  const dir = join(scratchDir(), 'a')
+  const log = await openUntilDone(dir, { replicate: archiveTo({ ...s3.access, flushMs: 20 }) })
+  await log.append('0', REPLICATED)
+  await log.append('1', REPLICATED)
+  await log.rotate()
+  await vi.waitFor(() => expect(s3.keys('/tail/')).toEqual([]), { timeout: 60_000 })
+  await log.append('2')
+  await log.close()
+  // The other copy has not seen the segment, which was stored after its claim, and adds its history at any later time.
+  const bucket = new Bucket(resolveBucket(s3.access))
+  const names = new HistoryNames(archiveRoot(bucket.prefix, log.uuid), 0)
+  await fenceOrFind(bucket, fenceKey(names, 1), { generation: 1, owner: randomUUID() })
+  const cut = await open(dir)
+  await cut.truncateAfter(1)
+  await cut.close()
+  const again = await openAt(dir, s3)
+  expect(await failure(again.reached(1, 'replicated'))).toMatchObject({ code: 'ERR_DURLOG_FENCED' })
+  expect(again.replicatedSeq).toBe(-1)
+})
 
 test('a second archiver of the log removes no part of a history that is fenced', async () => {
   const s3 = await store()
