@@ -7,6 +7,7 @@ import { fileURLToPath } from 'node:url'
 import { Worker } from 'node:worker_threads'
 import { expect, onTestFinished, test } from 'vitest'
 import type { DurableCursor, DurlogError, Log, LogRecord, ReadableLog } from '../src/index.js'
+import { native } from '../src/native/native.js'
 import { codeOf, openUntilDone, records, scratchLog, texts } from './fixtures/scratch.js'
 import { scratchStreams } from './fixtures/streams.js'
 
@@ -261,6 +262,25 @@ test('seek sets the position both ways', async () => {
   expect(await codeOf(next.seek(5))).toBe('ERR_DURLOG_OUT_OF_RANGE')
   await next.seek(4)
   expect(next.lag).toEqual({ records: 0, bytes: 0, ms: 0 })
+})
+
+test('a commit while seek syncs the position moves it forward, now and after the next open', async () => {
+  const log = await scratchLog()
+  await log.appendBatch(['a', 'b', 'c', 'd'])
+  const { openDurableCursor } = native
+  onTestFinished(() => void Object.assign(native, { openDurableCursor }))
+  let afterPlace = (): void => {}
+  native.openDurableCursor = async (...of) => {
+    const opened = await openDurableCursor(...of)
+    const place = opened.place.bind(opened)
+    const value = (...to: Parameters<typeof place>): Promise<void> => place(...to).then(() => afterPlace())
+    return Object.defineProperty(opened, 'place', { value })
+  }
+  const cursor = await log.cursor('c', { from: 2 })
+  afterPlace = () => void cursor.commit(3)
+  await cursor.seek(1)
+  expect(cursor.position).toBe(4)
+  expect((await again(log, cursor)).position).toBe(4)
 })
 
 test('a cursor can be placed at nextSeq while appends are pending', async () => {

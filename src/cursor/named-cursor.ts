@@ -319,7 +319,8 @@ export class NamedCursor implements DurableCursor {
       if (seen !== this.#source.lastTruncation) continue
       await this.#native.place(position, this.#source.followLimit(true), generation, checksum)
       this.#proven = checksum === undefined ? 0 : position
-      this.#position = this.#delivered = position
+      // A commit may have moved the position forward while it was being synced.
+      this.#position = this.#delivered = this.#native.position()
       this.#seen = seen
       this.#failure = undefined
       this.#reached = { sync: 0, full: 0 }
