@@ -63,9 +63,8 @@ Napi::Value RunAsync(Napi::Env env, std::function<Status()> work,
     return promise;
   }
   const auto job = std::make_shared<StatusJob>(std::move(work), waits);
-  const bool queued = QueueJob(
-      env, job,
-      [deferred, job, settle = std::move(settle), finally = std::move(finally)](napi_env raw) {
+  const bool queued =
+      QueueJob(env, job, [deferred, job, settle = std::move(settle), finally](napi_env raw) {
         const Napi::Env done_env(raw);
         const Napi::HandleScope scope(done_env);
         if (finally) finally();
@@ -84,6 +83,7 @@ Napi::Value RunAsync(Napi::Env env, std::function<Status()> work,
         }
       });
   if (!queued) {
+    if (finally) finally();
     deferred->Reject(env, ToError(env, Status::Error(Code::kClosed, "the environment is closing")));
   }
   return promise;
