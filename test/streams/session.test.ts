@@ -4,6 +4,8 @@ import { connect, createServer, type Socket } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
 import { EncodedValue } from '../../src/streams/port/encoding.js'
 import { resolveAppendOptions } from '../../src/streams/port/options.js'
+import { addChange } from '../../src/streams/port/port.js'
+import type { StreamChange } from '../../src/streams/port/types.js'
 import { ClientSession, type OwnerContext } from '../../src/streams/processes/client-session.js'
 import { FrameMaker, FrameReader, FrameType, FrameWriter, jsonOf } from '../../src/streams/processes/frames.js'
 import { PROTOCOL, PROTOCOL_VERSION } from '../../src/streams/processes/messages.js'
@@ -63,6 +65,16 @@ const submission = (number: number, value = VALUE) =>
     op: SubmitOp.append,
     group: { stream: 's', created: undefined, values: value, conditions: resolveAppendOptions(undefined) },
   })
+
+test('a client is welcomed, however many files of streams other programs have changed', async () => {
+  const changes: StreamChange[] = []
+  // In a message, a control character takes 6 bytes.
+  const longest = { stream: '\x01'.repeat(1024), original: `${'\x01'.repeat(4000)}`, lostFirst: 0, lostLast: 1 }
+  for (let at = 0; at < 3000; at++) addChange(changes, { ...longest, lostLast: at })
+  await connected({ ...PORT, changes })
+  expect(changes.length).toBe(256)
+  expect(changes.at(-1)?.lostLast).toBe(2999)
+})
 
 test('the owner sends heartbeats to a client whose requests in progress are too many to read more', async () => {
   const { writer, next } = await connected()

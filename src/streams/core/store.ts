@@ -6,7 +6,7 @@ import { type CheckpointContext, Checkpointer, dueBytes } from '../checkpoint/ch
 import { checkpointError, logChangedError } from '../checkpoint/checkpoint-errors.js'
 import type { OpenFolder } from '../files/open-folder.js'
 import type { ResolvedStreamsOptions } from '../port/options.js'
-import type { StreamsPort } from '../port/port.js'
+import { addChange, type StreamsPort } from '../port/port.js'
 import type { StreamChange, StreamEncoding } from '../port/types.js'
 import type { StreamState } from '../state/state.js'
 import type { StreamTable } from '../state/table.js'
@@ -49,7 +49,7 @@ export class StreamStore {
     this.#options = options
     const level = options.durability === 'full' ? 'full' : 'sync'
     const onChanged = (change: StreamChange): void => {
-      this.changes.push(change)
+      addChange(this.changes, change)
       this.onEvent('changed', change)
     }
     this.#checkpointer = new Checkpointer(

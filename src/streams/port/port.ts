@@ -235,6 +235,14 @@ export interface StreamsPort extends ServedPort {
   close(): Promise<void>
 }
 
+/** Together they fit into one message between processes, whatever the names are. */
+const CHANGES_MAX = 256
+
+/** Adds a change to those that `StreamsPort.changes` has, of which it keeps the latest. */
+export function addChange(changes: StreamChange[], change: StreamChange): void {
+  if (changes.push(change) > CHANGES_MAX) changes.shift()
+}
+
 const ports = new WeakMap<object, StreamsPort>()
 
 export function providePort(streams: object, port: StreamsPort): void {

@@ -225,7 +225,10 @@ export interface StreamsCursor<V> extends AsyncDisposable {
 export interface Streams<V> extends EventEmitter<StreamsEvents>, AsyncDisposable {
   /** The folder's absolute path. */
   readonly dir: string
-  /** The changes by other programs that were found since the folder was opened. */
+  /**
+   * The latest changes by other programs that were found since the folder was opened, at most 256. The event `changed`
+   * reports each.
+   */
   readonly changes: readonly StreamChange[]
   /**
    * Returns a handle for the stream `name`: Unicode text of 1 to 1024 bytes in UTF-8. `T` is the type of its values,

@@ -13,6 +13,7 @@ import { loadedMeta } from '../port/meta.js'
 import type { ResolvedStreamsOptions } from '../port/options.js'
 import {
   type AllBounds,
+  addChange,
   type Batches,
   type CreationRequest,
   type Group,
@@ -129,7 +130,7 @@ export class LinkPort implements StreamsPort {
   }
 
   #onOwnerEvent(name: keyof StreamsEvents, value: unknown): void {
-    if (name === 'changed') this.changes.push(value as StreamChange)
+    if (name === 'changed') addChange(this.changes, value as StreamChange)
     const argument = name === 'checkpointFailed' ? receivedError(value) : value
     if (name === 'checkpoint') this.checkpointFailure = undefined
     if (argument instanceof DurlogError) this.checkpointFailure = argument
