@@ -10,6 +10,7 @@ import {
   type SentValues,
   sentValue,
 } from '../streams/port/encoding.js'
+import { isContinuation, LONG_TEXT_BYTES } from '../streams/port/long-text.js'
 import { contentTypeOf, mediaType } from '../streams/port/meta.js'
 import type { KnownGroup, StreamView } from '../streams/port/port.js'
 import type { Producer, StreamAppendResult, StreamEncoding } from '../streams/port/types.js'
@@ -22,8 +23,6 @@ import { ReceivedBody } from './received-body.js'
 import { existing, type HttpCall, isTrue, refuseCoding, reply, type Service } from './service.js'
 
 const WRITER_SEQ_MAX_BYTES = 1024
-/** So much text is encoded in less than a millisecond. */
-const TEXT_AT_ONCE_BYTES = 1 << 16
 const QUOTES = '""'
 /** The refusals of appends that a closed stream gives too. */
 const AFTER_CLOSE = [
@@ -198,7 +197,7 @@ function valuesOf(encoding: StreamEncoding, body: Buffer): SentValues {
 /** Like `valuesOf`. Long JSON is split on another thread, and long text is encoded in several turns. */
 export async function valuesOfLong(encoding: StreamEncoding, body: Buffer): Promise<SentValues> {
   if (encoding === 'json') return messagesOfLong(body)
-  if (encoding === 'buffer' || body.length <= TEXT_AT_ONCE_BYTES) return valuesOf(encoding, body)
+  if (encoding === 'buffer' || body.length <= LONG_TEXT_BYTES) return valuesOf(encoding, body)
   if (!isUtf8(body)) throw notText()
   const json = new ReceivedBody(body.length + QUOTES.length)
   const slice = new TimeSlice()
@@ -206,18 +205,13 @@ export async function valuesOfLong(encoding: StreamEncoding, body: Buffer): Prom
   // A text whose JSON is too long is refused when it is stored.
   for (let at = 0; at < body.length && json.length <= RECORD_MAX_BYTES; ) {
     if (slice.isSpent) await slice.nextTurn()
-    let end = Math.min(at + TEXT_AT_ONCE_BYTES, body.length)
+    let end = Math.min(at + LONG_TEXT_BYTES, body.length)
     while (isContinuation(body[end])) end--
     json.add(Buffer.from(JSON.stringify(body.toString('utf8', at, end)).slice(1, -1)))
     at = end
   }
   json.add(Buffer.from(QUOTES.slice(1)))
   return sentValue(encoding, json.bytes)
-}
-
-/** Whether `byte` is a later byte of a character in UTF-8. */
-function isContinuation(byte: number | undefined): boolean {
-  return byte !== undefined && (byte & 0xc0) === 0x80
 }
 
 function notText(): HttpError {

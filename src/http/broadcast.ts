@@ -4,6 +4,7 @@
  */
 
 import type { StreamView } from '../streams/port/port.js'
+import { TimeSlice } from '../support/time-slice.js'
 import { clock, setImmediate, setTimeout } from '../timers.js'
 import { controlEvent, type DataEvent, readEvent } from './events.js'
 import type { Subscriber, Subscribers } from './live.js'
@@ -46,7 +47,7 @@ export class Broadcast implements Subscribers {
   }
 
   #listen(): void {
-    const { access } = this.#service
+    const { access, work } = this.#service
     const seen = { name: this.#name, created: this.#created, visible: this.#next, endVisible: false }
     this.#forget = access.onChange(seen, () => {
       this.#isDue = true
@@ -59,19 +60,23 @@ export class Broadcast implements Subscribers {
       // After each delivery, pause for as long as it took, so that appends make progress while there are many
       // subscribers.
       const pauseMs = Math.min(this.#tookMs, MAX_PAUSE_MS)
-      if (pauseMs < 1) setImmediate(deliver)
-      else setTimeout(deliver, pauseMs)
+      const deliverSoon = (): void => work.run(deliver)
+      if (pauseMs < 1) setImmediate(deliverSoon)
+      else setTimeout(deliverSoon, pauseMs)
     })
   }
 
   async #deliver(): Promise<void> {
-    const { access } = this.#service
+    const { access, live } = this.#service
     for (;;) {
       const state = await access.find(this.#name)
       if (state?.created !== this.#created || state.softDeleted) return this.#finishAll()
       if (this.#next < state.visible || state.endVisible) {
-        this.#send(state, await readEvent(this.#service, state, this.#next))
-        if (state.endVisible && this.#next === state.visible) return this.#finishAll()
+        const event = await live.deliveries.take(() => readEvent(this.#service, state, this.#next))
+        // The state may change while the event is sent.
+        const isLast = state.endVisible && event.next === state.visible
+        await this.#send(state, event)
+        if (isLast) return this.#finishAll()
         continue
       }
       this.#isDue = false
@@ -82,16 +87,21 @@ export class Broadcast implements Subscribers {
     }
   }
 
-  #send(state: StreamView, { data, next }: DataEvent): void {
+  /** Sends the event to all subscribers, in several turns of the event loop if there are many. */
+  async #send(state: StreamView, { data, next }: DataEvent): Promise<void> {
     const startMs = clock.now()
     this.#next = next
-    const ofData = data.length > 0 ? [data] : []
-    // One write for most subscribers.
-    const common = [Buffer.concat([...ofData, controlEvent(this.#service, state, next, 0)])]
+    const { created, visible, endVisible } = state
+    const seen = { created, visible, endVisible }
+    const control = controlEvent(this.#service, seen, next, 0)
+    // A short event takes one write.
+    const common = data.length > 1 ? [...data, control] : [Buffer.concat([...data, control])]
+    const slice = new TimeSlice()
     for (const subscriber of this.#subscribers) {
+      if (slice.isSpent) await slice.nextTurn()
       const { leastCursor } = subscriber
       subscriber.push(
-        leastCursor === 0 ? common : [...ofData, controlEvent(this.#service, state, next, leastCursor)],
+        leastCursor === 0 ? common : [...data, controlEvent(this.#service, seen, next, leastCursor)],
         next,
       )
     }

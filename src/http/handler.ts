@@ -4,6 +4,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { DurlogError } from '../errors.js'
 import { portOf, type ServedPort } from '../streams/port/port.js'
 import type { Streams } from '../streams/port/types.js'
+import { PacedWork } from '../support/paced-work.js'
 import { Turns } from '../support/turns.js'
 import { clearInterval, clock, setInterval } from '../timers.js'
 import { ActiveRequests } from './active-requests.js'
@@ -132,10 +133,11 @@ class Server {
     if (options.cors.includes('*'))
       headers.push('access-control-allow-origin', '*', 'access-control-expose-headers', EXPOSED)
     this.#listsOrigins = options.cors.length > 0 && !options.cors.includes('*')
-    const live = new Live(access, options)
+    const work = new PacedWork()
+    const live = new Live(access, options, work)
     this.limits = { slowReaderMs: options.slowReaderMs, buffered: new Buffered(options.maxBufferedBytes) }
     const memory = new BodyMemory(Math.max(options.chunkBytes, EVENT_BYTES))
-    this.#service = { access, options, live, headers, reads: new Turns(READS), memory, limits: this.limits }
+    this.#service = { access, options, live, work, headers, reads: new Turns(READS), memory, limits: this.limits }
     this.#rights = allowed(options, ALL)
     this.metrics = new Metrics(access, live, this.limits.buffered)
   }
@@ -152,11 +154,18 @@ class Server {
     this.#active.add(exchange)
     exchange.onEnd(() => this.#ended(exchange, startMs, requestId))
     const fail = (error: unknown): void => this.#fail(service, exchange, error)
-    try {
-      this.#begin(service, exchange, fail)?.catch(fail)
-    } catch (error) {
-      fail(error)
+    if (this.#isClosed) {
+      fail(busy('the handler has been closed: repeat the request later'))
+      return
     }
+    // Many requests may arrive in one turn of the event loop.
+    service.work.run(() => {
+      try {
+        this.#begin(service, exchange, fail)?.catch(fail)
+      } catch (error) {
+        fail(error)
+      }
+    })
   }
 
   #ended(exchange: Exchange, startMs: number, requestId: string | undefined): void {
@@ -244,7 +253,6 @@ class Server {
   #begin(service: Service, exchange: Exchange, fail: (error: unknown) => void): void | Promise<void> {
     const { options } = service
     const { method } = exchange
-    if (this.#isClosed) throw busy('the handler has been closed: repeat the request later')
     checkHost(exchange.host, options.hosts)
     checkEncoded(exchange.target)
     if (WRITES.includes(method)) checkSite(exchange, options.cors)

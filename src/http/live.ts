@@ -1,11 +1,15 @@
 /** The requests that wait for changes of streams, and the limits on them. */
 
 import type { SeenState, ServedPort } from '../streams/port/port.js'
+import type { PacedWork } from '../support/paced-work.js'
+import { Turns } from '../support/turns.js'
 import { clearTimeout, setTimeout } from '../timers.js'
 import type { Exchange } from './exchange.js'
 import { busy, tooMany } from './http-error.js'
 import type { ResolvedHandlerOptions } from './options.js'
 
+/** The number of events that are read at the same time for subscribers with all data. Each takes memory. */
+const DELIVERIES = 8
 /** How long a count of a tenant's streams is used. */
 const COUNT_MS = 1000
 
@@ -42,8 +46,11 @@ export class Live {
   /** The number of open live requests. */
   open = 0
   isClosing = false
+  /** Not shared with reads for requests, whose number would delay deliveries. */
+  readonly deliveries: Turns = new Turns(DELIVERIES)
   readonly #access: ServedPort
   readonly #options: ResolvedHandlerOptions
+  readonly #work: PacedWork
   /** Those of each stream that has subscribers with all data, by name. */
   readonly broadcasts: Map<string, Subscribers> = new Map()
   /** The counts of streams that are in use, by the tenant's scope. */
@@ -51,9 +58,10 @@ export class Live {
   /** By the tenant's scope. */
   readonly #enders = new Map<string, Enders>()
 
-  constructor(access: ServedPort, options: ResolvedHandlerOptions) {
+  constructor(access: ServedPort, options: ResolvedHandlerOptions, work: PacedWork) {
     this.#access = access
     this.#options = options
+    this.#work = work
   }
 
   /**
@@ -125,8 +133,10 @@ export class Live {
         resolve()
       }
       const leave = this.admit(exchange.scope, finish)
-      const timer = setTimeout(finish, this.#options.longPollMs)
-      const forget = this.#access.onChange(seen, finish)
+      // Many requests may wait for one change, or for one time.
+      const wake = (): void => this.#work.run(finish)
+      const timer = setTimeout(wake, this.#options.longPollMs)
+      const forget = this.#access.onChange(seen, wake)
       exchange.onEnd(finish)
     })
   }

@@ -1,5 +1,6 @@
 /** The parts of a handler that its operations share. */
 import type { ServedPort, StreamView } from '../streams/port/port.js'
+import type { PacedWork } from '../support/paced-work.js'
 import type { Turns } from '../support/turns.js'
 import type { BodyMemory } from './body-memory.js'
 import type { ClientLimits, Exchange, HeaderList } from './exchange.js'
@@ -13,6 +14,8 @@ export interface Service {
   access: ServedPort
   options: ResolvedHandlerOptions
   live: Live
+  /** For work that one event begins for many clients, or many events in one turn of the event loop. */
+  work: PacedWork
   /** Limits the concurrent reads of chunks for requests and for subscribers that catch up. */
   reads: Turns
   /** The memory of these reads. */

@@ -85,7 +85,9 @@ class Subscription implements Subscriber {
   }
 
   catchUp(): void {
-    this.#run().catch(() => this.finish())
+    this.#service.work.run(() => {
+      this.#run().catch(() => this.finish())
+    })
   }
 
   finish(): void {
@@ -122,7 +124,7 @@ class Subscription implements Subscriber {
       const { data, next } = await reads.take(() => readEvent(this.#service, state, this.next))
       if (this.#isClosed) return
       this.next = next
-      if (data.length > 0) this.#sink.write(data)
+      for (const part of data) this.#sink.write(part)
       this.#sink.write(controlEvent(this.#service, state, next, this.leastCursor))
       if (state.endVisible && next === state.visible) return this.finish()
       if (this.#sink.unread >= CATCH_UP_UNREAD && !(await this.#isDrained())) return

@@ -68,7 +68,7 @@ test('a client that reads its response late, but before slowReaderMs, keeps its 
 
 test('clients that do not read take a limited amount of memory, and other clients get responses', async () => {
   const { url, port, drops, buffered } = await serve(8, { maxBufferedBytes: 20 * MEBIBYTE, slowReaderMs: 600_000 })
-  const sockets = Array.from({ length: 6 }, (_, at) =>
+  const sockets = Array.from({ length: 12 }, (_, at) =>
     stuck(port, `GET /s${at % 2 === 0 ? '?offset=-1&live=sse' : ''} HTTP/1.1\r\n${HEADERS}\r\n`),
   )
   await expect.poll(() => drops.length).toBeGreaterThan(1)

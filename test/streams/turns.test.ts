@@ -45,6 +45,21 @@ test('a long text that is appended over HTTP is encoded in many turns', async ()
   expect(record?.value === text).toBe(true)
 })
 
+test.each([
+  ['sent as an event', '\n', '&live=sse', 'event: control'],
+  ['read', '"', '', ''],
+])('a long text is %s in many turns', async (_, character, query, mark) => {
+  const { streams } = await scratchStreams({ durability: 'memory' })
+  await streams.stream('s').create({ encoding: 'utf8' })
+  await streams.stream('s').append(character.repeat(3_000_000))
+  const { fetch } = streamsHandler(streams)
+  const read = async (): Promise<void> => {
+    const { body } = await fetch(new Request(`http://host.example/s?offset=-1${query}`))
+    for await (const part of body ?? []) if (Buffer.from(part).includes(mark)) break
+  }
+  expect(await turnsOf(read)).toBeGreaterThan(8)
+})
+
 test('reads of many records in memory give the event loop turns', async () => {
   const { streams } = await scratchStreams({ durability: 'memory', checkpointBytes: 2 ** 28 })
   const stream = streams.stream('s')

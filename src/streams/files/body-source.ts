@@ -5,6 +5,7 @@ import { ofFileSystem } from '../../support/file-system-error.js'
 import { TimeSlice } from '../../support/time-slice.js'
 import type { Body, BodyRead } from '../port/body.js'
 import { codecOf, ENCODING_NUMBERS } from '../port/encoding.js'
+import { decodedText, LONG_TEXT_BYTES } from '../port/long-text.js'
 import type { StreamEncoding } from '../port/types.js'
 import type { MemTable } from '../state/mem-table.js'
 import type { FileDisk, StreamState } from '../state/state.js'
@@ -104,17 +105,26 @@ async function damagedFrom(
   }
 }
 
-function readMemTable(
+async function readMemTable(
   memTable: MemTable,
   { unflushed, disk }: StreamState,
   { from, to }: SeqRange,
   body: Body,
-): BodyRead {
+): Promise<BodyRead> {
   const positionOf = (seq: number): number => unflushed.at(seq - disk.next)
   const timeMs = memTable.timeAt(positionOf(from))
   const slice = new TimeSlice()
+  const dataOf = (seq: number): Buffer => memTable.at(positionOf(seq)).data
+  const mostBytes = body.encoding === 'utf8' ? LONG_TEXT_BYTES : Number.POSITIVE_INFINITY
   let next = from
+  if (dataOf(from).length > mostBytes) {
+    if (body.addValue(await decodedText(dataOf(from)))) next++
+    return { next, timeMs: next > from ? timeMs : undefined }
+  }
   // The caller reads the other records after a turn of the event loop.
-  while (next < to && !slice.isOver() && body.add(memTable.at(positionOf(next)).data)) next++
+  for (; next < to && !slice.isOver(); next++) {
+    const data = dataOf(next)
+    if (data.length > mostBytes || !body.add(data)) break
+  }
   return { next, timeMs: next > from ? timeMs : undefined }
 }

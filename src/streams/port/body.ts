@@ -74,7 +74,11 @@ export class Body {
 
   /** Adds an encoded record. Returns false if it does not fit. */
   add(data: Buffer): boolean {
-    const value = this.encoding === 'utf8' ? Buffer.from(JSON.parse(data.toString()) as string) : data
+    return this.addValue(this.encoding === 'utf8' ? Buffer.from(JSON.parse(data.toString()) as string) : data)
+  }
+
+  /** Adds a record in the form that it has in the body. Returns false if it does not fit. */
+  addValue(value: Buffer): boolean {
     const length = value.length + (this.#isArray ? 1 : 0)
     if (!this.#fits(length)) return false
     value.copy(this.#bytes, this.#end)
