@@ -76,7 +76,7 @@ const READERS: Record<string, () => Promise<Waiting>> = {
     [true, false].flatMap((exclusive) => {
       const mode = exclusive ? 'owned' : 'shared'
       const isFree = (streams: Streams<unknown>, name: string) => () =>
-        !exclusive || !localPort(streams).store.table.isWaitedFor(name)
+        !exclusive || !localPort(streams).table.isWaitedFor(name)
       const ofStream = (name: string) => async (): Promise<Waiting> => {
         const streams = await openFolder(exclusive)
         const options = name === 's' ? follow : { follow: true }

@@ -80,7 +80,7 @@ test('a backup that is taken while streams are appended to, deleted, created aga
     await copyStreams(copy, restored, false, QUIET)
     const again = await openAt(restored)
     expect(again.changes).toEqual([])
-    expect(localPort(again).store.sequencer.position).toBe(nextSeq)
+    expect(localPort(again).sequencer.position).toBe(nextSeq)
     for (const name of names) {
       const records = (await again.stream(name).info()) === undefined ? [] : await all(again.stream(name).read())
       expect(records.every(({ value }, at) => at % 2 === 1 || value === name)).toBe(true)

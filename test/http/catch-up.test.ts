@@ -134,9 +134,9 @@ test('a stream that is deleted during a read is not read, because its file may b
   const port = localPort(streams)
   const state = (await port.find('s')) as StreamState
   const reading = port.read(state, 0, new Body('json', 100))
-  port.store.table.streams.delete('s')
+  port.table.streams.delete('s')
   await expect(reading).rejects.toMatchObject({ code: 'ERR_DURLOG_NOT_FOUND' })
-  port.store.table.streams.set('s', state)
+  port.table.streams.set('s', state)
 })
 
 test('a client of the owner that fails after it has read the file adds no records to the answer', async () => {

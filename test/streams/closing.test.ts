@@ -126,7 +126,7 @@ test('a reader of a cursor fails if records that it has delivered are cut from t
   const cursor = await streams.cursor('c')
   const reader = cursor.read({ follow: true })
   for (const value of [1, 2, 3]) expect((await reader.next()).value).toMatchObject({ value })
-  await localPort(streams).store.folder.log.truncateAfter(1)
+  await localPort(streams).folder.log.truncateAfter(1)
   expect(await codeOf(reader.next())).toBe('ERR_DURLOG_CURSOR_CUT')
   // A checkpoint would miss the records.
   await leave(streams)

@@ -18,7 +18,7 @@ async function openForTest(dir: string, onStep: (step: string) => void = () => {
   return store
 }
 
-const dedupOf = (store: Folder<unknown>): DedupTable => localPort(store).store.table.dedup
+const dedupOf = (store: Folder<unknown>): DedupTable => localPort(store).table.dedup
 
 /** The folder as the client `client` uses it with its request `number`. */
 function clientOf(store: Folder<unknown>, client: string, number: number): Folder<unknown> {

@@ -283,7 +283,7 @@ test('a fork that was created and deleted before a crash does not change which e
   await append(source, 0, 100)
   const forked: Promise<unknown>[] = []
   const remove = async (): Promise<boolean> => {
-    while (localPort(streams).store.table.find('fork') === undefined) await Promise.resolve()
+    while (localPort(streams).table.find('fork') === undefined) await Promise.resolve()
     return streams.stream('fork').delete()
   }
   // After the checkpoint has taken its position, and before it decides which records the source keeps.

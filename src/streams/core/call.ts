@@ -14,7 +14,8 @@ import {
   RECORD_MAX_BYTES,
   type StreamCodec,
 } from '../port/encoding.js'
-import type { Settle } from '../port/port.js'
+import type { StreamMeta } from '../port/meta.js'
+import type { CreationRequest, Settle } from '../port/port.js'
 import type { StreamAppendResult, StreamEncoding } from '../port/types.js'
 import type { Arena } from '../state/arena.js'
 import { checkForkStart, decide, decideBatch } from '../state/decide.js'
@@ -23,7 +24,6 @@ import { EMPTY, EntryKind, encodeEntry, type ValuedChange } from '../state/entry
 import type { ValueSlice } from '../state/mem-table.js'
 import type { StreamState } from '../state/state.js'
 import { resultSeq, type StreamTable } from '../state/table.js'
-import { withInherited } from './creation.js'
 import { following, type GroupRest, type Item, valueBytes } from './items.js'
 
 /** The limit of the records in memory whose streams' files cannot be written. */
@@ -342,4 +342,26 @@ function complete(item: Item, found: StreamState | undefined, table: StreamTable
 function checkValues(values: PackedValues, codec: StreamCodec): void {
   const checked = values.bytes.length > RECORD_MAX_BYTES ? values.length : Math.min(values.length, 1)
   for (let at = 0; at < checked; at++) encode(codec, values.at(at))
+}
+
+/** The options of a creation, with those that a fork gets from its source. */
+function withInherited(
+  table: StreamTable,
+  name: string,
+  { meta, forkAnywhere, encodingNamed }: CreationRequest,
+): StreamMeta {
+  const { fork } = meta
+  const source = fork === undefined ? undefined : table.find(fork.stream)
+  if (fork === undefined || source === undefined) return meta
+  const ownExpiry = meta.ttlMs !== undefined || meta.expiresAtMs !== undefined
+  const earlier = table.find(name)?.meta.fork
+  const seq = earlier?.stream === fork.stream ? earlier.seq : source.next
+  return {
+    encoding: encodingNamed ? meta.encoding : source.meta.encoding,
+    contentType: meta.contentType ?? source.meta.contentType,
+    ttlMs: ownExpiry ? meta.ttlMs : source.meta.ttlMs,
+    expiresAtMs: ownExpiry ? meta.expiresAtMs : source.meta.expiresAtMs,
+    fork: forkAnywhere ? { ...fork, seq } : fork,
+    retention: meta.retention ?? source.meta.retention,
+  }
 }

@@ -1,32 +1,20 @@
 /** Creates a stream: empty, with first records, or as a fork. */
 import { invalidArgument, outOfRange } from '../../errors.js'
-import type { FolderFiles } from '../files/folder-files.js'
 import { RecordSource } from '../files/record-source.js'
 import { codecOf, countOf, EncodedValue, packedOf, type SentValues, withFirst } from '../port/encoding.js'
 import type { StreamMeta } from '../port/meta.js'
-import type { CreationRequest, Settle } from '../port/port.js'
+import type { CreationRequest } from '../port/port.js'
 import type { StreamAppendResult, StreamForkPoint } from '../port/types.js'
 import { checkForkSeq } from '../state/decide.js'
 import type { RequestId } from '../state/dedup-table.js'
 import { EntryKind } from '../state/entry.js'
 import type { StreamState } from '../state/state.js'
-import type { StreamTable } from '../state/table.js'
-import { bareItem, type Item } from './items.js'
-
-/** The parts of a folder that a creation uses. */
-export interface CreationFolder {
-  readonly table: StreamTable
-  readonly folder: { files: FolderFiles }
-  readonly sequencer: {
-    submit(item: Item, request: RequestId | undefined, settle: Settle<StreamAppendResult>): void
-  }
-  find(name: string): StreamState | undefined
-  removeExpired(name: string): void
-}
+import { bareItem } from './items.js'
+import type { StreamStore } from './store.js'
 
 /** Creates a stream, and appends `values` in the same step. Settles with the result of the creation. */
 export async function makeStream(
-  folder: CreationFolder,
+  folder: StreamStore,
   { name, creation, values }: { name: string; creation: CreationRequest; values: SentValues },
   request?: RequestId,
 ): Promise<StreamAppendResult> {
@@ -43,31 +31,9 @@ export async function makeStream(
   return new Promise((resolve) => folder.sequencer.submit(item, request, resolve))
 }
 
-/** Returns the options, with those that a fork gets from its source. */
-export function withInherited(
-  table: StreamTable,
-  name: string,
-  { meta, forkAnywhere, encodingNamed }: CreationRequest,
-): StreamMeta {
-  const { fork } = meta
-  const source = fork === undefined ? undefined : table.find(fork.stream)
-  if (fork === undefined || source === undefined) return meta
-  const ownExpiry = meta.ttlMs !== undefined || meta.expiresAtMs !== undefined
-  const earlier = table.find(name)?.meta.fork
-  const seq = earlier?.stream === fork.stream ? earlier.seq : source.next
-  return {
-    encoding: encodingNamed ? meta.encoding : source.meta.encoding,
-    contentType: meta.contentType ?? source.meta.contentType,
-    ttlMs: ownExpiry ? meta.ttlMs : source.meta.ttlMs,
-    expiresAtMs: ownExpiry ? meta.expiresAtMs : source.meta.expiresAtMs,
-    fork: forkAnywhere ? { ...fork, seq } : fork,
-    retention: meta.retention ?? source.meta.retention,
-  }
-}
-
 /** Returns the options of a fork with `fork.bytes`, and the part of the source's record that it copies. */
 async function cutRecord(
-  folder: CreationFolder,
+  folder: StreamStore,
   meta: StreamMeta,
   fork: StreamForkPoint,
 ): Promise<{ meta: StreamMeta; cut: Buffer | undefined }> {
@@ -85,12 +51,12 @@ async function cutRecord(
 }
 
 /** The source of a fork. It may be deleted: a repeated creation of a fork for which it is kept succeeds. */
-function sourceOf(folder: CreationFolder, stream: string): StreamState | undefined {
+function sourceOf(folder: StreamStore, stream: string): StreamState | undefined {
   const state = folder.table.find(stream)
-  return state?.softDeleted === true ? state : folder.find(stream)
+  return state?.softDeleted === true ? state : folder.visible(stream)
 }
 
-async function bytesOf(folder: CreationFolder, { stream, seq }: StreamForkPoint): Promise<Buffer> {
+async function bytesOf(folder: StreamStore, { stream, seq }: StreamForkPoint): Promise<Buffer> {
   const state = sourceOf(folder, stream)
   if (state === undefined || seq >= state.visible)
     throw outOfRange(`fork.bytes needs record ${seq} of the stream "${stream}", which has no such record`)

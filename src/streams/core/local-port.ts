@@ -1,13 +1,14 @@
-/** A folder of streams in the process (or thread) that owns it, as its callers use it. */
-import type { DurlogError } from '../../errors.js'
+/** A folder of streams in the process (or thread) that owns it, as its callers use it: answers them from its store. */
 import type { CursorOptions, LogRecord } from '../../index.js'
 import { APPEND_LEVELS } from '../../native/levels.js'
 import { TimeSlice } from '../../support/time-slice.js'
 import { queueMicrotask } from '../../timers.js'
 import { readBody } from '../files/body-source.js'
+import type { OpenFolder } from '../files/open-folder.js'
 import type { Body, BodyRead } from '../port/body.js'
 import { codecOf, type SentValues, storedCodecOf } from '../port/encoding.js'
 import { contentTypeOf } from '../port/meta.js'
+import type { ResolvedStreamsOptions } from '../port/options.js'
 import {
   type AllBounds,
   type Awaitable,
@@ -25,7 +26,7 @@ import {
   type StreamView,
 } from '../port/port.js'
 import { StreamIdentities } from '../port/stream-identities.js'
-import type { CommittedRecord, StreamAppendResult, StreamEncoding, StreamInfo, StreamRecord } from '../port/types.js'
+import type { CommittedRecord, StreamAppendResult, StreamInfo, StreamRecord } from '../port/types.js'
 import { noSuchStream } from '../state/decide.js'
 import type { RequestId } from '../state/dedup-table.js'
 import { type Entry, EntryKind } from '../state/entry.js'
@@ -33,58 +34,35 @@ import { EntryRecord } from '../state/entry-record.js'
 import type { StreamState } from '../state/state.js'
 import { makeStream } from './creation.js'
 import { bareItem, groupItem } from './items.js'
-import type { StreamStore } from './store.js'
+import { type StepHooks, StreamStore } from './store.js'
 import { readAll, readStream, type StreamRange } from './stream-reader.js'
 
-export class LocalPort implements StreamsPort {
-  readonly dir: string
+export class LocalPort extends StreamStore implements StreamsPort {
   readonly identities: StreamIdentities
-  readonly store: StreamStore
 
-  constructor(store: StreamStore) {
-    this.dir = store.dir
-    const { uuid, generation } = store.folder.log
+  constructor(opened: OpenFolder, options: ResolvedStreamsOptions, hooks: StepHooks) {
+    super(opened, options, hooks)
+    const { uuid, generation } = opened.log
     this.identities = new StreamIdentities(uuid, generation)
-    this.store = store
   }
 
   readonly #toRecord = (entry: LogRecord, decoded: Entry): EntryRecord =>
     new EntryRecord(this.identities, entry, decoded)
 
-  get encoding(): StreamEncoding {
-    return this.store.encoding
-  }
-
-  get changes(): StreamStore['changes'] {
-    return this.store.changes
-  }
-
   get ownerPid(): number {
     return process.pid
   }
 
-  get onEvent(): StreamsPort['onEvent'] {
-    return this.store.onEvent
-  }
-
-  set onEvent(onEvent: StreamsPort['onEvent']) {
-    this.store.onEvent = onEvent
-  }
-
-  checkOpen(): void {
-    this.store.checkOpen()
-  }
-
   /** `request` is that of a client, which is stored with the group. */
   append(group: Group, settle: Settle<StreamAppendResult>, request?: RequestId): void {
-    this.store.removeExpired(group.stream)
-    this.store.sequencer.submit(groupItem(group), request, settle, group.conditions.durability)
+    this.removeExpired(group.stream)
+    this.sequencer.submit(groupItem(group), request, settle, group.conditions.durability)
   }
 
   appendBatch(groups: readonly Group[], request?: RequestId): Promise<StreamAppendResult[]> {
-    for (const { stream } of groups) this.store.removeExpired(stream)
+    for (const { stream } of groups) this.removeExpired(stream)
     const level = APPEND_LEVELS.findLast((name) => groups.some(({ conditions }) => conditions.durability === name))
-    return this.store.sequencer.submitBatch(groups.map(groupItem), request, level)
+    return this.sequencer.submitBatch(groups.map(groupItem), request, level)
   }
 
   appendTo(
@@ -92,7 +70,7 @@ export class LocalPort implements StreamsPort {
     groupOf: (stream: StreamView | undefined) => KnownGroup,
     settle: Settle<StreamAppendResult>,
   ): void {
-    this.store.removeExpired(name)
+    this.removeExpired(name)
     const state = this.#find(name)
     const group = groupOf(state)
     if (state === undefined) throw noSuchStream(name)
@@ -100,30 +78,30 @@ export class LocalPort implements StreamsPort {
   }
 
   async create(name: string, creation: CreationRequest, values: SentValues, request?: RequestId): Promise<boolean> {
-    return !(await makeStream(this.store, { name, creation, values }, request)).duplicate
+    return !(await makeStream(this, { name, creation, values }, request)).duplicate
   }
 
   async delete(name: string, request?: RequestId): Promise<boolean> {
-    this.store.removeExpired(name)
+    this.removeExpired(name)
     const item = bareItem(EntryKind.delete, name)
     const { duplicate } = await new Promise<StreamAppendResult>((resolve) =>
-      this.store.sequencer.submit(item, request, resolve),
+      this.sequencer.submit(item, request, resolve),
     )
     return !duplicate
   }
 
   find(name: string, isRead = false): Awaitable<StreamState | undefined> {
     const found = this.#find(name, isRead)
-    const { table } = this.store
+    const { table } = this
     // The log may still lose the deletion.
     if (found?.softDeleted === false || !table.isDeleting(name)) return found
     return new Promise<void>((resolve) => void table.onChange(name, resolve)).then(() => this.find(name, isRead))
   }
 
   #find(name: string, isRead = false): StreamState | undefined {
-    const state = this.store.find(name)
+    const state = this.visible(name)
     if (state === undefined) {
-      const kept = this.store.table.find(name)
+      const kept = this.table.find(name)
       return kept?.softDeleted === true ? kept : undefined
     }
     if (isRead) state.use()
@@ -132,13 +110,13 @@ export class LocalPort implements StreamsPort {
 
   /** The stream that the entry at `created` created. Throws ERR_DURLOG_NOT_FOUND if it was deleted. */
   state(name: string, created: number): StreamState {
-    const state = this.store.table.find(name)
+    const state = this.table.find(name)
     if (state?.created !== created) throw noSuchStream(name)
     return state
   }
 
   inherits(name: string, identity: string, seq: number): boolean {
-    let at = this.store.table.find(name)
+    let at = this.table.find(name)
     while (at?.source !== undefined && seq <= at.start) {
       at = at.source
       if (this.identities.of(at.created) === identity) return true
@@ -147,7 +125,7 @@ export class LocalPort implements StreamsPort {
   }
 
   lastAppend(name: string, producerId: string): LastAppend | undefined {
-    const state = this.store.table.find(name)
+    const state = this.table.find(name)
     const last = state?.producers.get(producerId)
     if (state === undefined || last === undefined) return undefined
     return { seq: last.seq, isEnd: state.ended && last.recent.at(-1) === (state.endedFrom ?? state.next) }
@@ -163,12 +141,12 @@ export class LocalPort implements StreamsPort {
   async *infos(prefix: string, signal: AbortSignal): Batches<StreamInfo> {
     const slice = new TimeSlice()
     this.checkOpen()
-    const end = this.store.sequencer.position
+    const end = this.sequencer.position
     for (const name of await this.#namesWith(prefix, signal)) {
       if (slice.isOver()) await slice.nextTurn()
       signal.throwIfAborted()
       this.checkOpen()
-      const state = this.store.find(name) ?? (await this.find(name))
+      const state = this.visible(name) ?? (await this.find(name))
       if (state !== undefined && !state.softDeleted && state.created < end) yield [this.#infoOf(state)]
     }
   }
@@ -178,7 +156,7 @@ export class LocalPort implements StreamsPort {
    * the table before it has reached the level. The names of such streams are the first ones.
    */
   async #namesWith(prefix: string, signal: AbortSignal): Promise<string[]> {
-    const { table } = this.store
+    const { table } = this
     const names = await table.streams.created(prefix, signal)
     const slice = new TimeSlice()
     // Meanwhile streams may have been deleted, before or after their names were copied.
@@ -190,7 +168,7 @@ export class LocalPort implements StreamsPort {
       }
     }
     // If a deletion was lost, the table was replaced.
-    return table === this.store.table
+    return table === this.table
       ? deleted.size === 0
         ? names
         : [...deleted].concat(names)
@@ -213,16 +191,16 @@ export class LocalPort implements StreamsPort {
       fork: meta.fork,
       retention: meta.retention,
       fileBytes: (disk.older ?? []).reduce((sum, { bytes }) => sum + bytes, disk.bytes),
-      path: this.store.folder.files.records(state.fileName(disk.first), codecOf(meta.encoding)),
+      path: this.folder.files.records(state.fileName(disk.first), codecOf(meta.encoding)),
     }
   }
 
   readStream(name: string, range: StreamRange, stored: boolean, signal: AbortSignal): Batches<StreamRecord<unknown>> {
-    return readStream(this.store, name, range, stored ? storedCodecOf : codecOf, signal)
+    return readStream(this, name, range, stored ? storedCodecOf : codecOf, signal)
   }
 
   readAll(range: AllBounds, signal: AbortSignal): Batches<CommittedRecord<unknown>> {
-    return readAll(this.store, range, this.#toRecord, signal)
+    return readAll(this, range, this.#toRecord, signal)
   }
 
   async read(
@@ -231,7 +209,7 @@ export class LocalPort implements StreamsPort {
     body: Body,
   ): Promise<BodyRead> {
     const state = this.state(name, created)
-    const { folder, table } = this.store
+    const { folder, table } = this
     try {
       return await readBody(folder, table.memTable, state, { from, to: visible }, body)
     } finally {
@@ -248,7 +226,7 @@ export class LocalPort implements StreamsPort {
     const look = (): void => {
       if (isForgotten) return
       if (this.#hasChanged(seen)) wake()
-      else forget = this.store.table.onChange(name, look)
+      else forget = this.table.onChange(name, look)
     }
     if (this.#hasChanged(seen)) queueMicrotask(look)
     else look()
@@ -259,19 +237,19 @@ export class LocalPort implements StreamsPort {
   }
 
   #hasChanged({ name, created, visible, endVisible }: SeenState): boolean {
-    const state = this.store.find(name)
+    const state = this.visible(name)
     if (state === undefined) return created !== -1
     return state.created !== created || state.visible > visible || state.endVisible !== endVisible
   }
 
   async list(prefix: string, after: string, count: number): Promise<StreamState[]> {
-    const { table } = this.store
+    const { table } = this
     const names = await table.streams.sorted()
     const slice = new TimeSlice()
     const found: StreamState[] = []
     let name = after < prefix ? names.from(prefix) : names.after(after)
-    while (found.length < count && name?.startsWith(prefix) === true && table === this.store.table) {
-      const state = this.store.find(name)
+    while (found.length < count && name?.startsWith(prefix) === true && table === this.table) {
+      const state = this.visible(name)
       if (state !== undefined) found.push(state)
       if (slice.isOver()) await slice.nextTurn()
       name = names.after(name)
@@ -279,32 +257,28 @@ export class LocalPort implements StreamsPort {
     // The log may still lose the deletions of streams that were left out.
     await Promise.all(table.deletions(prefix).map((deleted) => this.find(deleted)))
     // If a deletion was lost, the table was replaced.
-    return table === this.store.table ? found : this.list(prefix, after, count)
+    return table === this.table ? found : this.list(prefix, after, count)
   }
 
   async count(prefix: string): Promise<number> {
-    const { streams } = this.store.table
+    const { streams } = this.table
     return prefix === '' ? streams.size : (await streams.sorted()).count(prefix)
   }
 
-  get checkpointFailure(): DurlogError | undefined {
-    return this.store.checkpointFailure
-  }
-
   stats(): StreamsStats {
-    const { streams, memTable } = this.store.table
-    const { replication } = this.store.folder.log.stats()
+    const { streams, memTable } = this.table
+    const { replication } = this.folder.log.stats()
     return { streams: streams.size, memTableBytes: memTable.bytes, replication }
   }
 
   async cursor(name: string, options: CursorOptions): Promise<PortCursor> {
     this.checkOpen()
-    const cursor = await this.store.folder.log.cursor(name, options)
+    const cursor = await this.folder.log.cursor(name, options)
     return {
       get position() {
         return cursor.position
       },
-      read: (range, signal) => readAll(this.store, range, this.#toRecord, signal, cursor),
+      read: (range, signal) => readAll(this, range, this.#toRecord, signal, cursor),
       commit: (position, durability) => cursor.commit(position, durability),
       close: () => cursor.close(),
     }
@@ -312,15 +286,6 @@ export class LocalPort implements StreamsPort {
 
   async removeCursor(name: string): Promise<void> {
     this.checkOpen()
-    await this.store.folder.log.removeCursor(name)
-  }
-
-  checkpoint(): Promise<void> {
-    return this.store.checkpoint()
-  }
-
-  /** If `checkpoint` is false, the next process that opens the folder makes the checkpoint. */
-  close(checkpoint = true): Promise<void> {
-    return this.store.close(checkpoint)
+    await this.folder.log.removeCursor(name)
   }
 }

@@ -22,7 +22,6 @@ import { decodeEntry, type Entry, EntryKind } from '../state/entry.js'
 import type { StreamState } from '../state/state.js'
 import { StreamTable } from '../state/table.js'
 import { LocalPort } from './local-port.js'
-import { StreamStore } from './store.js'
 
 const LOG_SEGMENT_BYTES = 16 << 20
 /** The size of the first segment of both logs, so that an empty folder takes little space. */
@@ -116,12 +115,12 @@ async function openOwned(
       position,
       load: async () => (await load(log, catalog)).table,
     }
-    const store = new StreamStore(opened, fitting, { onStep, stepLimit })
+    const port = new LocalPort(opened, fitting, { onStep, stepLimit })
     // If this checkpoint fails, the records are still in the log, the streams can be read, and the next checkpoint
     // tries again.
-    if (forClients) store.checkpointSoon()
-    else if (table.dirty.size > 0) await store.checkpoint().catch(() => {})
-    return new LocalPort(store)
+    if (forClients) port.checkpointSoon()
+    else if (table.dirty.size > 0) await port.checkpoint().catch(() => {})
+    return port
   } catch (error) {
     await ended
     await catalogLog?.close()

@@ -90,7 +90,7 @@ export class StreamStore {
   }
 
   /** The stream, if callers may see it and it has not expired. */
-  find(name: string): StreamState | undefined {
+  visible(name: string): StreamState | undefined {
     return this.#expiry.find(name)
   }
 

@@ -41,7 +41,7 @@ export async function* readStream(
       if (slice.isSpent) await slice.nextTurn()
       signal.throwIfAborted()
       folder.checkOpen()
-      const state = folder.find(name)
+      const state = folder.visible(name)
       if (state !== undefined) {
         state.use()
         created ??= state.created
@@ -74,7 +74,7 @@ export async function* readStream(
       }
       // The stream may have changed while the file was read. Nothing is awaited between this check and the wait, so no
       // change is missed.
-      const now = folder.find(name)
+      const now = folder.visible(name)
       const isAtEnd = now === undefined || (next ?? 0) >= limitOf(now)
       const hasEnded = now?.endVisible === true && (next ?? 0) >= now.visible
       if (now !== state || !isAtEnd || hasEnded) continue
@@ -90,7 +90,7 @@ export async function* readStream(
     }
   } catch (error) {
     const isFile = (error as DurlogError).code === 'ERR_DURLOG_STREAM_CHANGED'
-    throw isFile && folder.find(name)?.created !== created ? removedStream(name) : error
+    throw isFile && folder.visible(name)?.created !== created ? removedStream(name) : error
   } finally {
     forgetSignal()
     await records.close()

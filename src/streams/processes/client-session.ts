@@ -125,7 +125,7 @@ export class ClientSession {
     else if (type === FrameType.hello) void this.#welcome(jsonOf(frame) as Hello)
     else if (port === undefined) throw new RangeError('a request before the welcome')
     else if (type === FrameType.submit) this.#submit(port, frame)
-    else if (type === FrameType.confirm) port.store.table.dedup.confirm(this.client, id)
+    else if (type === FrameType.confirm) port.table.dedup.confirm(this.client, id)
     else if (type === FrameType.call) void this.#call(port, frame, Object(jsonOf(frame)) as PortCall)
     else if (type === FrameType.read) this.#read(port, id, readRequestOf(jsonOf(frame)))
     else if (type === FrameType.more) this.#reads.get(id)?.pump.more()
@@ -321,7 +321,7 @@ export class ClientSession {
     if (this.#reads.has(id)) throw new RangeError('two readers with one id')
     const abort = new AbortController()
     const created = (): number =>
-      request.kind === 'stream' ? (port.store.table.find(request.stream)?.created ?? -1) : -1
+      request.kind === 'stream' ? (port.table.find(request.stream)?.created ?? -1) : -1
     const batches = batchesOf(port, request, abort.signal)
     const pump = new ReadPump({ id, batches, created, writer: this.#writer })
     this.#reads.set(id, { pump, abort })
@@ -394,7 +394,7 @@ async function* batchesOf(port: LocalPort, request: ReadRequest, signal: AbortSi
   if (request.kind === 'change') return changeFrom(port, request.seen, signal)
   if (request.kind === 'list') {
     for await (const infos of port.infos(request.prefix, signal)) yield infos.map(sentInfo)
-  } else if (request.kind === 'all') yield* readAll(port.store, request, sentEntry, signal)
+  } else if (request.kind === 'all') yield* readAll(port, request, sentEntry, signal)
   else
     for await (const records of port.readStream(request.stream, request, true, signal))
       yield records.map((record) => ({ stream: '', ...record, value: record.value as EncodedValue }))

@@ -82,7 +82,7 @@ export class Owner {
       const sent = name === 'checkpointFailed' ? sentError(value) : value
       for (const session of this.#sessions) session.event(name, sent)
     }
-    this.#sweep = setInterval(() => this.#forget(port.store.table.dedup), SWEEP_MS).unref()
+    this.#sweep = setInterval(() => this.#forget(port.table.dedup), SWEEP_MS).unref()
   }
 
   #forget(dedup: DedupTable): void {
