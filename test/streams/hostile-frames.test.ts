@@ -147,16 +147,15 @@ function frameOf(client: string, number: number, next: () => number): Buffer {
       json(pick([FrameType.more, FrameType.endRead, FrameType.confirm, FrameType.ping]), Math.floor(next() * FRAMES)),
     () => json(FrameType.hello, 0, or({ ...HELLO, client })),
     () => json(Math.floor(next() * 256) as FrameType, number, or({})),
-    () => submit(number, { op: SubmitOp.append, group }),
+    () => submit(number, { op: SubmitOp.append, groups: [group] }),
     () => submit(number, { op: SubmitOp.batch, groups: [group, group] }),
     () =>
       submit(number, {
         op: SubmitOp.create,
-        stream,
+        groups: [{ ...group, values: pick([NO_VALUES, group.values]) }],
         creation: or(CREATION) as never,
-        values: pick([NO_VALUES, group.values]),
       }),
-    () => submit(number, { op: SubmitOp.delete, stream: stream }),
+    () => submit(number, { op: SubmitOp.delete, groups: [group] }),
   ]
   const bytes = pick(kinds)()
   if (next() < 0.05)
@@ -219,20 +218,21 @@ test('a request that is malformed closes the connection and stores nothing', asy
   const { port, server } = await served()
   const group = (members: object) => ({
     op: SubmitOp.append,
-    group: {
-      stream: 'new',
-      created: undefined,
-      values: encodeForAny(1),
-      conditions: resolveAppendOptions(undefined),
-      ...members,
-    },
+    groups: [
+      {
+        stream: 'new',
+        created: undefined,
+        values: encodeForAny(1),
+        conditions: resolveAppendOptions(undefined),
+        ...members,
+      },
+    ],
   })
   const conditions = (members: object) => group({ conditions: { ...resolveAppendOptions(undefined), ...members } })
   const creation = (meta: object) => ({
+    ...group({ values: NO_VALUES }),
     op: SubmitOp.create,
-    stream: 'new',
     creation: { ...CREATION, meta: { ...defaultMeta('json'), ...meta } },
-    values: NO_VALUES,
   })
   const submissions = [
     group({ stream: '' }),
@@ -244,7 +244,8 @@ test('a request that is malformed closes the connection and stores nothing', asy
     ...[{ encoding: 'x' }, { ttlMs: -1 }, { contentType: 'a\nb' }, { fork: {} }, { retention: { maxBytes: 'x' } }].map(
       creation,
     ),
-    { op: SubmitOp.batch, groups: [group({ values: encodeAll([1, 2]) }).group] },
+    { ...group({ values: encodeAll([1, 2]) }), op: SubmitOp.batch },
+    { ...group({}), op: SubmitOp.append, groups: [...group({}).groups, ...group({}).groups] },
   ]
   const frames = [
     ...submissions.map((submission) => submit(0, submission as Submission)),

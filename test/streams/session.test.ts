@@ -63,7 +63,7 @@ const VALUE = new EncodedValue('utf8', JSON.stringify('x'.repeat(8_000_000)))
 const submission = (number: number, value = VALUE) =>
   submitFrame(new FrameMaker(), number, {
     op: SubmitOp.append,
-    group: { stream: 's', created: undefined, values: value, conditions: resolveAppendOptions(undefined) },
+    groups: [{ stream: 's', created: undefined, values: value, conditions: resolveAppendOptions(undefined) }],
   })
 
 test('a client is welcomed, however many files of streams other programs have changed', async () => {

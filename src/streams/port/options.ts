@@ -11,7 +11,7 @@ import { bag, choice, flag, isUnicode, shown, whole } from '../../options/checks
 import { VALUES_MAX } from './encoding.js'
 import { checkStreamName, NAME_MAX_BYTES } from './file-name.js'
 import { checkContentType, type StreamMeta } from './meta.js'
-import type { AppendConditions, CreationRequest, ReadBounds } from './port.js'
+import { type AppendConditions, type CreationRequest, NO_CONDITIONS, type ReadBounds } from './port.js'
 import type {
   Producer,
   StreamAppendOptions,
@@ -132,19 +132,10 @@ export function resolveStreamsOptions(options: unknown): ResolvedStreamsOptions 
 /** The conditions of a call, and its signal. */
 export type ResolvedAppend = AppendConditions & { signal: AbortSignal | undefined }
 
-const NO_CONDITIONS: ResolvedAppend = {
-  signal: undefined,
-  expectedSeq: undefined,
-  producer: undefined,
-  writerSeq: undefined,
-  mustExist: false,
-  end: false,
-  durability: undefined,
-  timestamp: undefined,
-}
+const NO_OPTIONS: ResolvedAppend = { ...NO_CONDITIONS, signal: undefined }
 
 export function resolveAppendOptions(options: unknown): ResolvedAppend {
-  if (options === undefined) return NO_CONDITIONS
+  if (options === undefined) return NO_OPTIONS
   const { expectedSeq, producer, writerSeq, create, end, durability, timestamp, signal } = bag(
     'append options',
     options,

@@ -64,6 +64,16 @@ export interface AppendConditions {
   timestamp: number | undefined
 }
 
+export const NO_CONDITIONS: AppendConditions = {
+  expectedSeq: undefined,
+  producer: undefined,
+  writerSeq: undefined,
+  mustExist: false,
+  end: false,
+  durability: undefined,
+  timestamp: undefined,
+}
+
 /** Values to append to one stream in one step. Without values, ends the stream. */
 export interface Group {
   stream: string
@@ -79,20 +89,7 @@ export type KnownGroup = Pick<Group, 'values'> & Pick<AppendConditions, 'end' | 
 
 /** The complete group. */
 export function knownGroup({ name, created }: StreamView, { values, end, producer, writerSeq }: KnownGroup): Group {
-  return {
-    stream: name,
-    created,
-    values,
-    conditions: {
-      expectedSeq: undefined,
-      producer,
-      writerSeq,
-      mustExist: true,
-      end,
-      durability: undefined,
-      timestamp: undefined,
-    },
-  }
+  return { stream: name, created, values, conditions: { ...NO_CONDITIONS, producer, writerSeq, mustExist: true, end } }
 }
 
 /** A request of a caller to create a stream. */

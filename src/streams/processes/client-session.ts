@@ -11,8 +11,9 @@ import { readAll } from '../core/stream-reader.js'
 import { placeOf } from '../files/record-source.js'
 import { Body } from '../port/body.js'
 import { checkEncoding, EncodedValue } from '../port/encoding.js'
-import type { Batches, PortCursor, SeenState, StreamView } from '../port/port.js'
+import type { Batches, Group, PortCursor, SeenState, StreamView } from '../port/port.js'
 import type { StreamAppendResult, StreamInfo } from '../port/types.js'
+import type { RequestId } from '../state/dedup-table.js'
 import { EMPTY } from '../state/entry.js'
 import { FrameMaker, FrameReader, FrameType, FrameWriter, jsonOf, type SocketFrame } from './frames.js'
 import {
@@ -197,27 +198,13 @@ export class ClientSession {
         )
     }
     try {
-      if (submission.op === SubmitOp.append) port.append(submission.group, settle, { client: this.client, number: id })
-      else settle(this.#change(port, id, submission))
+      const request = { client: this.client, number: id }
+      if (submission.op === SubmitOp.append) port.append(submission.groups[0] as Group, settle, request)
+      else settle(change(port, submission, request))
     } catch (error) {
       // If this closed the connection, the client would repeat the request without end.
       settle(Promise.reject(error))
     }
-  }
-
-  /** Carries out a submission other than an append of one group. */
-  async #change(
-    port: LocalPort,
-    number: number,
-    submission: Exclude<Submission, { op: typeof SubmitOp.append }>,
-  ): Promise<StreamAppendResult | StreamAppendResult[]> {
-    const request = { client: this.client, number }
-    if (submission.op === SubmitOp.batch) return port.appendBatch(submission.groups, request)
-    const isNew =
-      submission.op === SubmitOp.create
-        ? await port.create(submission.stream, submission.creation, submission.values, request)
-        : await port.delete(submission.stream, request)
-    return { seq: -1, duplicate: !isNew }
   }
 
   /** Counts a request as in progress. `answerBytes` may be kept for its answer. Returns the bytes that it takes. */
@@ -320,8 +307,7 @@ export class ClientSession {
   #read(port: LocalPort, id: number, request: ReadRequest): void {
     if (this.#reads.has(id)) throw new RangeError('two readers with one id')
     const abort = new AbortController()
-    const created = (): number =>
-      request.kind === 'stream' ? (port.table.find(request.stream)?.created ?? -1) : -1
+    const created = (): number => (request.kind === 'stream' ? (port.table.find(request.stream)?.created ?? -1) : -1)
     const batches = batchesOf(port, request, abort.signal)
     const pump = new ReadPump({ id, batches, created, writer: this.#writer })
     this.#reads.set(id, { pump, abort })
@@ -381,6 +367,19 @@ export class ClientSession {
     this.#cursors.clear()
     this.#context.onClosed(this)
   }
+}
+
+/** Carries out a submission other than an append of one group. */
+async function change(
+  port: LocalPort,
+  { op, groups, creation }: Submission,
+  request: RequestId,
+): Promise<StreamAppendResult | StreamAppendResult[]> {
+  if (op === SubmitOp.batch) return port.appendBatch(groups, request)
+  const { stream, values } = groups[0] as Group
+  const isNew =
+    creation === undefined ? await port.delete(stream, request) : await port.create(stream, creation, values, request)
+  return { seq: -1, duplicate: !isNew }
 }
 
 /** Only these members are sent: readers need no others, and some cannot be sent as JSON. */

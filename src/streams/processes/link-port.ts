@@ -8,7 +8,7 @@ import { type FileRead, readFileBody } from '../files/body-source.js'
 import { FolderFiles } from '../files/folder-files.js'
 import { changedFile } from '../files/stream-file.js'
 import type { Body, BodyRead } from '../port/body.js'
-import { codecOf, type SentValues } from '../port/encoding.js'
+import { codecOf, NO_VALUES, type SentValues } from '../port/encoding.js'
 import { loadedMeta } from '../port/meta.js'
 import type { ResolvedStreamsOptions } from '../port/options.js'
 import {
@@ -20,6 +20,7 @@ import {
   type KnownGroup,
   knownGroup,
   type LastAppend,
+  NO_CONDITIONS,
   type PortCursor,
   type ReadBounds,
   type SeenState,
@@ -44,7 +45,7 @@ import { EntryRecord } from '../state/entry-record.js'
 import { addBody, type PortCall, receivedError, type SentFile, type Welcome } from './messages.js'
 import { OwnerHost } from './owner-host.js'
 import { OwnerLink } from './owner-link.js'
-import { SubmitOp, submitFrame } from './submission.js'
+import { type Submission, SubmitOp, submitFrame } from './submission.js'
 
 /** The maximum number of remembered streams. */
 const MAX_REMEMBERED = 16_384
@@ -147,21 +148,19 @@ export class LinkPort implements StreamsPort {
   }
 
   append(group: Group, settle: Settle<StreamAppendResult>): void {
-    this.#link.submit(
-      (maker, number) => submitFrame(maker, number, { op: SubmitOp.append, group }),
-      ([result]) => settle(result as StreamAppendResult),
-      settle,
-    )
+    this.#submit({ op: SubmitOp.append, groups: [group] }, ([result]) => settle(result as StreamAppendResult), settle)
   }
 
   appendBatch(groups: readonly Group[]): Promise<StreamAppendResult[]> {
-    return new Promise((resolve) =>
-      this.#link.submit(
-        (maker, number) => submitFrame(maker, number, { op: SubmitOp.batch, groups }),
-        resolve,
-        resolve,
-      ),
-    )
+    return new Promise((resolve) => this.#submit({ op: SubmitOp.batch, groups }, resolve, resolve))
+  }
+
+  #submit(
+    submission: Submission,
+    resolve: (results: StreamAppendResult[]) => void,
+    reject: (rejection: Promise<never>) => void,
+  ): void {
+    this.#link.submit((maker, number) => submitFrame(maker, number, submission), resolve, reject)
   }
 
   appendTo(
@@ -190,20 +189,16 @@ export class LinkPort implements StreamsPort {
   }
 
   create(stream: string, creation: CreationRequest, values: SentValues): Promise<boolean> {
-    return this.#isNew({ op: SubmitOp.create, stream, creation, values })
+    return this.#isNew({ op: SubmitOp.create, groups: [plainGroup(stream, values)], creation })
   }
 
   delete(stream: string): Promise<boolean> {
-    return this.#isNew({ op: SubmitOp.delete, stream })
+    return this.#isNew({ op: SubmitOp.delete, groups: [plainGroup(stream, NO_VALUES)] })
   }
 
-  #isNew(submission: Parameters<typeof submitFrame>[2]): Promise<boolean> {
+  #isNew(submission: Submission): Promise<boolean> {
     return new Promise((resolve) =>
-      this.#link.submit(
-        (maker, number) => submitFrame(maker, number, submission),
-        ([result]) => resolve(result?.duplicate === false),
-        resolve,
-      ),
+      this.#submit(submission, ([result]) => resolve(result?.duplicate === false), resolve),
     )
   }
 
@@ -402,6 +397,10 @@ export class LinkPort implements StreamsPort {
     const [oldest] = this.#remembered.keys()
     this.#remembered.delete(oldest as string)
   }
+}
+
+function plainGroup(stream: string, values: SentValues): Group {
+  return { stream, created: undefined, values, conditions: NO_CONDITIONS }
 }
 
 /** Returns undefined if `groupOf` throws: then it is called again with a current view. */

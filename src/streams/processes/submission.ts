@@ -4,9 +4,7 @@ import {
   ENCODINGS,
   EncodedValue,
   GROUP_MAX_BYTES,
-  NO_VALUES,
   PackedValues,
-  type SentValues,
   tooLargeBatch,
 } from '../port/encoding.js'
 import { NAME_MAX_BYTES } from '../port/file-name.js'
@@ -20,17 +18,18 @@ import { type FrameMaker, FrameType, type MadeFrame, type SocketFrame } from './
 export const SubmitOp = { append: 1, batch: 2, create: 3, delete: 4 } as const
 type SubmitOp = (typeof SubmitOp)[keyof typeof SubmitOp]
 
-export type Submission =
-  | { op: typeof SubmitOp.append; group: Group }
-  | { op: typeof SubmitOp.batch; groups: readonly Group[] }
-  | { op: typeof SubmitOp.create; stream: string; creation: CreationRequest; values: SentValues }
-  | { op: typeof SubmitOp.delete; stream: string }
+/** A request that stores something. That of a creation or deletion has one group: the stream's name and the values. */
+export interface Submission {
+  op: SubmitOp
+  groups: readonly Group[]
+  creation?: CreationRequest | undefined
+}
 
 /** The op (u8). */
 const OP_BYTES = 1
 /**
- * Of a group: the flags (u8), `created` (u48), and the lengths of the name (u16), of the JSON (u32) and of the values
- * (u32).
+ * Of a group: the flags (u8), `created` (u48), and the lengths of the name (u16), of the JSON (u32), which has the rare
+ * conditions or the creation, and of the values (u32).
  */
 const GROUP_HEADER_BYTES = 17
 /** Of a single value: the encoding (u8). */
@@ -40,26 +39,28 @@ const PACKED_HEADER_BYTES = 5
 const PLACE_BYTES = 4
 const Flag = { end: 1, mustExist: 2, created: 4, packed: 8 } as const
 
-/** The form in which groups, creations and deletions are sent. The rare conditions and the creation are JSON. */
-type SentGroup = Omit<Group, 'conditions'> & Pick<AppendConditions, 'end' | 'mustExist'> & { json: string }
-
 /** Throws ERR_DURLOG_BATCH_TOO_LARGE. */
-export function submitFrame(maker: FrameMaker, number: number, submission: Submission): MadeFrame {
-  const groups = sentGroups(submission)
-  let room = roomOf(groups, mostBytes)
-  if (room > GROUP_MAX_BYTES) room = roomOf(groups, Buffer.byteLength)
+export function submitFrame(maker: FrameMaker, number: number, { op, groups, creation }: Submission): MadeFrame {
+  const texts = groups.map(({ conditions }) => (creation === undefined ? textOf(conditions) : JSON.stringify(creation)))
+  let room = roomOf(groups, texts, mostBytes)
+  if (room > GROUP_MAX_BYTES) room = roomOf(groups, texts, Buffer.byteLength)
   if (room > GROUP_MAX_BYTES) throw tooLargeBatch(room)
   let at = maker.begin(FrameType.submit, number, room)
-  maker.bytes[at++] = submission.op
-  for (const group of groups) at = writeGroup(maker.bytes, at, group)
+  maker.bytes[at++] = op
+  for (const [index, group] of groups.entries()) at = writeGroup(maker.bytes, at, group, texts[index] as string)
   maker.shorten(at)
   return maker
 }
 
-function roomOf(groups: readonly SentGroup[], bytesOf: (data: Buffer | string) => number): number {
+function roomOf(
+  groups: readonly Group[],
+  texts: readonly string[],
+  bytesOf: (data: Buffer | string) => number,
+): number {
   let room = OP_BYTES
-  for (const { stream, json, values } of groups) {
-    room += GROUP_HEADER_BYTES + bytesOf(stream) + bytesOf(json)
+  for (const text of texts) room += bytesOf(text)
+  for (const { stream, values } of groups) {
+    room += GROUP_HEADER_BYTES + bytesOf(stream)
     if (values instanceof PackedValues)
       room += PACKED_HEADER_BYTES + PLACE_BYTES * values.places.length + values.bytes.length
     else room += VALUE_HEADER_BYTES + bytesOf(values.data)
@@ -67,42 +68,32 @@ function roomOf(groups: readonly SentGroup[], bytesOf: (data: Buffer | string) =
   return room
 }
 
-function sentGroups(submission: Submission): SentGroup[] {
-  if (submission.op === SubmitOp.append) return [sentGroup(submission.group)]
-  if (submission.op === SubmitOp.batch) return submission.groups.map(sentGroup)
-  const { op, stream } = submission
-  const plain = { stream, created: undefined, end: false, mustExist: false }
-  if (op === SubmitOp.delete) return [{ ...plain, values: NO_VALUES, json: '' }]
-  return [{ ...plain, values: submission.values, json: JSON.stringify(submission.creation) }]
-}
-
-function sentGroup({ stream, created, values, conditions }: Group): SentGroup {
-  const { end, mustExist, expectedSeq, producer, writerSeq, durability, timestamp } = conditions
+/** The rare conditions as JSON; '' if there are none. */
+function textOf({ expectedSeq, producer, writerSeq, durability, timestamp }: AppendConditions): string {
   const isPlain =
     expectedSeq === undefined &&
     producer === undefined &&
     writerSeq === undefined &&
     durability === undefined &&
     timestamp === undefined
-  const json = isPlain ? '' : JSON.stringify({ expectedSeq, producer, writerSeq, durability, timestamp })
-  return { stream, created, end, mustExist, values, json }
+  return isPlain ? '' : JSON.stringify({ expectedSeq, producer, writerSeq, durability, timestamp })
 }
 
 /** Returns the offset after the group. */
-function writeGroup(bytes: Buffer, start: number, group: SentGroup): number {
-  const { stream, created, end, mustExist, values, json } = group
+function writeGroup(bytes: Buffer, start: number, group: Group, text: string): number {
+  const { stream, created, values, conditions } = group
   const nameAt = start + GROUP_HEADER_BYTES
   const nameBytes = writeName(bytes, stream, nameAt)
-  const jsonBytes = json === '' ? 0 : bytes.write(json, nameAt + nameBytes)
+  const textBytes = text === '' ? 0 : bytes.write(text, nameAt + nameBytes)
   bytes[start] =
-    (end ? Flag.end : 0) |
-    (mustExist ? Flag.mustExist : 0) |
+    (conditions.end ? Flag.end : 0) |
+    (conditions.mustExist ? Flag.mustExist : 0) |
     (created === undefined ? 0 : Flag.created) |
     (values instanceof PackedValues ? Flag.packed : 0)
   bytes.writeUIntLE(created ?? 0, start + 1, 6)
   bytes.writeUInt16LE(nameBytes, start + 7)
-  bytes.writeUInt32LE(jsonBytes, start + 9)
-  const valuesAt = nameAt + nameBytes + jsonBytes
+  bytes.writeUInt32LE(textBytes, start + 9)
+  const valuesAt = nameAt + nameBytes + textBytes
   const valuesEnd =
     values instanceof PackedValues ? writePacked(bytes, valuesAt, values) : writeValue(bytes, valuesAt, values)
   bytes.writeUInt32LE(valuesEnd - valuesAt, start + 13)
@@ -138,24 +129,24 @@ function packedAt(bytes: Buffer, at: number, end: number): PackedValues {
 /** Decodes a frame of `submitFrame`. Throws if it is malformed. */
 export function submissionOf({ bytes, at, end }: SocketFrame): Submission {
   const op = bytes[at] as SubmitOp
-  const groups: { group: Group; json: unknown }[] = []
+  if (!(op >= SubmitOp.append && op <= SubmitOp.delete)) throw new RangeError('a request of an unknown kind')
+  const groups: Group[] = []
+  let creation: CreationRequest | undefined
   let next = at + OP_BYTES
   while (next < end) {
     const found = groupAt(bytes, next)
-    groups.push(found)
+    if (op === SubmitOp.create) creation = creationOf(found.json)
+    groups.push(found.group)
     next = found.end
   }
   if (next !== end) throw new RangeError('a request that is too short')
-  if (op === SubmitOp.batch && groups.length > 0 && !groups.some(({ group }) => group.values instanceof PackedValues))
-    return { op, groups: groups.map(({ group }) => group) }
-  const [first] = groups
-  if (first === undefined || groups.length > 1) throw new RangeError('a request with a wrong number of groups')
-  const { group, json } = first
-  if (op === SubmitOp.append) return { op, group }
-  const { stream, values } = group
-  if (op === SubmitOp.create) return { op, stream, creation: creationOf(json), values }
-  if (op === SubmitOp.delete) return { op, stream }
-  throw new RangeError('a request of an unknown kind')
+  const isBatch = op === SubmitOp.batch
+  if (
+    groups.length === 0 ||
+    (isBatch ? groups.some(({ values }) => values instanceof PackedValues) : groups.length > 1)
+  )
+    throw new RangeError('a request with a wrong number of groups or of values')
+  return { op, groups, creation }
 }
 
 /** Throws if `json` has wrong conditions: an entry with them would make the folder unreadable. */
