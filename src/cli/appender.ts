@@ -104,7 +104,7 @@ export class Appender {
 }
 
 /** A log, and the conversion of the pieces of an input to its records. */
-export interface Target {
+export interface AppendTarget {
   log: OrderedLog
   /** Throws InputError if the piece is invalid. `place` names the piece in the message. */
   toRecord(piece: Buffer, place: string): NewRecord
@@ -127,14 +127,14 @@ interface Reporting {
  * none. If it throws for a record that is invalid before it creates a log, a wrong input leaves no log behind.
  */
 export async function appendInput(
-  open: (...first: [] | [piece: Buffer, place: string]) => Promise<Target>,
+  open: (...first: [] | [piece: Buffer, place: string]) => Promise<AppendTarget>,
   input: Input,
   splitter: Splitter,
   { command, durability, json = false, startMs }: Reporting,
 ): Promise<void> {
   const summary = emptySummary()
-  let opened: (Target & { appender: Appender }) | undefined
-  const openOnce = async (...first: [] | [Buffer, string]): Promise<Target & { appender: Appender }> => {
+  let opened: (AppendTarget & { appender: Appender }) | undefined
+  const openOnce = async (...first: [] | [Buffer, string]): Promise<AppendTarget & { appender: Appender }> => {
     if (opened !== undefined) return opened
     const target = await open(...first)
     const appender = new Appender(target.log, durability, summary)

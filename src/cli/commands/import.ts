@@ -7,7 +7,7 @@ import { refuseCopy } from '../../support/folder-marks.js'
 import { addJson } from '../../terminal/arguments.js'
 import { ExitCode } from '../../terminal/exit-codes.js'
 import { InputError } from '../../terminal/input-error.js'
-import { appendInput, type NewRecord, type Target } from '../appender.js'
+import { type AppendTarget, appendInput, type NewRecord } from '../appender.js'
 import { type Input, InputLines, isBlank, openInput, recordsIn, type Splitter } from '../input.js'
 import { fromJsonLine, LINE_ENCODINGS, type LineEncoding, parseJsonLine, timeIn, toTime } from '../records.js'
 import { reportRecovery } from '../reports.js'
@@ -75,7 +75,7 @@ async function run(dir: string, file: string | undefined, flags: Flags): Promise
   const startMs = performance.now()
   const maxLineBytes = longestRecord(flags) * MAX_ESCAPE + MAX_ENVELOPE_BYTES
   let log: OrderedLog | undefined
-  const open = async (...first: [] | [Buffer, string]): Promise<Target> => {
+  const open = async (...first: [] | [Buffer, string]): Promise<AppendTarget> => {
     // Throws if the line is invalid for every log.
     const firstSeq = first.length === 0 ? 0 : converter(flags)(...first).skipTo
     log = await openForImport(dir, firstSeq, flags)
