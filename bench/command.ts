@@ -53,6 +53,7 @@ class Stage implements SuiteContext {
   readonly #firstLoad: OtherLoad | undefined
   #label = ''
   #steps = 0
+  #started = 0
   #done = 0
   #progress: Progress | undefined
 
@@ -75,7 +76,8 @@ class Stage implements SuiteContext {
     this.#label = label
     this.#steps = steps
     this.#done = 0
-    this.#progress = startProgress(label, steps, false)
+    this.#started = performance.now()
+    this.#progress = startProgress(label, steps, false, this.#started)
   }
 
   // An arrow function, because suites pass it as a callback.
@@ -90,7 +92,7 @@ class Stage implements SuiteContext {
     // Remove the progress bar before the table is printed.
     this.stop()
     await writeOut(formatResult(table))
-    this.#progress = startProgress(this.#label, this.#steps, false)
+    this.#progress = startProgress(this.#label, this.#steps, false, this.#started)
     this.#progress.update(this.#done)
   }
 

@@ -42,12 +42,17 @@ export function progressLine(label: string, done: number, total: number, millis:
 
 /**
  * Starts a bar for `total` bytes or records; if `total` is 0, it shows only the elapsed time. The bar appears after a
- * second. Prints nothing if `silent`, or if stderr is not a terminal.
+ * second. Prints nothing if `silent`, or if stderr is not a terminal. A bar that continues an earlier one has its
+ * `started`, a time of `performance.now()`.
  */
-export function startProgress(label: string, total: number, silent: boolean): Progress {
+export function startProgress(
+  label: string,
+  total: number,
+  silent: boolean,
+  started: number = performance.now(),
+): Progress {
   const { stderr } = process
   if (silent || stderr.isTTY !== true) return SILENT
-  const started = performance.now()
   let [done, whole] = [0, total]
   let shown = false
   const showCursor = (): void => {

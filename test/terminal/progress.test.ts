@@ -15,7 +15,8 @@ test('a bar without a total shows the time alone', () => {
   expect(formatElapsed(60_000)).toBe('1m0s')
 })
 
-test('other output removes the bar from its line', async () => {
+/** What `work` writes to a terminal, under a fake clock. */
+async function drawn(work: () => Promise<void>): Promise<string[]> {
   const { stderr } = process
   const { isTTY } = stderr
   const written: string[] = []
@@ -23,17 +24,35 @@ test('other output removes the bar from its line', async () => {
   vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval', 'performance'] })
   try {
     stderr.isTTY = true
-    const progress = startProgress('import', 100, false)
-    await vi.advanceTimersByTimeAsync(1100)
-    writeErr('a line\n')
-    writeErr('another line\n')
-    progress.stop()
+    await work()
   } finally {
     stderr.isTTY = isTTY
     vi.useRealTimers()
     write.mockRestore()
   }
-  const drawn = written.findLastIndex((text) => text.includes('import ['))
-  expect(drawn).toBeGreaterThan(0)
-  expect(written.slice(drawn + 1)).toEqual(['\r\x1b[K', 'a line\n', 'another line\n', '\x1b[?25h'])
+  return written
+}
+
+test('a bar that continues an earlier one shows the time since the start of that one', async () => {
+  const written = await drawn(async () => {
+    const started = performance.now()
+    await vi.advanceTimersByTimeAsync(60_000)
+    const progress = startProgress('bench', 100, false, started)
+    await vi.advanceTimersByTimeAsync(200)
+    progress.stop()
+  })
+  expect(written.join('')).toMatch(/bench \[-+\] 0% \| 1m0s/)
+})
+
+test('other output removes the bar from its line', async () => {
+  const written = await drawn(async () => {
+    const progress = startProgress('import', 100, false)
+    await vi.advanceTimersByTimeAsync(1100)
+    writeErr('a line\n')
+    writeErr('another line\n')
+    progress.stop()
+  })
+  const last = written.findLastIndex((text) => text.includes('import ['))
+  expect(last).toBeGreaterThan(0)
+  expect(written.slice(last + 1)).toEqual(['\r\x1b[K', 'a line\n', 'another line\n', '\x1b[?25h'])
 })
