@@ -38,7 +38,10 @@ async function execute(type, id, amount) {
 }
 
 for await (const line of createInterface({ input: process.stdin })) {
-  const [type, id, amount] = line.split(' ')
-  console.log(await execute(type, id, Number(amount)))
+  const [, type, id, amount] = /^(deposit|withdraw) (\S+) (\d+)$/.exec(line) ?? []
+  // An event cannot be changed: a wrong one would be part of every balance.
+  console.log(
+    type === undefined ? 'deposit NAME AMOUNT, or withdraw NAME AMOUNT' : await execute(type, id, Number(amount)),
+  )
 }
 await accounts.close()

@@ -119,6 +119,8 @@ test('each run of an agent session adds its messages, and the session is a JSON 
 test('accounts of two processes never lose an event or a refusal, although each process is killed', async () => {
   const dir = newLog()
   const first = start('streams-accounts.mjs', dir)
+  first.say('deposit alice ten')
+  expect(await first.line()).toBe('deposit NAME AMOUNT, or withdraw NAME AMOUNT')
   first.say('deposit alice 10')
   expect(await first.line()).toBe('event 0: alice has 10')
   const second = start('streams-accounts.mjs', dir)
