@@ -122,7 +122,11 @@ const ADVICE: Partial<Record<DurlogErrorCode, Advice>> = {
   ERR_DURLOG_CORRUPT: (has, { path }) => {
     if (path?.startsWith('s3://'))
       return '"durlog restore DIR BUCKET --list" lists the objects; with "--to SEQ", a restore ends before the damaged one'
-    const way = has('--salvage') ? '--salvage continues without the damaged records' : READ_SALVAGE
+    const way = has('--apply')
+      ? '--from BACKUP puts the lost records back from a backup or an archive; --salvage gives them up'
+      : has('--salvage')
+        ? '--salvage continues without the damaged records'
+        : READ_SALVAGE
     return `"durlog verify DIR" lists the damage; ${way}`
   },
   ERR_DURLOG_SYNC_FAILED: () => SYSTEM_LOG,

@@ -130,6 +130,12 @@ test.skipIf(!existsSync('/dev/full'))('stdout on a full disk is reported with th
   ])
 })
 
+test('a damaged log: repair advises to fetch the records from a backup before it gives them up', () => {
+  const flags = ['--apply', '--from', '--salvage']
+  expect(advice('ERR_DURLOG_CORRUPT', ...flags)).toMatch(/durlog verify DIR.*--from BACKUP.*--salvage gives them up$/)
+  expect(advice('ERR_DURLOG_CORRUPT', '--salvage')).toMatch(/--salvage continues/)
+})
+
 test('an archive that does not exist: restore does not advise to create a log', () => {
   expect(advice('ERR_DURLOG_NOT_FOUND', '--uuid')).toBe('')
 })

@@ -86,7 +86,10 @@ async function newestRecord(asked: string): Promise<{ ms: number | undefined; fi
     const { firstSeq, nextSeq } = log
     const isEmpty = nextSeq === firstSeq
     const ms = isEmpty ? undefined : (await log.get(nextSeq - 1)).timestamp
-    const records = isEmpty ? 'it holds no records' : formatSeqs(firstSeq, nextSeq)
+    const reader = hasStreams ? 'durlog streams DIR verify' : 'durlog verify DIR'
+    const records = isEmpty
+      ? 'it holds no records'
+      : `${formatSeqs(firstSeq, nextSeq)}, of which only the last was read: "${reader}" reads every record`
     findings.push(ok('log', hasStreams ? `that of the streams: ${records}` : `${backup}${records}`))
     return { ms, findings }
   } catch (error) {
