@@ -180,8 +180,7 @@ Status SyncCuts(Directory& directory) {
   if (!file.ok()) return file.status();
   // Drops the cache: if the writeback of the last cut failed, the list must be read from the
   // device.
-  DURLOG_ASSIGN_OR_RETURN(const bool on_device, DropCache(**file));
-  static_cast<void>(on_device);
+  DURLOG_RETURN_IF_ERROR(DropCache(**file).TakeStatus());
   return directory.Sync();
 }
 

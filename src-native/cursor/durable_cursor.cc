@@ -45,14 +45,12 @@ DurableCursor::~DurableCursor() {
     const Result<uint64_t> bytes = file_->Size();
     if (!bytes.ok() || *bytes >= kCursorFileBytes) return;
   }
-  Status removed = directory_->Remove(name_);
-  static_cast<void>(removed);
+  static_cast<void>(directory_->Remove(name_));
 }
 
 Status DurableCursor::Load(uint64_t log_first_seq) {
   // After a failed sync the page cache may show data that the device does not hold.
-  DURLOG_ASSIGN_OR_RETURN(const bool on_device, DropCache(*file_));
-  static_cast<void>(on_device);
+  DURLOG_RETURN_IF_ERROR(DropCache(*file_).TakeStatus());
   DURLOG_ASSIGN_OR_RETURN(const CursorFileView view, ReadCursorFile(*file_));
   if (view.unfinished) return Status::Ok();
   placed_ = true;
@@ -201,8 +199,7 @@ Status DurableCursor::Place(uint64_t position, uint64_t synced_end, uint64_t gen
       return Map();
     }
   }
-  DURLOG_ASSIGN_OR_RETURN(const uint64_t durable, Sync(synced_end, false));
-  static_cast<void>(durable);
+  DURLOG_RETURN_IF_ERROR(Sync(synced_end, false).TakeStatus());
   broken_ = Status::Ok();
   return Status::Ok();
 }

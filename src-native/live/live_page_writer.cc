@@ -17,8 +17,7 @@ void EraseMagic(Directory& directory) {
   const Result<std::unique_ptr<File>> page = directory.Open(kLiveName, OpenMode::kReadWrite);
   if (!page.ok()) return;
   const uint64_t none = 0;
-  const Status erased = (*page)->WriteAt(kLiveMagicWord * sizeof none, &none, sizeof none);
-  static_cast<void>(erased);
+  static_cast<void>((*page)->WriteAt(kLiveMagicWord * sizeof none, &none, sizeof none));
 }
 
 }  // namespace

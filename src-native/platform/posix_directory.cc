@@ -1,6 +1,5 @@
 #include "platform/posix_directory.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 
@@ -32,15 +31,20 @@ int FlagsFor(OpenMode mode) {
 // With O_NONBLOCK, so that a FIFO is refused after it was opened, and not waited for.
 constexpr int kSafeFlags = O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
 
-struct CloseDirectoryStream {
-  void operator()(DIR* stream) const { closedir(stream); }
-};
-
 bool IsDotName(const char* name) {
   return name[0] == '.' && (name[1] == '\0' || (name[1] == '.' && name[2] == '\0'));
 }
 
 }  // namespace
+
+// Opens a new description, because the read position of a folder belongs to the description.
+FolderEntries EntriesOf(int folder) {
+  ScopedFd fd(
+      RetryInterrupted([&] { return openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC); }));
+  FolderEntries stream(fd.valid() ? fdopendir(fd.get()) : nullptr);
+  if (stream != nullptr) fd.Release();  // the stream owns it now
+  return stream;
+}
 
 Status PosixDirectory::CheckName(const std::string& name) const {
   if (!name.empty() && name.find_first_of(std::string("/\0", 2)) == std::string::npos &&
@@ -103,13 +107,8 @@ std::unique_ptr<File> PosixDirectory::OpenCached(const std::string& name) {
 }
 
 Result<std::vector<FileEntry>> PosixDirectory::List() {
-  // Opens a new description, because the read position of a folder belongs to the description.
-  ScopedFd fd(
-      RetryInterrupted([&] { return openat(fd_.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC); }));
-  if (!fd.valid()) return NameError("openat", errno, path_);
-  std::unique_ptr<DIR, CloseDirectoryStream> stream(fdopendir(fd.get()));
-  if (stream == nullptr) return Status::System("fdopendir", errno, path_);
-  fd.Release();  // the stream owns it now
+  const FolderEntries stream = EntriesOf(fd_.get());
+  if (stream == nullptr) return NameError("openat", errno, path_);
   std::vector<FileEntry> entries;
   for (;;) {
     errno = 0;

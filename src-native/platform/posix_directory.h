@@ -1,6 +1,8 @@
 // An open folder.
 #pragma once
 
+#include <dirent.h>
+
 #include <memory>
 #include <string>
 #include <utility>
@@ -11,6 +13,13 @@
 #include "platform/posix_reserve.h"
 
 namespace durlog {
+
+struct CloseEntries {
+  void operator()(DIR* stream) const { closedir(stream); }
+};
+using FolderEntries = std::unique_ptr<DIR, CloseEntries>;
+// Of the open folder, from its first entry on. Null, with errno set, on failure.
+FolderEntries EntriesOf(int folder);
 
 class PosixDirectory final : public Directory {
  public:

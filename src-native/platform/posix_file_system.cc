@@ -76,7 +76,7 @@ Result<std::unique_ptr<Directory>> PosixFileSystem::OpenDirectory(const std::str
   if (fd.valid() && create) {
     // The process that made the folder may have died before its entry was durable. Best effort,
     // because usually the folder is old, and this process may not be allowed to read its parent.
-    (void)SyncParentOf(folder).ok();
+    static_cast<void>(SyncParentOf(folder));
   }
   if (!fd.valid() && errno == ENOENT && create) {
     DURLOG_RETURN_IF_ERROR(MakeFolder(folder));

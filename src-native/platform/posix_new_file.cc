@@ -1,14 +1,11 @@
 #include "platform/posix_new_file.h"
 
-#include <dirent.h>
-#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <memory>
 #include <string>
 
-#include "platform/posix_fd.h"
+#include "platform/posix_directory.h"
 
 namespace durlog {
 namespace {
@@ -17,10 +14,6 @@ namespace {
 constexpr char kSegmentSuffix[] = ".seg";
 constexpr mode_t kPrivateMode = 0600;
 constexpr mode_t kAccessBits = 0666;
-
-struct CloseStream {
-  void operator()(DIR* stream) const { closedir(stream); }
-};
 
 bool IsSegmentName(const std::string& name) {
   const std::string suffix = kSegmentSuffix;
@@ -31,12 +24,8 @@ bool IsSegmentName(const std::string& name) {
 // The name of a segment other than `besides`; "" if there is none. It is the one that the system
 // lists first: each rotation calls this, and a log may have many thousands of segments.
 std::string AnySegmentIn(int folder, const std::string& besides) {
-  ScopedFd fd(
-      RetryInterrupted([&] { return openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC); }));
-  if (!fd.valid()) return "";
-  const std::unique_ptr<DIR, CloseStream> stream(fdopendir(fd.get()));
+  const FolderEntries stream = EntriesOf(folder);
   if (stream == nullptr) return "";
-  fd.Release();  // closed with the stream
   while (const struct dirent* entry = readdir(stream.get())) {
     const std::string name = entry->d_name;
     if (IsSegmentName(name) && name != besides) return name;

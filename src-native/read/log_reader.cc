@@ -182,8 +182,7 @@ Result<bool> LogReader::IsReplaced() {
 Result<bool> LogReader::Poll() {
   if (!unreadable_.ok()) return true;
   uint8_t header[kFrameHeaderBytes] = {};
-  DURLOG_ASSIGN_OR_RETURN(const size_t read, file_->ReadAt(offset_, header, sizeof header));
-  static_cast<void>(read);
+  DURLOG_RETURN_IF_ERROR(file_->ReadAt(offset_, header, sizeof header).TakeStatus());
   const bool frame_begins = offset_ < header_.segment_bytes && Load32(header) != 0;
   if (frame_begins && seen_end_.MustDecode(header)) return true;
   if (next_seq_ == segment_first_seq_) return IsReplaced();

@@ -58,8 +58,8 @@ inline uint32_t FrameWord(const FrameFields& fields) {
 
 // Fills the 24 bytes of the header except the checksum. Returns the CRC of these bytes; the caller
 // continues it over the payload and passes it to SealFrameHeader(). `crc_seed` binds the frame to
-// its segment (SegmentIdentity). The caller stores the first four bytes last, so that a reader sees
-// a whole frame or none.
+// its segment (SegmentHeader::crc_seed()). The caller stores the first four bytes last, so that a
+// reader sees a whole frame or none.
 inline uint32_t BeginFrameHeader(const FrameFields& fields, uint32_t crc_seed,
                                  uint8_t header[kFrameHeaderBytes]) {
   Store32(header, FrameWord(fields));
@@ -85,14 +85,6 @@ inline void EncodeFrame(const FrameFields& fields, const PayloadParts& payload, 
   SealFrameHeader(to, CopyAndCrc32c(crc, rest_to, rest.data, rest.size));
   const size_t unpadded = kFrameHeaderBytes + payload.size();
   std::memset(to + unpadded, 0, static_cast<size_t>(fields.frame_bytes()) - unpadded);
-}
-
-// Writes a marker, kFrameHeaderBytes long: every record below `seq` is on the device.
-inline void EncodeMarker(uint64_t seq, uint32_t crc_seed, uint8_t* to) {
-  FrameFields fields;
-  fields.state = FrameState::kMarker;
-  fields.seq = seq;
-  EncodeFrame(fields, Bytes{}, crc_seed, to);
 }
 
 // Writes the header of a void that replaces a frame with `length` bytes of payload. Every byte

@@ -63,8 +63,7 @@ Status DiscardDirtyZeros(File& file) {
     begin = at;
   }
   if (begin == end || !many_dirty(begin, end)) return Status::Ok();
-  Status given_back = file.ZeroRange(begin, end - begin);
-  static_cast<void>(given_back);  // then they are written
+  static_cast<void>(file.ZeroRange(begin, end - begin));  // then they are written
   return Status::Ok();
 }
 
@@ -74,8 +73,8 @@ Result<bool> DropCache(File& file) {
   // the file is synced a second time.
   const bool synced = file.SyncData().ok();
   if (!synced) {
-    Status again = file.SyncData();
-    static_cast<void>(again);  // data that could not be written is missing when the file is read
+    static_cast<void>(
+        file.SyncData());  // data that could not be written is missing when the file is read
   }
   DURLOG_RETURN_IF_ERROR(file.DropCache());
   DURLOG_ASSIGN_OR_RETURN(const bool empty, IsCacheEmpty(file));

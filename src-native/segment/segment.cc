@@ -103,8 +103,7 @@ Result<Spare> MakeSpare(Directory& directory, const SpareRequest& request,
   Result<Spare> filled = FillSpare(directory, request, header, std::move(spare));
   if (!filled.ok()) {
     // The first error is returned; the next open removes a spare that is left.
-    Status removed = directory.Remove(made);
-    static_cast<void>(removed);
+    static_cast<void>(directory.Remove(made));
   }
   return filled;
 }
@@ -198,8 +197,7 @@ void RemoveSpare(Directory& directory, SpareJob& job) {
   // Closes the file: a worker may hold the job longer, and a removed file keeps its blocks while it
   // is open.
   job.spare()->file = SegmentFile();
-  Status removed = directory.Remove(job.spare()->name);
-  static_cast<void>(removed);
+  static_cast<void>(directory.Remove(job.spare()->name));
 }
 
 Status Segment::OpenDirect(Directory& directory, OpenMode mode) {

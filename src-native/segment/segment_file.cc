@@ -6,11 +6,9 @@ Status SegmentFile::Allocate() {
   if (is_allocated()) return Status::Ok();
   DURLOG_ASSIGN_OR_RETURN(const uint64_t file_bytes, file_->Size());
   Status allocated = file_->Allocate(0, segment_bytes_);
-  if (allocated.ok()) {
-    allocated_end_ = segment_bytes_;
-    return allocated;
-  }
-  if (allocated.code() == Code::kUnsupported || file_bytes >= segment_bytes_) return allocated;
+  is_allocated_ = allocated.ok();
+  if (is_allocated_ || allocated.code() == Code::kUnsupported) return allocated;
+  if (file_bytes >= segment_bytes_) return allocated;
   // A call that fails half-way has made the file longer, and keeps the blocks that it got.
   DURLOG_RETURN_IF_ERROR(file_->Truncate(file_bytes));
   return allocated;
@@ -19,7 +17,7 @@ Status SegmentFile::Allocate() {
 Status SegmentFile::Truncate(uint64_t bytes) {
   AwaitFills();
   first_chunk_ = Chunk{};
-  allocated_end_ = std::min(allocated_end_, bytes);
+  is_allocated_ = is_allocated_ && bytes >= segment_bytes_;
   written_end_ = std::min(written_end_, bytes);
   return file_->Truncate(bytes);
 }

@@ -13,8 +13,8 @@
 
 namespace durlog {
 
-// The one owner of what is known about the file. Each call that makes the file shorter lowers the
-// ends below, so that no store goes to a block that the file no longer has.
+// The one owner of what is known about the file. Each call that makes the file shorter changes what
+// is known of its blocks, so that no store goes to a block that the file no longer has.
 //
 // Used by one thread at a time: by the running commit, and by the log between commits. Jobs that
 // fill the file use handle() alone.
@@ -27,13 +27,12 @@ class SegmentFile {
 
   bool is_open() const { return file_ != nullptr; }
   File& handle() { return *file_; }
-  // Hands over the file. The ends are forgotten.
+  // Hands over the file, and forgets its blocks.
   std::unique_ptr<File> Release() { return std::exchange(*this, SegmentFile()).file_; }
   uint64_t segment_bytes() const { return segment_bytes_; }
 
-  // Every byte before this offset has an allocated block: a store to it through a map succeeds.
-  uint64_t allocated_end() const { return allocated_end_; }
-  bool is_allocated() const { return is_open() && allocated_end_ >= segment_bytes_; }
+  // Every byte of the segment has an allocated block: a store to it through a map succeeds.
+  bool is_allocated() const { return is_allocated_; }
   // Every extent before this offset is known to be written, by records or by zeros.
   uint64_t written_end() const { return written_end_; }
   void NoteWritten(uint64_t end) { written_end_ = std::max(written_end_, end); }
@@ -81,7 +80,7 @@ class SegmentFile {
  private:
   std::unique_ptr<File> file_;
   uint64_t segment_bytes_ = 0;
-  uint64_t allocated_end_ = 0;
+  bool is_allocated_ = false;
   uint64_t written_end_ = 0;
   Chunk first_chunk_;
   JobList fills_;

@@ -47,7 +47,7 @@ void MembersLock::ForgetOwner() { WriteOwner({}); }
 
 void MembersLock::WriteOwner(const OwnerProcess& owner) {
   const std::string line = OwnerLine(owner);
-  static_cast<void>(file_->WriteAt(0, line.data(), line.size()).ok());
+  static_cast<void>(file_->WriteAt(0, line.data(), line.size()));
 }
 
 Status MembersLock::LockedAlone() {

@@ -34,11 +34,10 @@ class MembersLock {
   Result<bool> TryEnter() { return file_->TryLockRange(LockKind::kShared, 0, 1); }
   // Whether another process is a member of the session. Meaningful while this process is entering.
   Result<bool> HasOtherMember(uint64_t session);
-  Result<std::optional<LockKind>> KindOfOthers() { return file_->RangeLockOfOthers(0, 0); }
   // From alone or entering to member; between them is no moment without a lock.
   Status BecomeMember(uint64_t session);
   // Releases everything.
-  void Leave() { static_cast<void>(file_->UnlockRange(0, 0).ok()); }
+  void Leave() { static_cast<void>(file_->UnlockRange(0, 0)); }
 
   // The identity of the file, which may have been renamed or removed since.
   Result<FileId> Id() { return file_->Id(); }

@@ -42,7 +42,7 @@ Result<bool> MembersPage::TryLock(PageLock lock) {
 
 void MembersPage::Unlock(PageLock lock) {
   NoteOwner(lock, 0);
-  static_cast<void>(file_->UnlockRange(static_cast<uint64_t>(lock), 1).ok());
+  static_cast<void>(file_->UnlockRange(static_cast<uint64_t>(lock), 1));
 }
 
 // The namespace is in the high half of the word.
@@ -64,7 +64,7 @@ void MembersPage::NoteOwner(PageLock lock, uint64_t process) {
     reinterpret_cast<std::atomic<uint64_t>*>(mapping_->data())[word].store(
         process, std::memory_order_relaxed);
   } else {
-    static_cast<void>(file_->WriteAt(word * sizeof(uint64_t), &process, sizeof process).ok());
+    static_cast<void>(file_->WriteAt(word * sizeof(uint64_t), &process, sizeof process));
   }
 }
 
@@ -83,7 +83,7 @@ Result<bool> MembersPage::TryLockSlot(uint32_t slot) {
 }
 
 void MembersPage::UnlockSlot(uint32_t slot) {
-  static_cast<void>(file_->UnlockRange(ByteOf(slot), 1).ok());
+  static_cast<void>(file_->UnlockRange(ByteOf(slot), 1));
 }
 
 bool MembersPage::IsSlotTaken(uint32_t slot) {

@@ -51,7 +51,7 @@ class PopulateJob final : public Job {
       const size_t bytes = static_cast<size_t>(std::min(piece, end_ - at));
       if (during_syncs) mapping.Prefetch(begin, bytes);
       if (during_syncs && !before_.mostly_own()) continue;
-      static_cast<void>(mapping.Populate(begin, bytes).ok());
+      static_cast<void>(mapping.Populate(begin, bytes));
     }
     segment_.reset();
     if (left_) left_->DropBefore(left_->bytes());

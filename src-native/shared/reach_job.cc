@@ -202,17 +202,14 @@ Status ReachJob::SyncForAll() {
   return Status::Ok();
 }
 
-Result<bool> ReachJob::AwaitSynced() {
+Status ReachJob::AwaitSynced() {
   MembersPage& page = member_->page();
   FileSystem& clock = member_->file_system();
   const uint64_t began = clock.MonotonicMicros();
   uint64_t waits_since = began;
   uint32_t heard = page.SyncBell();
   for (;;) {
-    if (IsReached()) return true;
-    if (page.Load(PageWord::kLatched) != 0 || cancelled()) {
-      return false;
-    }
+    if (IsReached() || page.Load(PageWord::kLatched) != 0 || cancelled()) return Status::Ok();
     const uint32_t bell = page.SyncBell();
     // Another thread or member has ended a sync: that is progress.
     if (std::exchange(heard, bell) != bell) waits_since = clock.MonotonicMicros();
@@ -233,11 +230,12 @@ Result<bool> ReachJob::AwaitSynced() {
     }
     if (here.owns_lock()) here.unlock();
     page.WaitForSyncBell(bell, kBellMicros);
-    if (clock.MonotonicMicros() - began >= kBriefWaitMicros && MustLeaveThread()) return false;
+    if (clock.MonotonicMicros() - began >= kBriefWaitMicros && MustLeaveThread())
+      return Status::Ok();
     if (clock.MonotonicMicros() - waits_since < uint64_t{stall_ms_} * 1000) continue;
     if (const std::optional<int64_t> leader = page.OtherOwnerOf(PageLock::kSync)) {
       NoteStall(*leader, page.Load(EndWordOf(level_)));
-      return false;
+      return Status::Ok();
     }
     // Another thread of this member is syncing: the duration depends only on the device.
     waits_since = clock.MonotonicMicros();
@@ -247,10 +245,7 @@ Result<bool> ReachJob::AwaitSynced() {
 Status ReachJob::Reach() {
   DURLOG_ASSIGN_OR_RETURN(const bool committed, AwaitCommitted());
   if (!committed || level_ == Level::kMemory) return Status::Ok();
-  if (level_ == Level::kAsync) return StartWriteback();
-  DURLOG_ASSIGN_OR_RETURN(const bool synced, AwaitSynced());
-  static_cast<void>(synced);
-  return Status::Ok();
+  return level_ == Level::kAsync ? StartWriteback() : AwaitSynced();
 }
 
 }  // namespace durlog

@@ -52,7 +52,8 @@ class ReachJob final : public Job {
   Status Reach();
   // False if the job was cancelled or has met a stall.
   Result<bool> AwaitCommitted();
-  Result<bool> AwaitSynced();
+  // OK also if the job was cancelled, has met a stall, or the log is latched.
+  Status AwaitSynced();
   Status LatchAll(Status failure);
   Status StartWriteback();
   Status SyncForAll();

@@ -59,7 +59,7 @@ void SharedCommits::NoteAppended(const Place& place, Level level) {
     committed_->Pass(place.step);
     member_->live().RaiseMemoryEnd(member_->slot(), end.seq);
   } else {
-    static_cast<void>(committed_->Advance().ok());
+    static_cast<void>(committed_->Advance());
   }
   RaiseMemory();
   acks_.Want(level, end.seq);
@@ -159,7 +159,7 @@ Status SharedCommits::AwaitLevel(uint64_t end, Level level) {
     if (!job.status().ok() && !job.status().lacks_resources()) Latch(job.status());
     Refresh();
     // Once another member has latched the log, no member syncs.
-    static_cast<void>(CheckLatch().ok());
+    static_cast<void>(CheckLatch());
     // The record is stored, but it is not known whether it will remain.
     if (state_.latched()) return state_.failure();
     if (!job.status().ok()) return job.status();

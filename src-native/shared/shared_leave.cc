@@ -36,7 +36,7 @@ void SharedLog::Leave() {
     member_->page().EndSession();
     LogPoint end = commits_.committed();
     if (VoidReservations(AtReserved::kVoidAll, &end).ok()) {
-      static_cast<void>(StateEnd(std::move(end)).ok());
+      static_cast<void>(StateEnd(std::move(end)));
       member_->lock().ForgetOwner();
     }
   }
@@ -46,7 +46,7 @@ void SharedLog::Leave() {
 
 Status SharedLog::StateEnd(LogPoint end) {
   MembersPage& page = member_->page();
-  static_cast<void>(member_->directory().Remove(page.NextSpareName()).ok());
+  static_cast<void>(member_->directory().Remove(page.NextSpareName()));
   if (page.Load(PageWord::kLatched) != 0) return state_.LatchedError();
   SharedSegment& segment = *end.segment;
   DURLOG_ASSIGN_OR_RETURN(const uint64_t stated,

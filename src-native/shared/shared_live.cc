@@ -7,8 +7,7 @@ namespace durlog {
 uint64_t SharedLive::Attach(FileSystem& file_system, Directory& directory, uint64_t lineage) {
   const uint64_t found = Lock(file_system, directory, lineage);
   if (found == 0) {
-    const Status removed = directory.Remove(kLiveName);
-    static_cast<void>(removed);
+    static_cast<void>(directory.Remove(kLiveName));
   }
   return found;
 }
@@ -38,7 +37,7 @@ uint64_t SharedLive::Lock(FileSystem& file_system, Directory& directory, uint64_
 }
 
 void SharedLive::Leave() {
-  if (file_) static_cast<void>(file_->UnlockRange(0, 0).ok());
+  if (file_) static_cast<void>(file_->UnlockRange(0, 0));
   Ring();
 }
 

@@ -43,7 +43,7 @@ void SharedLog::Harvest() {
     commits_.NoteRoomStall(Stall{*pid, next_seq()});
   }
   FinishFilesCheck();
-  static_cast<void>(commits_.CheckLatch().ok());
+  static_cast<void>(commits_.CheckLatch());
 }
 
 void SharedLog::CheckFiles() {

@@ -28,7 +28,7 @@ Result<Spare> MakeSharedSpare(Directory& directory, const SegmentHeader& header,
   DURLOG_ASSIGN_OR_RETURN(Spare spare, MakeSpare(directory, request, header, name));
   if (spare.file.is_allocated() || spare.preallocated == Preallocation::kZero) return spare;
   spare.file = SegmentFile();
-  static_cast<void>(directory.Remove(name).ok());
+  static_cast<void>(directory.Remove(name));
   return Status::Error(Code::kUnsupported,
                        "the file system cannot preallocate, so a store to a map could fail: open "
                        "the log in one process alone")

@@ -68,10 +68,13 @@ class CraftedLogTest : public testing::Test {
     std::copy(bytes.begin(), bytes.end(),
               Image(first_seq).begin() + static_cast<std::ptrdiff_t>(offset));
   }
-  // Puts a marker behind the records: all of them are synced.
+  // Puts a marker, as earlier versions wrote it, behind the records: all of them are synced.
   void Mark(uint64_t first_seq, uint8_t uuid_byte = 1) {
-    EncodeMarker(first_seq + kRecords, HeaderOf(first_seq, uuid_byte).crc_seed(),
-                 Image(first_seq).data() + OffsetOf(kRecords));
+    FrameFields marker;
+    marker.state = FrameState::kMarker;
+    marker.seq = first_seq + kRecords;
+    EncodeFrame(marker, Bytes{}, HeaderOf(first_seq, uuid_byte).crc_seed(),
+                Image(first_seq).data() + OffsetOf(kRecords));
   }
   RecoveryPlan PlanFor(Directory& directory, Evidence evidence = Evidence::kCache) {
     Result<LogFiles> files = ListLogFiles(directory);

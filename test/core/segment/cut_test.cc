@@ -126,17 +126,17 @@ TEST_F(CutTest, ACutNeedsNoNewBlocks) {
 TEST_F(CutTest, EachCutLowersWhatIsKnownOfTheBlocks) {
   Build(0, 0);
   SegmentFile file = Watched();
-  EXPECT_EQ(file.allocated_end(), 0u);
+  EXPECT_FALSE(file.is_allocated());
   ASSERT_TRUE(file.Allocate().ok());
-  EXPECT_EQ(file.allocated_end(), kSegmentBytes);
+  EXPECT_TRUE(file.is_allocated());
   file.NoteWritten(kSegmentBytes);
   ASSERT_TRUE(file.Cut(OffsetOf(kCut)).ok());
-  EXPECT_EQ(file.allocated_end(), kSegmentBytes) << "the blocks were allocated again";
+  EXPECT_TRUE(file.is_allocated()) << "the blocks were allocated again";
   EXPECT_EQ(file.written_end(), OffsetOf(kCut));
   refused_ = "allocate";
   refusal_ = Status::Error(Code::kNoSpace, "refused");
   ASSERT_TRUE(CutSyncedRecords(file, OffsetOf(2)).ok());
-  EXPECT_EQ(file.allocated_end(), OffsetOf(2));
+  EXPECT_FALSE(file.is_allocated());
   EXPECT_EQ(file.written_end(), OffsetOf(2));
   EXPECT_EQ(file.Allocate().code(), Code::kNoSpace);
   EXPECT_EQ(Image(0).size(), OffsetOf(2)) << "a failed allocation changes nothing";
@@ -156,7 +156,7 @@ TEST_F(CutTest, AnAllocationThatFailsHalfWayLeavesTheFileAsItWas) {
   SegmentFile file = Watched();
   EXPECT_EQ(file.Allocate().code(), Code::kNoSpace);
   EXPECT_EQ(Image(0).size(), OffsetOf(kCut));
-  EXPECT_EQ(file.allocated_end(), 0u);
+  EXPECT_FALSE(file.is_allocated());
 }
 
 }  // namespace
