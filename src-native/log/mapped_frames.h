@@ -75,7 +75,7 @@ class MappedFrames {
     if (!mapped.ok()) {
       // Nothing was stored. The next append maps the file again.
       Unmap();
-      return mapped;
+      return std::move(mapped).WithPath(directory_.PathOf(segment.name()));
     }
     const uint64_t head_at = at + kFrameHeaderBytes;
     const auto& [head, rest] = payload;

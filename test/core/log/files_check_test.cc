@@ -291,6 +291,18 @@ TEST_P(FilesCheckTest, AFolderMayBeReachedThroughALink) {
   ExpectLatchedBy(*log, log_);
 }
 
+TEST_P(FilesCheckTest, AnAppendThatCannotMapATruncatedSegmentNamesIt) {
+  if (GetParam() != Strategy::kMmap) GTEST_SKIP() << "no map";
+  std::unique_ptr<Log> log = Open(SmallOptions(GetParam()), files_);
+  log->Attach(&at_once_, &listener_);
+  AppendMany(*log, 1, Level::kMemory);
+  fs::resize_file(log_ / SegmentName(0), 48 << 10);
+  Result<uint64_t> appended = log->Append(AsBytes(PayloadOf(1)), Level::kMemory);
+  while (appended.ok()) appended = log->Append(AsBytes(PayloadOf(1)), Level::kMemory);
+  EXPECT_EQ(appended.status().code(), Code::kIo) << appended.status().message();
+  EXPECT_EQ(appended.status().path(), (log_ / SegmentName(0)).string());
+}
+
 TEST_P(FilesCheckTest, ATruncationThatIsRefusedLeavesTheLogChecked) {
   std::unique_ptr<Log> log = Open(SmallOptions(GetParam()), files_);
   log->Attach(&at_once_, &listener_);
