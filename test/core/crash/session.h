@@ -100,6 +100,7 @@ class Session final : public LogListener {
   // Whether stores are in progress, and the in-memory end before them.
   bool storing_ = false;
   uint64_t memory_before_store_ = 0;
+  uint64_t appending_from_ = UINT64_MAX;  // the first seq of the append that is being made
   std::shared_ptr<TrimJob> trim_;
   std::optional<uint64_t> cut_;  // set while a truncation is in progress
   // The number of strikes when the session began to look at the disk, and when it had opened the

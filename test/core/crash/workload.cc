@@ -94,12 +94,14 @@ uint64_t Session::AnyTime() {
 
 void Session::BeginStore() {
   disk_->AbsorbStores();
+  appending_from_ = log_->next_seq();
   storing_ = true;
   memory_before_store_ = log_->ReachedEnd(Level::kMemory);
 }
 
 // Ends the process in the middle of the stores since BeginStore().
 void Session::EndStore() {
+  appending_from_ = UINT64_MAX;
   if (points_left_ > 0 && going() && crashes_.OneIn(60)) {
     Note("-- a crash is tried in a store");
     Explore(false);
@@ -192,10 +194,13 @@ void Session::Settle(const Result<uint64_t>& result, uint64_t expected) {
   }
 }
 
-void Session::OnFailure(const Status& status, uint64_t first_seq, uint64_t, bool latched) {
+void Session::OnFailure(const Status& status, uint64_t first_seq, uint64_t unknown_before,
+                        bool latched) {
   Note((latched ? "latched: " : "rolled back: ") + status.message());
   if (latched) {
     ++explorer_->tally[Count::kLatched];
+    // The records from there on are not in the log. Exception: that of an append which fails now.
+    if (unknown_before != appending_from_) ledger_.CutAt(unknown_before);
     return;
   }
   failed_softly_ = true;
