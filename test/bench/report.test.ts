@@ -9,6 +9,7 @@ import { REPORT_VERSION, type Report, type Row, type TableResult } from '../../b
 import { formatResult } from '../../bench/report/text.js'
 import { recommend } from '../../bench/suites/recommendation.js'
 import { judgeUses } from '../../bench/suites/uses.js'
+import { FAILURES } from '../../bench/suites/wal.js'
 
 function rowOf(labels: string[], us: number, more: Partial<Row> = {}): Row {
   const latencies = Float64Array.of(us, us, us * 2)
@@ -72,6 +73,10 @@ describe('in a terminal', () => {
     expect(shown).toContain('1,790,000')
     expect(shown.replaceAll('\n', ' ')).toContain(`not shown in ${columns} columns: stddev us`)
     expect(shown).toContain('auto, auto: direct')
+  })
+
+  test('the table of failures fits 80 columns with its long cells', () => {
+    expect(widest(formatResult(FAILURES, 80))).toBeLessThanOrEqual(80)
   })
 
   test('a long label is broken at a blank', () => {
