@@ -8,7 +8,7 @@
 namespace durlog::schedules {
 
 Result<size_t> ModelFile::ReadAt(uint64_t offset, void* to, size_t length) {
-  CallTurn stop = Stop("reads");
+  CallTurn stop = Reading("reads", inode_->Blocks(offset, offset + length));
   const std::vector<uint8_t>& bytes = inode_->bytes;
   if (offset >= bytes.size()) return size_t{0};
   const size_t read = std::min(length, bytes.size() - static_cast<size_t>(offset));
@@ -18,7 +18,7 @@ Result<size_t> ModelFile::ReadAt(uint64_t offset, void* to, size_t length) {
   if (is_session && Turns::Current() != nullptr && Turns::Current()->BelievesMember()) {
     std::memcpy(to, &kDeadSession, sizeof kDeadSession);
   }
-  if (stop.is_turn()) {
+  if (stop.in_run()) {
     const std::string_view seen(static_cast<const char*>(to), read);
     stop.set_result(std::hash<std::string_view>()(seen));
   }
@@ -26,10 +26,11 @@ Result<size_t> ModelFile::ReadAt(uint64_t offset, void* to, size_t length) {
 }
 
 Status ModelFile::WriteAt(uint64_t offset, const void* from, size_t length) {
-  const CallTurn stop = Stop("writes");
+  const CallTurn stop = Changing("writes");
   if (offset + length > inode_->bytes.size()) {
     DURLOG_RETURN_IF_ERROR(SetSize(offset + length));
   }
+  NoteChange(inode_->Blocks(offset, offset + length));
   Note(offset, offset + length, true);
   std::memcpy(inode_->bytes.data() + offset, from, length);
   Note(offset, offset + length, false);
@@ -41,6 +42,11 @@ Status ModelFile::SetSize(uint64_t size) {
   if (inode_->is_mapped && size > bytes.capacity()) {
     std::fputs("a mapped file grows: its words would move\n", stderr);
     std::abort();
+  }
+  if (size != bytes.size()) {
+    NoteChange(inode_->Size());
+    NoteChange(inode_->Blocks(std::min<uint64_t>(size, bytes.size()),
+                              std::max<uint64_t>(size, bytes.size())));
   }
   // The bytes after the end count as zeros.
   if (size < bytes.size()) {

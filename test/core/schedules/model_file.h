@@ -15,18 +15,26 @@
 
 namespace durlog::schedules {
 
-// A call is a turn: other members may take turns before it, and its member learns the result.
+// A call that changes something, or that reads what another member can still change, is a turn:
+// other members may take turns before it. Its member learns the result.
 class CallTurn {
  public:
-  CallTurn(const ModelFiles& files, const char* call, std::string name, bool is_turn = true)
-      : call_(call), name_(std::move(name)), is_turn_(is_turn && Turns::Current() != nullptr) {
-    if (is_turn_) Turns::Current()->BeginCall();
+  // A call that changes `names`, sizes, contents or locks.
+  CallTurn(const ModelFiles& files, const char* call, std::string name)
+      : call_(call), name_(std::move(name)) {
+    if (Turns::Current() != nullptr) Turns::Current()->BeginCall();
+    changes_before_ = files.changes();
+  }
+  // A call that reads `objects`.
+  CallTurn(const ModelFiles& files, const char* call, std::string name, Objects objects)
+      : call_(call), name_(std::move(name)) {
+    if (Turns::Current() != nullptr) Turns::Current()->BeginRead(objects);
     changes_before_ = files.changes();
   }
   ~CallTurn() {
-    if (is_turn_) Turns::Current()->EndCall(call_, name_, result_, changes_before_);
+    if (in_run_) Turns::Current()->EndCall(call_, name_, result_, changes_before_);
   }
-  bool is_turn() const { return is_turn_; }
+  bool in_run() const { return in_run_; }
   CallTurn(const CallTurn&) = delete;
   CallTurn& operator=(const CallTurn&) = delete;
   void set_result(uint64_t result) { result_ = result; }
@@ -34,7 +42,7 @@ class CallTurn {
  private:
   const char* const call_;
   const std::string name_;
-  const bool is_turn_;
+  const bool in_run_ = Turns::Current() != nullptr;
   uint64_t changes_before_ = 0;
   uint64_t result_ = 0;
 };
@@ -47,8 +55,6 @@ class ModelMapping final : public Mapping {
   size_t size() const override { return inode_->bytes.size(); }
   Status Populate(size_t, size_t) override { return Status::Ok(); }
   Status Sync(size_t, size_t) override {
-    const CallTurn stop(*files_, "syncs a map of", std::to_string(inode_->id),
-                        files_->stops_at_every_call());
     ++files_->syncs_;
     return Status::Ok();
   }
@@ -73,23 +79,22 @@ class ModelFile final : public File {
   Status DropCache() override { return Status::Ok(); }
   Result<uint64_t> NextData(uint64_t offset) override { return offset; }
   Result<uint64_t> Size() override {
-    CallTurn stop = Stop("asks for the size of");
+    CallTurn stop = Reading("asks for the size of", inode_->Size());
     stop.set_result(inode_->bytes.size());
     return uint64_t{inode_->bytes.size()};
   }
   Status Truncate(uint64_t size) override {
-    const CallTurn stop = Stop("truncates");
+    const CallTurn stop = Changing("truncates");
     return SetSize(size);
   }
   Status Allocate(uint64_t offset, uint64_t length) override {
-    const CallTurn stop = Stop("allocates");
+    const CallTurn stop = Changing("allocates");
     return offset + length > inode_->bytes.size() ? SetSize(offset + length) : Status::Ok();
   }
   Status ZeroRange(uint64_t, uint64_t) override {
     return Status::Error(Code::kUnsupported, "files of the model have no extents");
   }
   Result<std::unique_ptr<Mapping>> Map(uint64_t, size_t) override {
-    const CallTurn stop = Stop("maps");
     inode_->is_mapped = true;
     return std::unique_ptr<Mapping>(new ModelMapping(files_, inode_));
   }
@@ -121,11 +126,14 @@ class ModelFile final : public File {
     return held.open == open_ && held.begin < end && begin < held.end;
   }
   void Release(uint64_t begin, uint64_t end);
-  CallTurn Stop(const char* call) const {
-    return CallTurn(*files_, call, std::to_string(inode_->id), files_->stops_at_every_call());
+  CallTurn Changing(const char* call) const {
+    return CallTurn(*files_, call, std::to_string(inode_->id));
   }
+  CallTurn Reading(const char* call, Objects objects) const {
+    return CallTurn(*files_, call, std::to_string(inode_->id), objects);
+  }
+  // A sync is no turn: it makes no difference to another member whether it comes before or after.
   Status Sync() {
-    const CallTurn stop = Stop("syncs");
     ++files_->syncs_;
     return Status::Ok();
   }

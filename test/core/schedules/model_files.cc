@@ -24,19 +24,15 @@ class ModelDirectory final : public Directory {
 
   const std::string& path() const override { return path_; }
   Result<std::unique_ptr<File>> Open(const std::string& name, OpenMode mode) override {
-    CallTurn turn(*files_, "opens", name);
+    if (CreatesFile(mode)) return Create(name);
+    CallTurn turn(*files_, "opens", name, NameOf(name));
     const auto found = files_->names_.find(name);
-    if (CreatesFile(mode)) {
-      if (found != files_->names_.end()) return Status::Error(Code::kIo, "the name is taken");
-      turn.set_result(1);
-      return std::unique_ptr<File>(new ModelFile(files_, files_->Make(name)));
-    }
     if (found == files_->names_.end()) return NotFound(name);
     turn.set_result(found->second->id + 2);
     return std::unique_ptr<File>(new ModelFile(files_, found->second));
   }
   Result<std::vector<FileEntry>> List() override {
-    CallTurn turn(*files_, "lists", path_);
+    CallTurn turn(*files_, "lists", path_, kFolderEntries);
     std::vector<FileEntry> entries;
     uint64_t hash = 0;
     for (const auto& [name, inode] : files_->names_) {
@@ -50,6 +46,8 @@ class ModelDirectory final : public Directory {
     CallTurn turn(*files_, "renames", from + " to " + to);
     const auto found = files_->names_.find(from);
     if (found == files_->names_.end()) return NotFound(from);
+    NoteEntry(from);
+    NoteEntry(to);
     files_->names_[to] = found->second;
     files_->names_.erase(from);
     files_->NoteCallChange();
@@ -58,6 +56,7 @@ class ModelDirectory final : public Directory {
   }
   Status Remove(const std::string& name) override {
     CallTurn turn(*files_, "removes", name);
+    NoteEntry(name);
     if (files_->names_.erase(name) == 0) return NotFound(name);
     files_->NoteCallChange();
     turn.set_result(1);
@@ -80,6 +79,17 @@ class ModelDirectory final : public Directory {
   }
 
  private:
+  Result<std::unique_ptr<File>> Create(const std::string& name) {
+    CallTurn turn(*files_, "creates", name);
+    if (files_->names_.count(name) != 0) return Status::Error(Code::kIo, "the name is taken");
+    NoteEntry(name);
+    turn.set_result(1);
+    return std::unique_ptr<File>(new ModelFile(files_, files_->Make(name)));
+  }
+  static void NoteEntry(const std::string& name) {
+    NoteChange(NameOf(name));
+    NoteChange(kFolderEntries);
+  }
   static Status NotFound(const std::string& name) {
     return Status::Error(Code::kNotFound, "no such file").WithPath(name);
   }
@@ -90,6 +100,10 @@ class ModelDirectory final : public Directory {
 
 Result<std::unique_ptr<Directory>> ModelFiles::OpenDirectory(const std::string&, bool) {
   return std::unique_ptr<Directory>(new ModelDirectory(this));
+}
+
+void NoteChange(Objects objects) {
+  if (Turns::Current() != nullptr) Turns::Current()->Note(objects, Touch::kChange);
 }
 
 size_t ModelFiles::Acting() const {

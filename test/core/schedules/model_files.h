@@ -2,9 +2,11 @@
 // lock belongs to an open file and ends with its member.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -13,6 +15,7 @@
 #include "../crash/random.h"
 #include "platform/file_system.h"
 #include "recovery/shared_session.h"
+#include "touches.h"
 
 namespace durlog::schedules {
 
@@ -68,13 +71,32 @@ struct ModelInode {
   std::vector<uint8_t> bytes;
   std::vector<uint8_t> touched;  // by word: a bit for each member, and one for each that stores
   std::vector<HeldRange> locks;
+
+  // Its objects: see Touches.
+  Objects Size() const { return {id << 20, 1}; }
+  // Those of the bytes [begin, end).
+  Objects Blocks(uint64_t begin, uint64_t end) const {
+    const uint64_t first = begin / kBlockBytes;
+    const uint64_t last = (std::min<uint64_t>(end, kMaxFileBytes) + kBlockBytes - 1) / kBlockBytes;
+    return {(id << 20) + 1 + first, last > first ? last - first : 0};
+  }
+  uint64_t BlockOfWord(size_t index) const { return Blocks(index * 8, index * 8 + 1).first; }
+  static constexpr uint64_t kBlockBytes = 512;
+  static constexpr size_t kMaxFileBytes = 64 << 10;
 };
+
+inline constexpr Objects kFolderEntries{UINT64_MAX, 1};
+inline Objects NameOf(const std::string& name) {
+  return {std::hash<std::string>()(name) | (uint64_t{1} << 63), 1};
+}
+// The running member of a run changes the objects.
+void NoteChange(Objects objects);
 
 // Time does not pass. A random number depends on the member and on how many it has drawn.
 class ModelFiles final : public FileSystem {
  public:
   static constexpr size_t kMostMembers = 4;
-  static constexpr size_t kMaxFileBytes = 64 << 10;
+  static constexpr size_t kMaxFileBytes = ModelInode::kMaxFileBytes;
 
   Result<std::unique_ptr<Directory>> OpenDirectory(const std::string& path, bool create) override;
   uint64_t NowMs() override { return 1'700'000'000'000; }
@@ -92,6 +114,9 @@ class ModelFiles final : public FileSystem {
   std::unique_ptr<ModelFiles> Copy() const;
 
   Place PlaceOf(const uint64_t* word) const;
+  uint64_t BlockOf(const Place& place) const {
+    return inodes_[static_cast<size_t>(place.file)]->BlockOfWord(place.index);
+  }
   // The hash of all words that a turn has stored, and of names and locks.
   uint64_t hash() const { return words_hash_ ^ calls_hash_; }
   // Notes an access. Returns whether another member has accessed the place in this run and one of
@@ -100,9 +125,6 @@ class ModelFiles final : public FileSystem {
   void NoteStore(const Place& place, uint64_t before, uint64_t after);
   // How often any file was synced.
   uint64_t syncs() const { return syncs_; }
-  // From now on, each call is a turn.
-  void StopAtEveryCall() { stops_at_every_call_ = true; }
-  bool stops_at_every_call() const { return stops_at_every_call_; }
   // How often names, sizes or locks have changed.
   uint64_t changes() const { return changes_; }
 
@@ -123,7 +145,6 @@ class ModelFiles final : public FileSystem {
   uint64_t opens_ = 0;
   uint64_t changes_ = 0;
   uint64_t syncs_ = 0;
-  bool stops_at_every_call_ = false;
   uint64_t words_hash_ = 0;
   uint64_t calls_hash_ = 0;
 };

@@ -25,6 +25,11 @@ Scenario WithoutSpare(Scenario scenario) {
   return scenario;
 }
 
+Scenario StopsInOpen(Scenario scenario) {
+  scenario.stops_in_open_only = true;
+  return scenario;
+}
+
 Scenario AfterSession(Scenario scenario) {
   scenario.after_session = true;
   return scenario;
@@ -53,6 +58,10 @@ std::vector<Scenario> ShortScenarios() {
       AfterSession(Make("alone-trim", {"jsl", "orwtc"}, kPlenty, 1, kAny)),
       AfterSession(Make("alone-two", {"oxsc", "orsc"}, kPlenty, 1, kAny)),
       AfterSession(Make("alone-three", {"jsl", "oxc", "jwl"}, kPlenty, 0, 1)),
+      StopsInOpen(AfterSession(Make("open-truncate", {"jsl", "oxc", "oxsc"}, kPlenty, 0, kAny))),
+      StopsInOpen(AfterSession(Make("open-rotate", {"jsl", "orsc", "orwc"}, kPlenty, 0, kAny))),
+      StopsInOpen(AfterSession(Make("open-trim", {"jsl", "orwtc", "orsc"}, kPlenty, 0, kAny))),
+      StopsInOpen(AfterSession(Make("open-join", {"jl", "oxc", "jl"}, kPlenty, 0, kAny))),
   };
 }
 
@@ -74,6 +83,7 @@ std::vector<Scenario> LongScenarios() {
       Make("trim-both", {"fst", "fst"}, 1, 1, 1),
       Make("leave-join", {"wl", "w", "jwl"}, kPlenty, 1, 2),
       AfterSession(Make("alone-three", {"jsl", "oxc", "jwl"}, kPlenty, 1, 3)),
+      StopsInOpen(AfterSession(Make("open-truncate", {"jsl", "oxc", "oxsc"}, kPlenty, 1, kAny))),
   };
 }
 

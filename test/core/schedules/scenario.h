@@ -21,8 +21,9 @@ struct Scenario {
   // and there is no spare.
   uint64_t room_bytes = 0;
   // The log was shared before the first turn, and its page names a session whose members are dead.
-  // Each call of the file system is a turn.
   bool after_session = false;
+  // Each step but opening and closing is one turn, unless it waits.
+  bool stops_in_open_only = false;
   bool without_spare = false;  // the next segment's file does not exist yet
   Limits limits;
 };

@@ -1,6 +1,7 @@
 #include "stage.h"
 
 #include <algorithm>
+#include <cstring>
 #include <utility>
 
 #include "record/segment_name.h"
@@ -10,6 +11,8 @@ namespace durlog::schedules {
 namespace {
 
 constexpr uint64_t kFillerFrameBytes = 4048;
+
+bool IsOpenOrClose(char what) { return std::strchr("jloc", what) != nullptr; }
 
 Bytes AsBytes(const std::string& text) {
   return Bytes{reinterpret_cast<const uint8_t*>(text.data()), text.size()};
@@ -60,7 +63,6 @@ void Stage::EndSessionByDeath() {
   const uint64_t place = kSessionWord * sizeof(uint64_t);
   const Status put = (*page)->WriteAt(place, &kDeadSession, sizeof kDeadSession);
   if (!put.ok()) Fail("the page cannot be written");
-  files_.StopAtEveryCall();
 }
 
 // Two records fill the first segment.
@@ -203,6 +205,8 @@ void Stage::Trim(size_t member) {
 void Stage::Work(size_t member) {
   for (const char what : scenario_.members[member]) {
     if (!violation_.empty()) return;
+    if (Turns::Current() != nullptr)
+      Turns::Current()->BeginStep(scenario_.stops_in_open_only && !IsOpenOrClose(what));
     if (what == 'j') {
       if (!Join(member)) return;
     } else if (what == 'o') {

@@ -1,6 +1,7 @@
 #include "trial.h"
 
 #include <memory>
+#include <utility>
 
 #include "arena.h"
 #include "judge.h"
@@ -25,8 +26,9 @@ class Trial {
   Outcome TryAll(uint64_t most_runs);
 
  private:
+  void TryWithin(const Limits& limits, uint64_t most_runs, Outcome* outcome);
   void WarmUp();
-  RunEnd RunOnce(std::vector<std::string>* trail);
+  RunEnd RunOnce(const Limits& limits, std::vector<std::string>* trail);
   std::string JudgeEnd(RunEnd end);
   std::string JudgeContent(uint64_t content);
 
@@ -35,9 +37,10 @@ class Trial {
   ModelFiles* files_ = nullptr;
   Stage* stage_ = nullptr;
   Search search_;
-  ContestedWords contested_;
+  Accesses known_;
+  Accesses met_;
   StateSet judged_;
-  bool met_new_words_ = false;
+  bool met_new_touches_ = false;
   uint64_t content_ = 0;  // at the end of the last run
   std::string wrong_;
 };
@@ -54,11 +57,11 @@ void Trial::WarmUp() {
   static_cast<void>(wrong);
 }
 
-RunEnd Trial::RunOnce(std::vector<std::string>* trail) {
+RunEnd Trial::RunOnce(const Limits& limits, std::vector<std::string>* trail) {
   // Its positions are in the arena.
   PositionIndex::Shared().Clear();
   Arena::Restore();
-  Turns turns(&search_, files_, &contested_, scenario_.limits, lie_);
+  Turns turns(&search_, files_, known_, &met_, limits, lie_);
   turns.set_trace(trail);
   for (size_t member = 0; member < scenario_.members.size(); ++member) {
     Stage* const stage = stage_;
@@ -70,7 +73,7 @@ RunEnd Trial::RunOnce(std::vector<std::string>* trail) {
     return wrong_.empty();
   });
   const RunEnd end = turns.Run();
-  met_new_words_ = turns.met_new_words();
+  met_new_touches_ = turns.met_new_touches();
   content_ = turns.Content();
   return end;
 }
@@ -90,28 +93,42 @@ std::string Trial::JudgeEnd(RunEnd end) {
   return end == RunEnd::kDone ? JudgeContent(content_) : "";
 }
 
-Outcome Trial::TryAll(uint64_t most_runs) {
-  Outcome outcome;
-  uint64_t runs_before = 0;
-  while (outcome.runs < most_runs) {
+// Tries the schedules again if some of them may have omitted a turn.
+void Trial::TryWithin(const Limits& limits, uint64_t most_runs, Outcome* outcome) {
+  search_.StartAnew();
+  bool is_anew = false;
+  for (uint64_t runs_before = outcome->runs; outcome->runs < most_runs;) {
     if (!search_.BeginRun()) {
-      outcome.complete = true;
-      break;
+      outcome->complete = !std::exchange(is_anew, false);
+      if (outcome->complete) return;
+      runs_before = outcome->runs;
+      search_.StartAnew();
+      known_ = met_;
+      continue;
     }
-    const RunEnd end = RunOnce(nullptr);
-    outcome.runs = runs_before + search_.runs();
-    outcome.violation = JudgeEnd(end);
-    if (!outcome.violation.empty()) {
+    const RunEnd end = RunOnce(limits, nullptr);
+    outcome->runs = runs_before + search_.runs();
+    outcome->violation = JudgeEnd(end);
+    if (!outcome->violation.empty()) {
       search_.Repeat();
       search_.BeginRun();
-      RunOnce(&outcome.trail);
-      break;
+      RunOnce(limits, &outcome->trail);
+      return;
     }
-    // Loads of those words were no turns until now.
-    if (met_new_words_) {
-      runs_before = outcome.runs;
-      search_.StartAnew();
-    }
+    is_anew = is_anew || met_new_touches_;
+  }
+}
+
+// The few schedules with one switch meet most conflicts between members, so that all schedules are
+// rarely tried twice.
+Outcome Trial::TryAll(uint64_t most_runs) {
+  Outcome outcome;
+  Limits few = scenario_.limits;
+  few.preemptions = 1;
+  TryWithin(few, most_runs, &outcome);
+  if (outcome.violation.empty() && scenario_.limits.preemptions != 1) {
+    outcome.complete = false;
+    TryWithin(scenario_.limits, most_runs, &outcome);
   }
   outcome.states = search_.states();
   outcome.contents = judged_.size();

@@ -27,9 +27,9 @@ bool IsReserved(uint64_t word) {
 
 }  // namespace
 
-Turns::Turns(Search* search, ModelFiles* files, ContestedWords* contested, const Limits& limits,
-             Lie lie)
-    : search_(search), files_(files), contested_(contested), limits_(limits), lie_(lie) {}
+Turns::Turns(Search* search, ModelFiles* files, const Accesses& known, Accesses* met,
+             const Limits& limits, Lie lie)
+    : search_(search), files_(files), known_(known), met_(met), limits_(limits), lie_(lie) {}
 
 Turns::~Turns() { current = nullptr; }
 
@@ -156,6 +156,8 @@ void Turns::Kill(size_t dying) {
 
 void Turns::TakeTurn() {
   const size_t self = running_;
+  Member& member = members_[self];
+  if (member.is_in_one_turn && !member.waits) return Learn(0);
   if (++turns_ > limits_.turns) {
     end_ = RunEnd::kTooLong;
   } else {
@@ -193,11 +195,42 @@ void Turns::Trace(const char* what, const uint64_t* word, uint64_t value) {
 // If members may die, each store is a turn: recovery finds exactly the stores that a dead member
 // made.
 bool Turns::IsTurn(const Place& place, bool stores) {
+  const uint64_t block = files_->BlockOf(place);
+  Note({block, 1}, stores ? Touch::kStore : Touch::kLoad);
   if (files_->NoteTouch(place, running_, stores)) {
     const AllocatesIn outside(AllocatesIn::kOutside);
-    if (contested_->Insert(place)) met_new_words_ = true;
+    if (met_->words.Insert(place)) met_new_touches_ = true;
   }
-  return (stores && limits_.deaths > 0) || contested_->Has(place);
+  return (stores && limits_.deaths > 0) || known_.words.Has(place) ||
+         MayOther(block, {Touch::kChange}) || (stores && MayOther(block, {Touch::kRead}));
+}
+
+void Turns::Note(Objects objects, Touch touch) {
+  const AllocatesIn outside(AllocatesIn::kOutside);
+  for (uint64_t i = 0; i < objects.count; ++i) {
+    if (met_->objects.Note(objects.first + i, running_, touch)) {
+      met_new_touches_ = true;
+    }
+  }
+}
+
+bool Turns::MayOther(uint64_t object, std::initializer_list<Touch> touches) const {
+  uint8_t able = 0;
+  for (const Touch touch : touches) able |= known_.objects.MembersOf(object, touch);
+  for (size_t i = 0; i < members_.size() && able != 0; ++i) {
+    const bool lives = i != running_ && !members_[i].done && !members_[i].dead;
+    if (lives && (able & (1u << i)) != 0) return true;
+  }
+  return false;
+}
+
+void Turns::BeginRead(Objects objects) {
+  Note(objects, Touch::kRead);
+  bool is_turn = false;
+  for (uint64_t i = 0; i < objects.count && !is_turn; ++i) {
+    is_turn = MayOther(objects.first + i, {Touch::kChange, Touch::kStore});
+  }
+  if (is_turn) TakeTurn();
 }
 
 void Turns::Put(uint64_t* word, uint64_t value) {
@@ -210,8 +243,8 @@ void Turns::Put(uint64_t* word, uint64_t value) {
 
 uint64_t Turns::Load(const uint64_t* word) {
   const Place place = files_->PlaceOf(word);
-  if (!place.known || !IsTurn(place, false)) return *word;
-  TakeTurn();
+  if (!place.known) return *word;
+  if (IsTurn(place, false)) TakeTurn();
   See(place, word);
   uint64_t value = *word;
   Trace("loads", word, value);

@@ -1,10 +1,11 @@
 // One run: members that take turns. Each access to shared state is a turn.
 //
-// A turn is one load, store, compare-and-swap or addition of a contested word, or one call about
-// names or locks. In a scenario that opens the log alone, each call of the file system is a turn,
-// so that a member can be stopped before it. The payload of a record is stored with the previous
-// turn: no other member touches those bytes. All members see the turns in the same order: weaker
-// memory orders are not tried.
+// A turn is one load, store, compare-and-swap or addition of a contested word, or one call of the
+// file system that changes something, takes or tests a lock, or reads what another living member
+// can still change (see Touches). Every other access gives the same result before and after any
+// turn of another member, and is made with the member's previous turn. The payload of a record,
+// too, is stored with the previous turn: no other member touches those bytes. All members see the
+// turns in the same order: weaker memory orders are not tried.
 //
 // A waiting member gets its next turn once a value has changed that it saw when it last looked. The
 // model assumes that its state then depends only on that look and on its state before the wait.
@@ -14,6 +15,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <initializer_list>
 #include <memory>
 #include <string>
 #include <utility>
@@ -50,10 +52,17 @@ enum class RunEnd : uint8_t {
   kWrong,    // the files break a promise
 };
 
+// The accesses of all members.
+struct Accesses {
+  ContestedWords words;
+  Touches objects;
+};
+
 class Turns {
  public:
-  Turns(Search* search, ModelFiles* files, ContestedWords* contested, const Limits& limits,
-        Lie lie);
+  // `known` decides which accesses are turns. The accesses of this run are added to `met`.
+  Turns(Search* search, ModelFiles* files, const Accesses& known, Accesses* met,
+        const Limits& limits, Lie lie);
   ~Turns();
   Turns(const Turns&) = delete;
   Turns& operator=(const Turns&) = delete;
@@ -65,8 +74,9 @@ class Turns {
   size_t running() const { return running_; }
   // Adds to the state a result by which the end of the run is judged.
   void Tell(uint64_t what) { told_ ^= what; }
-  // Whether a word was contested for the first time in any run.
-  bool met_new_words() const { return met_new_words_; }
+  // Whether members' accesses conflicted that had not in any run: earlier runs may have omitted a
+  // turn.
+  bool met_new_touches() const { return met_new_touches_; }
   // A hash of the files and of the members' results.
   uint64_t Content() const { return files_->hash() ^ Mix(told_); }
   // `check` is called in each new state, outside of turns. It returns false if the state breaks a
@@ -84,8 +94,17 @@ class Turns {
   uint64_t Add(uint64_t* word, uint64_t added);
   void Raise(uint64_t* word, uint64_t value);
   void WaitForNews();
-  // A call about names or locks: the first runs before it, the second takes its result.
+  // The member begins the next step of its work, which is one turn unless it waits.
+  void BeginStep(bool is_one_turn) {
+    members_[running_].is_in_one_turn = false;
+    if (is_one_turn) TakeTurn();
+    members_[running_].is_in_one_turn = is_one_turn;
+  }
+  // Before a call: one that changes something, or one that reads `objects`.
   void BeginCall() { TakeTurn(); }
+  void BeginRead(Objects objects);
+  void Note(Objects objects, Touch touch);
+  // Takes the result of a call.
   void EndCall(const char* call, const std::string& name, uint64_t result, uint64_t changes_before);
   bool BelievesMember() const { return lie_ == Lie::kJoinsUnproven && running_ == 0; }
   bool BelievesAlive() const { return lie_ != Lie::kVoidsLiving || running_ != 0; }
@@ -102,6 +121,7 @@ class Turns {
   struct Member {
     std::unique_ptr<crash::Fiber> fiber;
     uint64_t known = 0;  // hash of all values that it has seen
+    bool is_in_one_turn = false;
     bool done = false;
     bool dead = false;
     bool waits = false;
@@ -127,12 +147,15 @@ class Turns {
   void Learn(uint64_t value);
   void See(const Place& place, const uint64_t* word);
   bool IsTurn(const Place& place, bool stores);
+  // Whether another living member may access the object in one of these ways.
+  bool MayOther(uint64_t object, std::initializer_list<Touch> touches) const;
   void StorePostponed();
   void Trace(const char* what, const uint64_t* word, uint64_t value);
 
   Search* const search_;
   ModelFiles* const files_;
-  ContestedWords* const contested_;
+  const Accesses& known_;
+  Accesses* const met_;
   const Limits limits_;
   const Lie lie_;
   std::vector<Member> members_;
@@ -144,7 +167,7 @@ class Turns {
   size_t turns_ = 0;
   int preemptions_ = 0;
   int deaths_ = 0;
-  bool met_new_words_ = false;
+  bool met_new_touches_ = false;
   uint64_t told_ = 0;
 };
 
