@@ -41,6 +41,12 @@ const TESTS = {
     args: ['test/http/kill.test.ts'],
     kills: ['SERVE_KILLS', 200],
   },
+  protocol: {
+    what: 'random sequences of HTTP requests, judged by a model of the protocol',
+    args: ['test/http/protocol-model.test.ts'],
+    requests: ['DURLOG_PROTOCOL_SEQUENCES', 10_000],
+    seed: 'DURLOG_PROTOCOL_SEED',
+  },
   'archive-requests': {
     what: 'kill -9 of an archiver at each of its requests, and uploads that arrive late',
     args: ['test/archive/kills.test.ts'],
