@@ -159,7 +159,8 @@ class StreamFilesWrap final : public Wrapped<StreamFilesWrap, std::shared_ptr<St
   static Napi::Function Define(Napi::Env env) {
     return DefineClass(env, kName,
                        {InstanceMethod<&StreamFilesWrap::Store>("store"),
-                        InstanceMethod<&StreamFilesWrap::ReadBody>("readBody"),
+                        InstanceMethod<&StreamFilesWrap::Read<RecordForm::kBody>>("readBody"),
+                        InstanceMethod<&StreamFilesWrap::Read<RecordForm::kStored>>("readStored"),
                         InstanceMethod<&StreamFilesWrap::SyncAll>("syncAll"),
                         InstanceMethod<&StreamFilesWrap::Close>("close")});
   }
@@ -193,9 +194,10 @@ class StreamFilesWrap final : public Wrapped<StreamFilesWrap, std::shared_ptr<St
         [job](Napi::Env env) { return FromJob(env, *job); }, [job] { job->memory.Reset(); });
   }
 
-  Napi::Value ReadBody(const Napi::CallbackInfo& info) {
+  template <RecordForm form>
+  Napi::Value Read(const Napi::CallbackInfo& info) {
     if (IsClosed(info.Env())) return Napi::Value();
-    return ReadStreamBody(info, held_);
+    return ReadStreamFile(info, held_, form);
   }
 
   Napi::Value SyncAll(const Napi::CallbackInfo& info) {

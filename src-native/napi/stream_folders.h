@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "platform/file_system.h"
+#include "streams/stream_file_reader.h"
 
 namespace durlog {
 
@@ -14,7 +15,8 @@ struct StreamFolders {
   std::unique_ptr<Directory> index;
 };
 
-// See `readBody` in src/native/stream-files.ts.
-Napi::Value ReadStreamBody(const Napi::CallbackInfo& info, std::shared_ptr<StreamFolders> folders);
+// See `readBody` and `readStored` in src/native/stream-files.ts.
+Napi::Value ReadStreamFile(const Napi::CallbackInfo& info, std::shared_ptr<StreamFolders> folders,
+                           RecordForm form);
 
 }  // namespace durlog

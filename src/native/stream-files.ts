@@ -90,6 +90,11 @@ interface NativeStreamBody {
   needed: number
   /** If the record `next` is the first one and cannot be read: the reason. Otherwise ''. */
   problem: string
+  /**
+   * Of `readStored`: the index entries of the records, after that of the record before them if the file has one.
+   * Undefined if no record was stored.
+   */
+  entries?: Uint8Array<ArrayBuffer> | undefined
 }
 
 /** The folders that hold the files of streams. */
@@ -109,6 +114,10 @@ export interface NativeStreamFiles {
     to: number,
     into: Uint8Array,
   ): NativeStreamBody | Promise<NativeStreamBody>
+  /**
+   * As `readBody`, but stores the records as they are in the file, and does not compare the CRC-32C of the whole file.
+   */
+  readStored: NativeStreamFiles['readBody']
   /**
    * Syncs the whole file system. Rejects if a write of any process to it has failed since the folders were opened. If
    * the system does not report such failures, rejects with ERR_DURLOG_UNSUPPORTED and syncs nothing.

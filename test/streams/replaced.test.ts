@@ -1,5 +1,5 @@
 /** A stream that is deleted and created again, with files of the same names, while it is read. */
-import { afterEach, expect, test, vi } from 'vitest'
+import { afterEach, expect, test } from 'vitest'
 import { native } from '../../src/native/native.js'
 import type { Streams } from '../../src/streams/index.js'
 import { Body } from '../../src/streams/port/body.js'
@@ -7,21 +7,9 @@ import { portOf } from '../../src/streams/port/port.js'
 import { codeOf } from '../fixtures/scratch.js'
 import { mode, scratchStreams } from '../fixtures/streams.js'
 
-/** Called before a file of a stream is opened. */
+/** Called before a file of a stream is read. */
 let beforeOpen: () => Promise<void> = async () => {}
 
-vi.mock('../../src/streams/files/file-io.js', async (original) => {
-  const { ReadFile, ...others } = (await original()) as typeof import('../../src/streams/files/file-io.js')
-  return {
-    ...others,
-    ReadFile: {
-      open: async (path: string) => {
-        await beforeOpen()
-        return ReadFile.open(path)
-      },
-    },
-  }
-})
 const { openStreamFiles } = native
 native.openStreamFiles = async (...folders) => {
   const storage = await openStreamFiles(...folders)
@@ -32,6 +20,10 @@ native.openStreamFiles = async (...folders) => {
     readBody: async (...call) => {
       await beforeOpen()
       return storage.readBody(...call)
+    },
+    readStored: async (...call) => {
+      await beforeOpen()
+      return storage.readStored(...call)
     },
   }
 }

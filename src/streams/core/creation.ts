@@ -60,7 +60,7 @@ async function bytesOf(folder: StreamStore, { stream, seq }: StreamForkPoint): P
   const state = sourceOf(folder, stream)
   if (state === undefined || seq >= state.visible)
     throw outOfRange(`fork.bytes needs record ${seq} of the stream "${stream}", which has no such record`)
-  const source = new RecordSource<Buffer>(folder.folder.files, () => folder.table, codecOf)
+  const source = new RecordSource<Buffer>(folder.folder, () => folder.table, codecOf)
   try {
     const [record] = await source.next(state, seq)
     // A repeated creation reads the record again.

@@ -23,7 +23,7 @@ export async function* readStream(
   codecOf: (encoding: StreamEncoding) => StreamCodec,
   signal: AbortSignal,
 ): Batches<StreamRecord<unknown>> {
-  const records = new RecordSource<unknown>(folder.folder.files, () => folder.table, codecOf)
+  const records = new RecordSource<unknown>(folder.folder, () => folder.table, codecOf)
   const limitOf = durableOnly && !folder.isSynced ? syncedEnd(folder.folder.log) : visibleEnd
   let slice = new TimeSlice()
   let next = from

@@ -1,6 +1,5 @@
 /** Reads records of streams as bodies of answers, from the files and from memory. */
 import { isCode } from '../../errors.js'
-import type { NativeStreamFiles } from '../../native/stream-files.js'
 import { ofFileSystem } from '../../support/file-system-error.js'
 import { TimeSlice } from '../../support/time-slice.js'
 import type { Body, BodyRead } from '../port/body.js'
@@ -9,9 +8,8 @@ import { decodedText, LONG_TEXT_BYTES } from '../port/long-text.js'
 import type { StreamEncoding } from '../port/types.js'
 import type { MemTable } from '../state/mem-table.js'
 import type { FileDisk, StreamState } from '../state/state.js'
-import type { FolderFiles } from './folder-files.js'
 import { checkKept, placeOf } from './record-source.js'
-import { changedFile, StreamFile } from './stream-file.js'
+import { changedFile, StreamFile, type StreamFolder } from './stream-file.js'
 
 /** A file of a stream. */
 export interface BodyFile {
@@ -33,15 +31,9 @@ export interface FileRead extends BodyRead {
   size: number
 }
 
-/** The files of a folder of streams. */
-export interface BodyFolder {
-  files: FolderFiles
-  storage: Pick<NativeStreamFiles, 'readBody'>
-}
-
 /** Adds records of `state`, which must be visible, to `body`: see `ServedPort.read`. */
 export async function readBody(
-  folder: BodyFolder,
+  folder: StreamFolder,
   memTable: MemTable,
   state: StreamState,
   { from, to }: SeqRange,
@@ -65,7 +57,7 @@ export async function readBody(
 
 /** Stores records of `file`, which must have them, into the room of `body`. The caller adds them with `Body.stored`. */
 export async function readFileBody(
-  { files, storage }: BodyFolder,
+  folder: StreamFolder,
   file: BodyFile,
   range: SeqRange,
   body: Body,
@@ -74,12 +66,12 @@ export async function readFileBody(
   const { from } = range
   let { to } = range
   for (;;) {
-    const read = await storage.readBody(fileName, ENCODING_NUMBERS[encoding], disk, from, to, body.room)
+    const read = await folder.storage.readBody(fileName, ENCODING_NUMBERS[encoding], disk, from, to, body.room)
     const { next, size, timeMs, needed, problem } = read
     if (problem !== '') {
-      const damaged = next > from ? next : ((await damagedFrom(files, file, from)) ?? from)
+      const damaged = next > from ? next : ((await damagedFrom(folder, file, from)) ?? from)
       if (damaged === from || damaged >= to)
-        throw changedFile(name, files.records(fileName, codecOf(encoding)), damaged, problem)
+        throw changedFile(name, folder.files.records(fileName, codecOf(encoding)), damaged, problem)
       // The intact records before the damaged one are delivered first.
       to = damaged
       continue
@@ -91,11 +83,11 @@ export async function readFileBody(
 
 /** As `StreamFile.damagedFrom`. Returns `from` if the record `from` cannot be read. */
 async function damagedFrom(
-  files: FolderFiles,
+  folder: StreamFolder,
   { name, encoding, fileName, disk }: BodyFile,
   from: number,
 ): Promise<number | undefined> {
-  const file = new StreamFile(files, { name, fileName: () => fileName }, codecOf(encoding))
+  const file = new StreamFile(folder, { name, fileName: () => fileName }, codecOf(encoding))
   try {
     return await file.damagedFrom(disk, from)
   } catch {

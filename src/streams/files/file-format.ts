@@ -35,10 +35,3 @@ export function frameOf(data: Buffer): Buffer {
   header.writeUInt32LE(native.crc32c(0, data), 4)
   return Buffer.concat([header, data])
 }
-
-/** The data of a complete frame; undefined if the frame is damaged. */
-export function frameData(frame: Buffer): Buffer | undefined {
-  if (frame.length < HEADER_BYTES) return undefined
-  const data = frame.subarray(HEADER_BYTES)
-  return frame.readUInt32LE(0) === data.length && frame.readUInt32LE(4) === native.crc32c(0, data) ? data : undefined
-}

@@ -6,8 +6,7 @@ import type { StreamEncoding, StreamRecord } from '../port/types.js'
 import { holderOf } from '../state/fork-chain.js'
 import type { FileDisk, StreamDisk, StreamState } from '../state/state.js'
 import type { StreamTable } from '../state/table.js'
-import type { FolderFiles } from './folder-files.js'
-import { StreamFile } from './stream-file.js'
+import { StreamFile, type StreamFolder } from './stream-file.js'
 
 /** The number of records from memory that are returned at once. */
 const MEM_TABLE_RECORDS = 1024
@@ -15,15 +14,15 @@ const MEM_TABLE_RECORDS = 1024
 const CHUNK_BYTES = 1 << 18
 
 export class RecordSource<V> {
-  readonly #files: FolderFiles
+  readonly #folder: StreamFolder
   readonly #table: () => StreamTable
   readonly #codecOf: (encoding: StreamEncoding) => StreamCodec
   #file: StreamFile | undefined
   /** The stream to which `#file` belongs. */
   #owner: StreamState | undefined
 
-  constructor(files: FolderFiles, table: () => StreamTable, codecOf: (encoding: StreamEncoding) => StreamCodec) {
-    this.#files = files
+  constructor(folder: StreamFolder, table: () => StreamTable, codecOf: (encoding: StreamEncoding) => StreamCodec) {
+    this.#folder = folder
     this.#table = table
     this.#codecOf = codecOf
   }
@@ -37,7 +36,7 @@ export class RecordSource<V> {
     if (file === undefined) return this.#inMemory(owner, from, end)
     if (this.#owner !== owner || this.#file === undefined) {
       await this.close()
-      this.#file = new StreamFile(this.#files, owner, this.#codecOf(owner.meta.encoding))
+      this.#file = new StreamFile(this.#folder, owner, this.#codecOf(owner.meta.encoding))
       this.#owner = owner
     }
     try {

@@ -1,16 +1,16 @@
 /**
- * Reads the records of a stream from its files, by their indexes, up to the last checkpoint. One file is open at a
- * time.
+ * Reads the records of a stream from its files, up to the last checkpoint. The core finds and checks them; their values
+ * are made here.
  */
 import { DurlogError } from '../../errors.js'
 import { native } from '../../native/native.js'
-import { codecOf, decodeLines, type StreamCodec } from '../port/encoding.js'
+import type { NativeStreamFiles } from '../../native/stream-files.js'
+import { codecOf, decodeLines, ENCODING_NUMBERS, type StreamCodec } from '../port/encoding.js'
 import type { StreamRecord } from '../port/types.js'
 import { EMPTY } from '../state/entry.js'
-import { INDEX_ENTRY_BYTES, IndexPart } from '../state/record-index.js'
+import { IndexPart } from '../state/record-index.js'
 import type { FileDisk, StreamState } from '../state/state.js'
-import { frameData } from './file-format.js'
-import { problemOf, ReadFile, readRange } from './file-io.js'
+import { HEADER_BYTES } from './file-format.js'
 import type { FolderFiles } from './folder-files.js'
 
 /** The limits of one read of a file. A record that is longer than the limit is read whole. */
@@ -23,11 +23,7 @@ const CHUNK_BYTES_OF_FRAMES = 1 << 20
  * processor's caches.
  */
 const PIECE_BYTES = 1 << 14
-/** The number of index entries that are read at once. */
-const INDEX_RECORDS = 8192
 const NEWLINE = 0x0a
-
-const NO_PART = new IndexPart(0, EMPTY, 0)
 
 /** The records from seq `from` to seq `to` - 1. */
 interface FileChunk {
@@ -39,28 +35,30 @@ interface FileChunk {
   bytes: Buffer
 }
 
-const NO_CHUNK: FileChunk = { from: 0, to: 0, index: NO_PART, start: 0, bytes: EMPTY }
+const NO_CHUNK: FileChunk = { from: 0, to: 0, index: new IndexPart(0, new Uint8Array(0), 0), start: 0, bytes: EMPTY }
+
+/** The parts of a folder that reading its files needs. */
+export interface StreamFolder {
+  files: FolderFiles
+  storage: Pick<NativeStreamFiles, 'readBody' | 'readStored'>
+}
 
 export class StreamFile {
-  readonly #files: FolderFiles
+  readonly #folder: StreamFolder
   readonly #owner: Pick<StreamState, 'name' | 'fileName'>
   readonly #codec: StreamCodec
-  #file: ReadFile | undefined
-  #index: ReadFile | undefined
-  /** The index entries that were read last. */
-  #part = NO_PART
   /** The chunk from which `read` returns records. */
   #chunk = NO_CHUNK
   /** The next chunk, which is being read ahead. */
   #ahead: { first: number; from: number; chunk: Promise<FileChunk> } | undefined
-  /** The first seq of the open file, which identifies it. */
+  /** The first seq of the file that was read last, which identifies it. */
   #first = 0
   /** The number of bytes that were read from the beginning of the file without a gap, and their CRC-32C. */
   #checked = 0
   #crc = 0
 
-  constructor(files: FolderFiles, owner: Pick<StreamState, 'name' | 'fileName'>, codec: StreamCodec) {
-    this.#files = files
+  constructor(folder: StreamFolder, owner: Pick<StreamState, 'name' | 'fileName'>, codec: StreamCodec) {
+    this.#folder = folder
     this.#owner = owner
     this.#codec = codec
   }
@@ -131,22 +129,23 @@ export class StreamFile {
 
   /** Reads at least the record `from`; fewer records if the index or the file ends or is damaged after it. */
   async #readChunk(disk: FileDisk, from: number): Promise<FileChunk> {
-    if (disk.first !== this.#first) await this.#closeFiles()
-    this.#first = disk.first
-    const index = await this.#entries(disk, from)
-    const start = index.end(from - 1)
-    const most = this.#codec.lines ? CHUNK_BYTES_OF_LINES : CHUNK_BYTES_OF_FRAMES
-    let to = index.orderedUntil(from, Math.min(from + CHUNK_RECORDS, index.to), disk.bytes)
-    if (to === from) throw this.#changed(from, 'its index is damaged')
-    to = index.nextAfter(start + most, from, to - 1)
-    this.#file ??= await this.#open(this.#path, from)
-    // The rest of a line may look like a record, so the byte before the first line is checked.
-    const before = this.#codec.lines && start > 0 ? 1 : 0
-    const bytes = await this.#read(this.#file, start - before, index.end(to - 1), from)
-    if (before === 1 && bytes[0] !== NEWLINE) throw this.#changed(from, 'its index is damaged')
-    while (to > from && index.end(to - 1) - start > bytes.length - before) to--
-    if (to === from) throw this.#changed(from, 'the file is too short')
-    return { from, to, index, start, bytes: bytes.subarray(before) }
+    const { first, next, bytes } = disk
+    if (first !== this.#first) this.#checked = 0
+    this.#first = first
+    const to = Math.min(from + CHUNK_RECORDS, next)
+    const expected = 2 * (to - from) * (bytes / (next - first))
+    let room = Math.ceil(Math.min(expected, this.#codec.lines ? CHUNK_BYTES_OF_LINES : CHUNK_BYTES_OF_FRAMES))
+    for (;;) {
+      const into = Buffer.allocUnsafeSlow(room)
+      const fileName = this.#owner.fileName(first)
+      const encoding = ENCODING_NUMBERS[this.#codec.name]
+      const read = await this.#folder.storage.readStored(fileName, encoding, disk, from, to, into)
+      if (read.problem !== '') throw this.#changed(from, read.problem)
+      room = read.needed
+      if (read.entries === undefined) continue
+      const index = new IndexPart(Math.max(from - 1, first), read.entries, first)
+      return { from, to: read.next, index, start: index.end(from - 1), bytes: into.subarray(0, read.size) }
+    }
   }
 
   /**
@@ -179,57 +178,14 @@ export class StreamFile {
     return this.#checked !== disk.bytes || this.#crc === disk.crc
   }
 
+  /** Waits for the read in progress. */
   async close(): Promise<void> {
     await this.#ahead?.chunk.catch(() => {})
     this.#ahead = undefined
-    await this.#closeFiles()
-  }
-
-  async #closeFiles(): Promise<void> {
-    const files = [this.#file, this.#index]
-    this.#file = undefined
-    this.#index = undefined
-    await Promise.all(files.map((file) => file?.close()))
-    this.#part = NO_PART
-    this.#checked = 0
-    this.#crc = 0
-  }
-
-  /** Returns the index entries of seq `from`, of the seq before it and of later ones. */
-  async #entries(disk: FileDisk, from: number): Promise<IndexPart> {
-    const first = Math.max(from - 1, disk.first)
-    if (first >= this.#part.from && from < this.#part.to) return this.#part
-    const inMemory = disk.next - disk.index.length / INDEX_ENTRY_BYTES
-    if (first >= inMemory) return new IndexPart(inMemory, disk.index, disk.first)
-    const to = Math.min(from + INDEX_RECORDS, inMemory)
-    this.#index ??= await this.#open(this.#files.index(this.#owner.fileName(disk.first)), from)
-    const range = [(first - disk.first) * INDEX_ENTRY_BYTES, (to - disk.first) * INDEX_ENTRY_BYTES] as const
-    const bytes = await this.#range(this.#index, ...range, from)
-    this.#part = new IndexPart(first, to === inMemory ? Buffer.concat([bytes, disk.index]) : bytes, disk.first)
-    return this.#part
   }
 
   get #path(): string {
-    return this.#files.records(this.#owner.fileName(this.#first), this.#codec)
-  }
-
-  async #open(path: string, seq: number): Promise<ReadFile> {
-    return ReadFile.open(path).catch((error) => this.#fail(error, path, seq))
-  }
-
-  async #range(file: ReadFile, start: number, end: number, seq: number): Promise<Buffer> {
-    const bytes = await this.#read(file, start, end, seq)
-    if (bytes.length < end - start) throw this.#changed(seq, 'the file is too short')
-    return bytes
-  }
-
-  #read(file: ReadFile, start: number, end: number, seq: number): Promise<Buffer> {
-    return readRange(file, start, end).catch((error) => this.#fail(error, file.path, seq))
-  }
-
-  #fail(error: unknown, path: string, seq: number): never {
-    const problem = problemOf(error, path)
-    throw problem === undefined ? error : this.#changed(seq, problem)
+    return this.#folder.files.records(this.#owner.fileName(this.#first), this.#codec)
   }
 
   #changed(seq: number, reason: string): DurlogError {
@@ -239,16 +195,14 @@ export class StreamFile {
 
 const DAMAGED = Symbol('damaged')
 
-/** The value of a stored record. */
+/** The value of a stored record, whose newline or checksum the core has checked. */
 function storedValue(codec: StreamCodec, bytes: Buffer): unknown {
   try {
-    if (codec.lines && bytes.at(-1) === NEWLINE) return codec.decode(bytes)
-    const data = codec.lines ? undefined : frameData(bytes)
-    if (data !== undefined) return codec.decode(data)
+    return codec.decode(codec.lines ? bytes : bytes.subarray(HEADER_BYTES))
   } catch {
     // It is no JSON.
+    return DAMAGED
   }
-  return DAMAGED
 }
 
 export function changedFile(name: string, path: string, seq: number, reason: string): DurlogError {

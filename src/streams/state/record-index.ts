@@ -28,19 +28,16 @@ export function encodeIndex(entries: readonly IndexEntry[]): Buffer {
   return bytes
 }
 
-/** The index entries of the seqs from `from` to `to` - 1. */
+/** The index entries of the seqs from `from` on. */
 export class IndexPart {
-  readonly from: number
-  readonly to: number
-  /** A copy, because the bytes may begin at an odd address. */
+  readonly #from: number
   readonly #entries: Uint16Array
   readonly #firstSeq: number
 
-  /** `firstSeq` is the first seq of the file. */
-  constructor(from: number, bytes: Buffer, firstSeq: number) {
-    this.from = from
-    this.to = from + bytes.length / INDEX_ENTRY_BYTES
-    this.#entries = new Uint16Array(new Uint8Array(bytes).buffer)
+  /** `bytes` must be all of its ArrayBuffer. `firstSeq` is the first seq of the file. */
+  constructor(from: number, bytes: Uint8Array<ArrayBuffer>, firstSeq: number) {
+    this.#from = from
+    this.#entries = new Uint16Array(bytes.buffer)
     this.#firstSeq = firstSeq
   }
 
@@ -57,19 +54,6 @@ export class IndexPart {
     return this.#number(seq, 6)
   }
 
-  /**
-   * The seq of the first record from `from` to `to` - 1 whose place is not after that of the record before it; or `to`.
-   */
-  orderedUntil(from: number, to: number, fileBytes: number): number {
-    let before = this.end(from - 1)
-    for (let seq = from; seq < to; seq++) {
-      const end = this.end(seq)
-      if (!(end > before && end <= fileBytes)) return seq
-      before = end
-    }
-    return to
-  }
-
   /** The seq after the last record from `first` to `last` that ends at or before `maxEnd`; `first` + 1 if none does. */
   nextAfter(maxEnd: number, first: number, last: number): number {
     let [low, high] = [first, last]
@@ -83,7 +67,7 @@ export class IndexPart {
 
   /** Takes less time than a DataView or Buffer.readUIntLE. The byte order is that of every supported system. */
   #number(seq: number, offset: number): number {
-    const at = (seq - this.from) * ENTRY_UNITS + offset
+    const at = (seq - this.#from) * ENTRY_UNITS + offset
     const entries = this.#entries
     return (entries[at] as number) + (entries[at + 1] as number) * 2 ** 16 + (entries[at + 2] as number) * 2 ** 32
   }

@@ -1,4 +1,4 @@
-#include "streams/body_reader.h"
+#include "streams/stream_file_reader.h"
 
 #include <algorithm>
 #include <cstring>
@@ -37,40 +37,44 @@ Status NotCached() { return Status::Error(Code::kUnsupported, "is not in memory"
 
 }  // namespace
 
-Result<StreamBody> BodyReader::Read(uint64_t from, uint64_t to) {
-  body_.next = from;
-  if (!CanHave(file_, from, to)) body_.problem = "its entry in the catalog is wrong";
+Result<StreamChunk> StreamFileReader::Read(uint64_t from, uint64_t to) {
+  chunk_.next = from;
+  if (!CanHave(file_, from, to)) chunk_.problem = "its entry in the catalog is wrong";
   // Each step costs system calls, so no step is made for the last eighth of the room.
-  while (body_.next < to && body_.size <= room_ - room_ / 8 && body_.problem.empty()) {
+  while (chunk_.next < to && chunk_.size <= room_ - room_ / 8 && chunk_.problem.empty()) {
     DURLOG_RETURN_IF_ERROR(LoadIndex(to));
-    const size_t count = body_.problem.empty() ? CountThatFits(from) : 0;
+    const size_t count = chunk_.problem.empty() ? CountThatFits(from) : 0;
     if (count == 0) break;
     DURLOG_RETURN_IF_ERROR(AddRecords(from, count));
   }
   // The next call reports the problem.
-  if (body_.next > from) body_.problem.clear();
-  if (checked_ == file_.bytes && body_.next == file_.next && crc_ != file_.crc) {
-    body_.next = from;
-    body_.problem = "the checksum of the file is wrong, so this record or a later one was replaced";
+  if (chunk_.next > from) chunk_.problem.clear();
+  if (form_ == RecordForm::kBody && checked_ == file_.bytes && chunk_.next == file_.next &&
+      crc_ != file_.crc) {
+    chunk_.next = from;
+    chunk_.problem =
+        "the checksum of the file is wrong, so this record or a later one was replaced";
   }
-  return std::move(body_);
+  return std::move(chunk_);
 }
 
-std::optional<StreamBody> ReadCachedBody(Directory& records_folder, Directory& index_folder,
-                                         const StreamFile& file, uint64_t from, uint64_t to,
-                                         uint8_t* into, size_t room) {
+std::optional<StreamChunk> ReadCached(Directory& records_folder, Directory& index_folder,
+                                      const StreamFile& file, RecordForm form, uint64_t from,
+                                      uint64_t to, uint8_t* into, size_t room) {
   if (!CanHave(file, from, to) || (to - from) * AverageBytes(file) > kCachedBytesMax) {
     return std::nullopt;
   }
-  BodyReader reader(records_folder, index_folder, file, into, std::min(room, kCachedBytesMax));
+  StreamFileReader reader(records_folder, index_folder, file, form, into,
+                          std::min(room, kCachedBytesMax));
   reader.cached_only_ = true;
-  Result<StreamBody> body = reader.Read(from, to);
-  if (!body.ok() || body->next < to) return std::nullopt;
-  return std::move(*body);
+  Result<StreamChunk> chunk = reader.Read(from, to);
+  if (!chunk.ok() || chunk->next < to) return std::nullopt;
+  return std::move(*chunk);
 }
 
 // Leaves `file` empty, with a problem, if there is no such regular file.
-Status BodyReader::OpenIn(Directory& folder, const std::string& name, std::unique_ptr<File>* file) {
+Status StreamFileReader::OpenIn(Directory& folder, const std::string& name,
+                                std::unique_ptr<File>* file) {
   if (*file != nullptr) return Status::Ok();
   if (cached_only_) {
     *file = folder.OpenCached(name);
@@ -79,7 +83,7 @@ Status BodyReader::OpenIn(Directory& folder, const std::string& name, std::uniqu
   Result<std::unique_ptr<File>> opened = folder.Open(name, OpenMode::kRead);
   const Code code = opened.status().code();
   if (code == Code::kNotFound || code == Code::kNotALog) {
-    body_.problem =
+    chunk_.problem =
         folder.PathOf(name) + (code == Code::kNotFound ? " is missing" : " is not a regular file");
     return Status::Ok();
   }
@@ -88,7 +92,8 @@ Status BodyReader::OpenIn(Directory& folder, const std::string& name, std::uniqu
   return Status::Ok();
 }
 
-Result<size_t> BodyReader::ReadAt(File& file, uint64_t offset, uint8_t* to, size_t length) const {
+Result<size_t> StreamFileReader::ReadAt(File& file, uint64_t offset, uint8_t* to,
+                                        size_t length) const {
   if (!cached_only_) return file.ReadAt(offset, to, length);
   const std::optional<size_t> read = file.ReadCachedAt(offset, to, length);
   if (read != length) return NotCached();
@@ -96,12 +101,12 @@ Result<size_t> BodyReader::ReadAt(File& file, uint64_t offset, uint8_t* to, size
 }
 
 // Loads the index entries of the next record, of the one before it and of later ones.
-Status BodyReader::LoadIndex(uint64_t to) {
+Status StreamFileReader::LoadIndex(uint64_t to) {
   const uint64_t in_memory = file_.next - file_.index.size / kIndexEntryBytes;
-  const uint64_t expected = (room_ - body_.size) / AverageBytes(file_) + kSpareEntries;
-  const uint64_t end = std::min(to, body_.next + std::min(expected, kEntriesMax));
-  const uint64_t start = body_.next == file_.first ? body_.next : body_.next - 1;
-  at_next_ = static_cast<size_t>(body_.next - start);
+  const uint64_t expected = (room_ - chunk_.size) / AverageBytes(file_) + kSpareEntries;
+  const uint64_t end = std::min(to, chunk_.next + std::min(expected, kEntriesMax));
+  const uint64_t start = chunk_.next == file_.first ? chunk_.next : chunk_.next - 1;
+  at_next_ = static_cast<size_t>(chunk_.next - start);
   entries_.resize(static_cast<size_t>(end - start) * kIndexEntryBytes);
   uint8_t* at = entries_.data();
   if (start < in_memory) {
@@ -111,7 +116,7 @@ Status BodyReader::LoadIndex(uint64_t to) {
     const uint64_t offset = (start - file_.first) * kIndexEntryBytes;
     DURLOG_ASSIGN_OR_RETURN(const size_t read, ReadAt(*index_, offset, at, length));
     if (read < length) {
-      body_.problem = "its index is too short";
+      chunk_.problem = "its index is too short";
       return Status::Ok();
     }
     at += length;
@@ -124,24 +129,24 @@ Status BodyReader::LoadIndex(uint64_t to) {
   return Status::Ok();
 }
 
-uint64_t BodyReader::EndAt(size_t entry) const {
+uint64_t StreamFileReader::EndAt(size_t entry) const {
   return Load48(entries_.data() + entry * kIndexEntryBytes);
 }
 
 // Returns how many of the loaded records fit. 0 if the first one has a problem or does not fit.
-size_t BodyReader::CountThatFits(uint64_t from) {
-  const uint64_t room = room_ - body_.size;
+size_t StreamFileReader::CountThatFits(uint64_t from) {
+  const uint64_t room = room_ - chunk_.size;
   const uint64_t start = at_next_ == 0 ? 0 : EndAt(0);
   const size_t count = entries_.size() / kIndexEntryBytes - at_next_;
   uint64_t end = start;
   for (size_t i = 0; i < count; ++i) {
     const uint64_t next_end = EndAt(at_next_ + i);
     if (next_end <= end || next_end > file_.bytes || next_end - end > kStoredRecordMax) {
-      if (i == 0) body_.problem = "its index is damaged";
+      if (i == 0) chunk_.problem = "its index is damaged";
       return i;
     }
     if (next_end - start > room) {
-      if (i == 0 && body_.next == from) body_.needed = static_cast<size_t>(next_end - start);
+      if (i == 0 && chunk_.next == from) chunk_.needed = static_cast<size_t>(next_end - start);
       return i;
     }
     end = next_end;
@@ -150,66 +155,79 @@ size_t BodyReader::CountThatFits(uint64_t from) {
 }
 
 // The rest of a line may look like a record. A frame needs no check, because it has a checksum.
-Status BodyReader::CheckStart(uint64_t start) {
+Status StreamFileReader::CheckStart(uint64_t start) {
   if (start == 0 || file_.encoding == StreamEncoding::kBytes) return Status::Ok();
   uint8_t before = 0;
   DURLOG_ASSIGN_OR_RETURN(const size_t read, ReadAt(*records_, start - 1, &before, 1));
-  if (read == 1 && before != '\n') body_.problem = "its index is damaged";
+  if (read == 1 && before != '\n') chunk_.problem = "its index is damaged";
   return Status::Ok();
 }
 
-Status BodyReader::AddRecords(uint64_t from, size_t count) {
+Status StreamFileReader::AddRecords(uint64_t from, size_t count) {
   const char* const extension =
       file_.encoding == StreamEncoding::kBytes ? kFramesExtension : kLinesExtension;
   DURLOG_RETURN_IF_ERROR(OpenIn(records_folder_, file_.name + extension, &records_));
   if (records_ == nullptr) return Status::Ok();
   const uint64_t start = at_next_ == 0 ? 0 : EndAt(0);
-  if (body_.next == from) {
-    body_.time_ms = Load48(entries_.data() + at_next_ * kIndexEntryBytes + kIndexTimeAt);
+  if (chunk_.next == from) {
+    chunk_.time_ms = Load48(entries_.data() + at_next_ * kIndexEntryBytes + kIndexTimeAt);
     DURLOG_RETURN_IF_ERROR(CheckStart(start));
-    if (!body_.problem.empty()) return Status::Ok();
+    if (!chunk_.problem.empty()) return Status::Ok();
   }
-  uint8_t* const bytes = into_ + body_.size;
+  uint8_t* const bytes = into_ + chunk_.size;
   const size_t length = static_cast<size_t>(EndAt(at_next_ + count - 1) - start);
   DURLOG_ASSIGN_OR_RETURN(const size_t read, ReadAt(*records_, start, bytes, length));
   if (start == checked_) {
     crc_ = Crc32c(crc_, bytes, read);
     checked_ += read;
   }
-  // A body has no headers and no padding, so each record is moved to the end of the one before it.
+  // A body has no headers and no padding, so each of its records is moved to the end of the one
+  // before it. Stored records stay in place.
+  const uint64_t first = chunk_.next;
   uint8_t* at = bytes;
   uint8_t* to = bytes;
-  for (size_t i = 0; i < count && body_.problem.empty(); ++i) {
+  for (size_t i = 0; i < count && chunk_.problem.empty(); ++i) {
     uint8_t* const end = bytes + (EndAt(at_next_ + i) - start);
     if (end > bytes + read) {
-      body_.problem = "the file is too short";
+      chunk_.problem = "the file is too short";
       break;
     }
     uint8_t* const added = AddRecord(at, end, to);
     if (added == nullptr) {
-      body_.problem = "the record is damaged";
+      chunk_.problem = "the record is damaged";
       break;
     }
     to = added;
     at = end;
-    ++body_.next;
+    ++chunk_.next;
   }
-  body_.size = static_cast<size_t>(to - into_);
+  chunk_.size = static_cast<size_t>(to - into_);
+  if (form_ == RecordForm::kStored) AddEntries(static_cast<size_t>(chunk_.next - first));
   return Status::Ok();
+}
+
+// Adds the entries of the `count` records that were added last.
+void StreamFileReader::AddEntries(size_t count) {
+  const size_t first = chunk_.entries.empty() ? 0 : at_next_;
+  chunk_.entries.insert(chunk_.entries.end(), entries_.data() + first * kIndexEntryBytes,
+                        entries_.data() + (at_next_ + count) * kIndexEntryBytes);
 }
 
 // Adds the stored record from `from` to `end` at `to`, which is not after `from`. Returns the end
 // of the added bytes; null if the record is damaged.
-uint8_t* BodyReader::AddRecord(uint8_t* from, uint8_t* end, uint8_t* to) const {
+uint8_t* StreamFileReader::AddRecord(uint8_t* from, uint8_t* end, uint8_t* to) const {
   if (file_.encoding == StreamEncoding::kBytes) {
     if (static_cast<size_t>(end - from) < kStreamFrameHeaderBytes) return nullptr;
     const uint8_t* const data = from + kStreamFrameHeaderBytes;
     const size_t size = static_cast<size_t>(end - data);
     if (Load32(from) != size || Load32(from + 4) != Crc32c(0, data, size)) return nullptr;
+    if (form_ == RecordForm::kStored) return end;
     std::memmove(to, data, size);
     return to + size;
   }
   uint8_t* last = end - 1;
+  // The parser of the values finds a newline within a line.
+  if (form_ == RecordForm::kStored) return *last == '\n' ? end : nullptr;
   if (std::memchr(from, '\n', static_cast<size_t>(end - from)) != last) return nullptr;
   while (from < last && *from == ' ') ++from;
   while (last > from && last[-1] == ' ') --last;

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -8,14 +9,15 @@
 #include "napi/async_task.h"
 #include "napi/convert.h"
 #include "napi/stream_folders.h"
-#include "streams/body_reader.h"
+#include "streams/stream_file_reader.h"
 
 namespace durlog {
 namespace {
 
-struct BodyJob {
+struct ReadJob {
   std::shared_ptr<StreamFolders> folders;
   StreamFile file;
+  RecordForm form = RecordForm::kBody;
   uint64_t from = 0;
   uint64_t to = 0;
   uint8_t* into = nullptr;
@@ -24,22 +26,31 @@ struct BodyJob {
   Napi::Reference<Napi::Array> memory;
 };
 
-Napi::Value FromBody(Napi::Env env, const StreamBody& body) {
+Napi::Value FromChunk(Napi::Env env, const StreamChunk& chunk) {
   Napi::Object object = Napi::Object::New(env);
-  object.Set("next", FromSeq(env, body.next));
-  object.Set("size", FromSeq(env, body.size));
-  object.Set("timeMs", FromSeq(env, body.time_ms));
-  object.Set("needed", FromSeq(env, body.needed));
-  object.Set("problem", Napi::String::New(env, body.problem));
+  object.Set("next", FromSeq(env, chunk.next));
+  object.Set("size", FromSeq(env, chunk.size));
+  object.Set("timeMs", FromSeq(env, chunk.time_ms));
+  object.Set("needed", FromSeq(env, chunk.needed));
+  object.Set("problem", Napi::String::New(env, chunk.problem));
+  if (!chunk.entries.empty()) {
+    const Napi::Uint8Array entries = Napi::Uint8Array::New(env, chunk.entries.size());
+    // Only in a worker that is being terminated.
+    if (entries.IsEmpty()) return Napi::Value();
+    std::copy(chunk.entries.begin(), chunk.entries.end(), Napi::Uint8Array(entries).Data());
+    object.Set("entries", entries);
+  }
   return object;
 }
 
 }  // namespace
 
-Napi::Value ReadStreamBody(const Napi::CallbackInfo& info, std::shared_ptr<StreamFolders> folders) {
+Napi::Value ReadStreamFile(const Napi::CallbackInfo& info, std::shared_ptr<StreamFolders> folders,
+                           RecordForm form) {
   const Napi::Env env = info.Env();
-  const auto job = std::make_shared<BodyJob>();
+  const auto job = std::make_shared<ReadJob>();
   job->folders = std::move(folders);
+  job->form = form;
   StreamFile& file = job->file;
   file.name = info[0].As<Napi::String>();
   file.encoding = static_cast<StreamEncoding>(info[1].As<Napi::Number>().Uint32Value());
@@ -55,9 +66,10 @@ Napi::Value ReadStreamBody(const Napi::CallbackInfo& info, std::shared_ptr<Strea
   Napi::Uint8Array into = info[5].As<Napi::Uint8Array>();
   job->into = into.Data();
   job->room = into.ByteLength();
-  const std::optional<StreamBody> cached = ReadCachedBody(
-      *job->folders->records, *job->folders->index, file, job->from, job->to, job->into, job->room);
-  if (cached) return FromBody(env, *cached);
+  const std::optional<StreamChunk> cached =
+      ReadCached(*job->folders->records, *job->folders->index, file, form, job->from, job->to,
+                 job->into, job->room);
+  if (cached) return FromChunk(env, *cached);
   const Napi::Array memory = Napi::Array::New(env);
   memory.Set(uint32_t{0}, index);
   memory.Set(uint32_t{1}, into);
@@ -65,11 +77,11 @@ Napi::Value ReadStreamBody(const Napi::CallbackInfo& info, std::shared_ptr<Strea
   return RunFor(
       env,
       [job] {
-        BodyReader reader(*job->folders->records, *job->folders->index, job->file, job->into,
-                          job->room);
+        StreamFileReader reader(*job->folders->records, *job->folders->index, job->file, job->form,
+                                job->into, job->room);
         return reader.Read(job->from, job->to);
       },
-      FromBody, [job] { job->memory.Reset(); });
+      FromChunk, [job] { job->memory.Reset(); });
 }
 
 }  // namespace durlog
