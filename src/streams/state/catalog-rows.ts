@@ -3,9 +3,9 @@
  * collector would have to move objects.
  */
 
+import { sortedBy } from '../../support/radix-sort.js'
 import { TimeSlice } from '../../support/time-slice.js'
 import type { StoredStream } from './catalog-records.js'
-import { sortedBy } from './radix-sort.js'
 import type { StreamState } from './state.js'
 import { StoredStreams, StreamMap } from './stream-map.js'
 

@@ -3,6 +3,7 @@
  */
 import { DurlogError, isCode } from '../../errors.js'
 import { type Log, open, type ReadOnlyLog } from '../../index.js'
+import { NameMap } from '../../support/name-map.js'
 import { TimeSlice } from '../../support/time-slice.js'
 import { nextTurn } from '../../timers.js'
 import { wrongMember } from './catalog-check.js'
@@ -16,7 +17,6 @@ import {
 } from './catalog-records.js'
 import { CatalogRows, type LoadedStreams } from './catalog-rows.js'
 import type { StoredRequests } from './dedup-table.js'
-import { NameMap } from './name-map.js'
 
 const FORMAT_VERSION = 1
 /** The version of a group with streams whose files are behind: version 1 would give the seqs of their records again. */

@@ -3,12 +3,12 @@
  * catalog, and becomes an object at its first use. Objects need more memory and more time of the garbage collector.
  */
 
+import { NameMap } from '../../support/name-map.js'
+import { sortedBy } from '../../support/radix-sort.js'
+import { SortedNames } from '../../support/sorted-names.js'
 import { TimeSlice } from '../../support/time-slice.js'
 import { Arena, SLAB_BYTES } from './arena.js'
 import { loadedStream, type StoredStream } from './catalog-records.js'
-import { NameMap } from './name-map.js'
-import { sortedBy } from './radix-sort.js'
-import { SortedNames } from './sorted-names.js'
 import type { StreamState } from './state.js'
 
 const NEWLINE = 0x0a

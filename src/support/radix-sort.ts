@@ -1,5 +1,5 @@
 /** A sort that pauses for the event loop; a call of `sort` would block it. */
-import type { TimeSlice } from '../../support/time-slice.js'
+import type { TimeSlice } from './time-slice.js'
 
 /** The base of the radix sort. */
 const DIGITS = 2048

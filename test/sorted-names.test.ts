@@ -1,6 +1,6 @@
 /** The sorted names of streams, compared with a sorted array. */
 import { expect, test } from 'vitest'
-import { SortedNames } from '../../src/streams/state/sorted-names.js'
+import { SortedNames } from '../src/support/sorted-names.js'
 
 const SEED = Number(process.env['DURLOG_NAMES_SEED'] ?? Date.now() % 100_000)
 
