@@ -155,8 +155,9 @@ class Summary {
     if (this.#flags.json) return writeJson(totals)
     const lines = formatCounted(totals.intact, 'intact line')
     const isDry = this.#flags.dryRun === true
+    const refused = totals.failed === 0 ? '' : `, ${formatCount(totals.failed)} of them refused`
     await writeOut(
-      `${formatCounted(totals.files, 'file')}, ${formatCount(totals.failed)} of them refused: ${lines}, ${isDry ? 'nothing is stored' : `${formatCount(totals.stored)} new`}; ${formatCount(totals.damaged)} damaged\n`,
+      `${formatCounted(totals.files, 'file')}${refused}: ${lines}, ${isDry ? 'nothing is stored' : `${formatCount(totals.stored)} new`}; ${formatCount(totals.damaged)} damaged\n`,
     )
   }
 }
