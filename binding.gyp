@@ -22,6 +22,7 @@
       'src-native/segment/segment.cc',
       'src-native/segment/segment_file.cc',
       'src-native/segment/synced_slot.cc',
+      'src-native/segment/zeros.cc',
       'src-native/recovery/apply.cc',
       'src-native/recovery/drop_cache.cc',
       'src-native/recovery/identity.cc',

@@ -45,8 +45,8 @@ class Job {
     }
   }
 
-  // True if the job usually waits for other processes. It must not run on a thread that other work
-  // needs.
+  // True if the job usually waits, for example for other processes. It must not run on a thread
+  // that other work needs.
   virtual bool waits() const { return false; }
 
   bool done() const { return state_.load(std::memory_order_acquire) == kDone; }

@@ -110,6 +110,10 @@ void CommitCycle::FinishDone(CommitJob& job) {
   }
   if (end_ == End::kStating) end_ = End::kStated;
   if (plan.level >= Level::kSync) point_.NoteSynced(plan.targets);
+  if (plan.GainsByZeros() && executor_ != nullptr) {
+    chain_.ZeroSpare(*executor_, point_.segment()->bytes() - point_.offset(),
+                     plan.group.frame_bytes);
+  }
 }
 
 // No record of the group is in the log, so no record appended after it may be in it either.

@@ -15,9 +15,6 @@ constexpr uint64_t kZeroAheadCommits = 128;
 constexpr uint64_t kMinZeroAheadBytes = 256u << 10;
 // A fast disk writes this in half a millisecond. With less, 1,024 appends in flight are slower.
 constexpr uint64_t kMaxZeroAheadBytes = 1u << 20;
-// A larger write amortises the conversion of its extents itself. (Without zeros from 64 or 128 KiB
-// on, 1,024 appends of 256 B in flight are 13 % slower.)
-constexpr uint64_t kNoZerosFromBytes = 256u << 10;
 constexpr uint32_t kMinZeroBlockBytes = 4096;
 
 }  // namespace
@@ -93,7 +90,7 @@ uint64_t CommitJob::ZerosUntil(const StagedPiece& piece, uint64_t end) const {
   Segment& segment = *piece.segment;
   const uint64_t frame_bytes = piece.end - piece.begin;
   if (!plan_.zero_ahead || end <= segment.file().written_end() ||
-      frame_bytes >= kNoZerosFromBytes) {
+      frame_bytes >= CommitPlan::kNoZerosFromBytes) {
     return end;
   }
   const uint64_t ahead =

@@ -28,6 +28,15 @@ struct CommitPlan {
   std::unique_ptr<MappedTail> retired_tail;
   // If set, the log's last commit: states in the slot of this segment that every record is synced.
   std::shared_ptr<Segment> ending;
+
+  // A larger write amortises the conversion of its extents itself. (Without zeros from 64 or 128
+  // KiB on, 1,024 appends of 256 B in flight are 13 % slower.)
+  static constexpr uint64_t kNoZerosFromBytes = 256u << 10;
+  // Whether commits like this one are faster in a segment that zeros were written to.
+  bool GainsByZeros() const {
+    return zero_ahead && mode == WriteMode::kDirect && group.has_records() &&
+           group.frame_bytes < kNoZerosFromBytes;
+  }
 };
 
 enum class CommitOutcome : uint8_t {

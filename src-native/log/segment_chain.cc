@@ -4,10 +4,20 @@
 #include <cstddef>
 #include <utility>
 
+#include "base/bytes.h"
 #include "record/segment_header.h"
 #include "record/segment_name.h"
 
 namespace durlog {
+namespace {
+
+// Zeros are written once for about this many commits, within limits: less is not worth a job, and
+// more takes a fast disk half a millisecond, for which commits and a rotation may wait.
+constexpr uint64_t kCommitsPerZeros = 16;
+constexpr uint64_t kMinZerosBytes = 64u << 10;
+constexpr uint64_t kMaxZerosBytes = 1u << 20;
+
+}  // namespace
 
 SegmentChain::SegmentChain(FileSystem& file_system, Directory& directory, const LogOptions& options,
                            const Capabilities& capabilities, const WritePolicy& policy)
@@ -18,9 +28,9 @@ SegmentChain::SegmentChain(FileSystem& file_system, Directory& directory, const 
       policy_(policy) {}
 
 SegmentChain::~SegmentChain() {
+  if (spare_) RemoveSpare(directory_, *spare_);  // first, because it cancels the zeros
   watched_.AwaitAll();
   for (const std::shared_ptr<Segment>& segment : left_) segment->file().AwaitFills();
-  if (spare_) RemoveSpare(directory_, *spare_);
 }
 
 void SegmentChain::Add(const Segment& segment) {
@@ -112,6 +122,31 @@ const std::shared_ptr<SpareJob>& SegmentChain::RequestSpare(const LogUuid& uuid,
   spare_ = MakeSpare(uuid, segment_bytes, base_time_ms, first_chunk_bytes, synced_end);
   Watch(spare_);
   return spare_;
+}
+
+// A commit may run at the same time. It does not wait for the journal to convert extents of another
+// file, as it would if a worker wrote zeros to the active segment.
+void SegmentChain::ZeroSpare(Executor& executor, uint64_t room, uint64_t group_bytes) {
+  if (!spare_ || !spare_->done() || !spare_->spare().ok()) return;
+  Spare& spare = *spare_->spare();
+  if (!spare.file.is_allocated() || spare.file.has_first_chunk()) return;
+  if (spare.zeros && (!spare.zeros->done() || !spare.zeros->complete())) return;
+  spare.StopZeros();
+  const uint64_t alignment = capabilities_.direct_alignment;
+  const uint64_t end = AlignDown(spare.file.segment_bytes(), alignment);
+  const uint64_t begin =
+      std::max(spare.file.written_end(), AlignUp(kSegmentHeaderBytes, alignment));
+  if (begin >= end) return;
+  zeros_due_ += group_bytes * (1 + (end - begin) / (room + 1));
+  if (zeros_due_ < std::clamp(kCommitsPerZeros * group_bytes, kMinZerosBytes, kMaxZerosBytes)) {
+    return;
+  }
+  const uint64_t bytes = AlignDown(std::min(zeros_due_, kMaxZerosBytes), kMinZerosBytes);
+  zeros_due_ = 0;
+  spare.zeros =
+      std::make_shared<ZerosJob>(directory_, spare.name, begin, std::min(begin + bytes, end));
+  Watch(spare.zeros);
+  executor.Execute(spare.zeros);
 }
 
 Status SegmentChain::CheckSpare() {

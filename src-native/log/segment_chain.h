@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/executor.h"
 #include "base/job_list.h"
 #include "log/trim_job.h"
 #include "log/write_policy.h"
@@ -72,6 +73,10 @@ class SegmentChain {
   const std::shared_ptr<SpareJob>& RequestSpare(const LogUuid& uuid, uint64_t segment_bytes,
                                                 uint64_t base_time_ms, uint64_t first_chunk_bytes,
                                                 uint64_t synced_end = 0);
+  // Called after a commit of `group_bytes`, which has left `room` bytes in the active segment. Lets
+  // a worker write zeros to the spare, if it is made, so fast that it is written through when the
+  // active segment is full.
+  void ZeroSpare(Executor& executor, uint64_t room, uint64_t group_bytes);
   // The spare for the next segment, whether or not its job is done; null if there is none.
   const SpareJob* spare() const { return spare_.get(); }
   bool is_making_spare() const { return spare_ && !spare_->done(); }
@@ -123,6 +128,7 @@ class SegmentChain {
   uint64_t trimming_to_ = 0;       // the first seq once the running trim is done
   std::shared_ptr<SpareJob> spare_;
   bool spare_awaited_ = false;
+  uint64_t zeros_due_ = 0;               // bytes of the spare, after its zeros
   std::vector<std::string> recyclable_;  // names of files that can become spares
   uint64_t recycled_ = 0;                // spares that were made from trimmed segments
   uint64_t rotations_ = 0;

@@ -66,7 +66,7 @@ class WritePolicy {
   // needed, and never in a log that stays small. It is lower for a map, because stores into a map
   // fill a segment fastest.
   uint64_t SpareDueAt(WriteMode mode, uint64_t segment_bytes) const {
-    return segment_bytes / (mode == WriteMode::kMmap ? 8 : 2);
+    return segment_bytes / (mode == WriteMode::kMmap ? 8 : 4);
   }
   // Whether a trimmed segment's file is kept for reuse.
   bool Recycles(WriteMode mode) const;

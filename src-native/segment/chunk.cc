@@ -3,25 +3,12 @@
 #include <algorithm>
 
 #include "base/bytes.h"
+#include "segment/zeros.h"
 
 namespace durlog {
 namespace {
 
-// This is also the size of the resulting folios, and so the amount that an msync after a small
-// store writes back.
-constexpr size_t kZeroStepBytes = 256 << 10;
 constexpr size_t kPageBytes = 4096;
-// Not const: read-only data takes its full size in each published binary, .bss takes none.
-uint8_t zeros[kZeroStepBytes];
-
-Status WriteZeros(File& file, uint64_t begin, uint64_t end) {
-  for (uint64_t at = begin; at < end;) {
-    const uint64_t step_end = std::min(AlignDown(at, kZeroStepBytes) + kZeroStepBytes, end);
-    DURLOG_RETURN_IF_ERROR(file.WriteAt(at, zeros, static_cast<size_t>(step_end - at)));
-    at = step_end;
-  }
-  return Status::Ok();
-}
 
 }  // namespace
 

@@ -2,45 +2,28 @@
 
 #include <algorithm>
 
-#include "base/aligned_buffer.h"
 #include "base/bytes.h"
 #include "record/segment_name.h"
 
 namespace durlog {
 namespace {
 
-constexpr size_t kZeroWriteBytes = 4u << 20;
-
-Status WriteZeros(File& file, const AlignedBuffer& block, uint64_t begin, uint64_t end) {
-  while (begin < end) {
-    const size_t step = static_cast<size_t>(std::min<uint64_t>(kZeroWriteBytes, end - begin));
-    DURLOG_RETURN_IF_ERROR(file.WriteAt(begin, block.data(), step));
-    begin += step;
-  }
-  return Status::Ok();
-}
-
-// Writes zeros from the end of the header to the end of the segment, in steps between which a slow
-// disk can run commits. Whole blocks bypass the page cache if possible: cached zeros are in large
-// folios, and a store of one byte would write a whole folio back.
+// Writes zeros from the end of the header to the end of the segment. Whole blocks bypass the page
+// cache if possible: cached zeros are in large folios, and a store of one byte would write a whole
+// folio back.
 Status ZeroSegment(Directory& directory, File& file, const std::string& name, uint64_t bytes,
                    uint32_t direct_alignment) {
-  AlignedBuffer block;
-  if (!block.Reserve(kZeroWriteBytes, 0)) {
-    return Status::Error(Code::kOutOfMemory, "no memory for a block of zeros");
-  }
-  std::memset(block.data(), 0, kZeroWriteBytes);
   std::unique_ptr<File> direct;
   if (direct_alignment != 0) {
-    Result<std::unique_ptr<File>> opened = directory.Open(name, OpenMode::kDirect);
+    Result<std::unique_ptr<File>> opened = directory.Open(name, OpenMode::kDirectUnsynced);
     if (opened.ok()) direct = std::move(*opened);
   }
-  if (!direct) return WriteZeros(file, block, kSegmentHeaderBytes, bytes);
+  if (!direct) return WriteZeros(file, kSegmentHeaderBytes, bytes);
   const uint64_t begin = std::min(AlignUp(kSegmentHeaderBytes, direct_alignment), bytes);
   const uint64_t end = std::max(AlignDown(bytes, direct_alignment), begin);
-  DURLOG_RETURN_IF_ERROR(WriteZeros(file, block, kSegmentHeaderBytes, begin));
-  DURLOG_RETURN_IF_ERROR(WriteZeros(*direct, block, begin, end));
-  DURLOG_RETURN_IF_ERROR(WriteZeros(file, block, end, bytes));
+  DURLOG_RETURN_IF_ERROR(WriteZeros(file, kSegmentHeaderBytes, begin));
+  DURLOG_RETURN_IF_ERROR(WriteZeros(*direct, begin, end));
+  DURLOG_RETURN_IF_ERROR(WriteZeros(file, end, bytes));
   return direct->Close();
 }
 
@@ -86,6 +69,13 @@ Result<Spare> FillSpare(Directory& directory, const SpareRequest& request,
 }
 
 }  // namespace
+
+void Spare::StopZeros() {
+  if (!zeros) return;
+  zeros->Cancel();
+  zeros->Await();
+  file.NoteWritten(zeros->written_end());
+}
 
 Result<Spare> MakeSpare(Directory& directory, const SpareRequest& request,
                         const SegmentHeader& header, const std::string& name) {
@@ -145,6 +135,7 @@ Status Segment::Activate(Directory& directory) {
   if (active()) return Status::Ok();
   DURLOG_RETURN_IF_ERROR(AwaitSpare(directory));
   Spare& spare = spare_->spare().value();
+  spare.StopZeros();
   DURLOG_RETURN_IF_ERROR(TakeName(directory, spare.name));
   file_ = std::move(spare.file);
   file_.handle().SetPath(directory.PathOf(name_));
@@ -194,6 +185,7 @@ void Segment::Discard(Directory& directory) {
 void RemoveSpare(Directory& directory, SpareJob& job) {
   job.Await();
   if (!job.spare().ok()) return;
+  job.spare()->StopZeros();
   // Closes the file: a worker may hold the job longer, and a removed file keeps its blocks while it
   // is open.
   job.spare()->file = SegmentFile();

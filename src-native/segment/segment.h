@@ -13,6 +13,7 @@
 #include "segment/chunk.h"
 #include "segment/preallocation.h"
 #include "segment/segment_file.h"
+#include "segment/zeros.h"
 
 namespace durlog {
 
@@ -35,6 +36,11 @@ struct Spare {
   std::string name;
   SegmentFile file;
   Preallocation preallocated = Preallocation::kNone;
+  // The newest job that writes zeros to it; null if there was none.
+  std::shared_ptr<ZerosJob> zeros;
+
+  // Ends the job, which a worker may be running.
+  void StopZeros();
 };
 
 // Makes a spare and syncs it. If the file system cannot preallocate blocks, the file grows as it is

@@ -58,6 +58,7 @@ class SegmentFile {
 
   // The chunk that was mapped before the segment got its name.
   void KeepFirstChunk(Chunk chunk) { first_chunk_ = std::move(chunk); }
+  bool has_first_chunk() const { return first_chunk_.mapping != nullptr; }
   // Without a mapping from the second call on.
   Chunk TakeFirstChunk() { return std::exchange(first_chunk_, Chunk{}); }
   // Call it before the file is written without the map. Unmaps the chunk and syncs the pages that
