@@ -1,9 +1,11 @@
 // npm run trial -- faults: one write or flush of the disk fails or is delayed, with every way to write, and the log is
 // opened again. Exits with 1 if an acknowledged record was lost, an open failed on a working disk, or a durlog that
 // trusts the page cache was not caught on ext4. The full form also runs the tests of write errors that another process
-// has consumed.
+// has consumed, and those of single failing system calls on XFS and Btrfs.
 //   --fs=ext4,xfs,btrfs  --seed=N  --short (each fault with each way once)  --case=N or N-M (only these)
 import { spawn, spawnSync } from 'node:child_process'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { parseArgs } from 'node:util'
@@ -88,10 +90,25 @@ async function catchesBroken() {
   return false
 }
 
+const vitest = [process.execPath, join(root, 'node_modules/vitest/vitest.mjs'), 'run']
+
 function passesConsumedErrors() {
-  const vitest = join(root, 'node_modules/vitest/vitest.mjs')
-  const args = [vitest, 'run', 'test/faults/consumed-error.test.ts']
-  return spawnSync(process.execPath, args, { stdio: 'inherit', cwd: root }).status === 0
+  const [node, ...args] = [...vitest, 'test/faults/consumed-error.test.ts']
+  return spawnSync(node, args, { stdio: 'inherit', cwd: root }).status === 0
+}
+
+/** Runs the tests with their scratch folders on a new disk, which is unmounted with its mount namespace. */
+function passesSystemCalls(fileSystem) {
+  const folder = mkdtempSync(join(tmpdir(), `durlog-calls-${fileSystem}-`))
+  const script = `set -e; cd "$0"; truncate -s 2G image; mkfs.${fileSystem} -q -f image; mkdir disk
+    mount -o loop image disk; export TMPDIR="$0/disk"; cd "$1"; shift; exec "$@"`
+  const tests = ['test/faults/injected.test.ts', 'test/faults/upkeep.test.ts']
+  const args = ['--mount', 'sh', '-c', script, folder, root, ...vitest, ...tests]
+  try {
+    return spawnSync('unshare', args, { stdio: 'inherit' }).status === 0
+  } finally {
+    rmSync(folder, { recursive: true, force: true })
+  }
 }
 
 async function main() {
@@ -105,6 +122,9 @@ async function main() {
     const results = await tryOn(fileSystem, options.short ? 'short' : 'full')
     if (print(fileSystem, results, Math.round((Date.now() - began) / 1000)) > 0) process.exitCode = 1
     if (fileSystem === 'ext4' && options.case === '' && !(await catchesBroken())) process.exitCode = 1
+    // `npm run test:js` runs them on the file system of its scratch folders.
+    const onlyHere = fileSystem !== 'ext4' && !options.short && options.case === ''
+    if (onlyHere && !passesSystemCalls(fileSystem)) process.exitCode = 1
   }
   // `npm run test:js` runs them too.
   if (!options.short && options.case === '' && !passesConsumedErrors()) process.exitCode = 1
