@@ -19,7 +19,7 @@ import type { StreamEncoding } from '../streams/port/types.js'
 import { isNoReplica, markFolder, restoreInto, unmarkFolder } from '../support/restore-folder.js'
 import { AckTimeout } from './ack-timeout.js'
 import { Assembler, type RestoredRecord } from './assembler.js'
-import { announceClaim } from './claim-notice.js'
+import { announceClaim, type NoticePlace } from './claim-notice.js'
 import { consume } from './consume.js'
 import { gapInStream } from './gap.js'
 import { isOwn } from './is-own.js'
@@ -42,6 +42,8 @@ import { crcIn, StreamSeqs, timeIn } from './stream-seqs.js'
 import type { RestoreOptions, RestoreReport, StandByOptions, TakeOverOptions, TakeOverReport } from './types.js'
 
 const PROGRESS_EVERY = 1000
+/** Up to this many consecutive refusals, the next claim follows without a pause. */
+const CLAIMS_WITHOUT_PAUSE = 3
 /** The longest void. A seq without a record takes 32 bytes in the log, so this many fit into the largest segment. */
 const MAX_VOID_SEQS = 2 ** 25
 
@@ -130,6 +132,8 @@ class Restore {
   readonly #calls: RestoreCalls
   /** The generation that was claimed. */
   generation = 0
+  /** The generation whose claim was announced; -1 if none was. */
+  #announced = -1
 
   constructor(dir: string, options: ResolvedRestoreOptions, calls: RestoreCalls = {}) {
     this.#calls = calls
@@ -165,8 +169,6 @@ class Restore {
       const seqs = await this.#findSubject(live)
       if (this.#log === undefined) await this.#openLog(seqs, before)
       await this.#read(live, seqs)
-      const { claims } = this.#calls
-      if (this.#done && claims !== undefined) await this.#claim(live, seqs, claims.force)
     } catch (error) {
       if (this.#isAborted()) {
         if (!this.#options.follow || this.#log === undefined) throw this.#options.signal?.reason
@@ -253,7 +255,7 @@ class Restore {
   async #read(live: LiveLink, seqs: StreamSeqs): Promise<void> {
     const log = this.#log as RestoringLog
     const { stream, follow } = this.#options
-    if (log.nextSeq >= this.#end) {
+    if (log.nextSeq >= this.#end && (await this.#mayEnd(live, seqs))) {
       this.#done = true
       return
     }
@@ -275,6 +277,7 @@ class Restore {
       for await (const message of messages) {
         for (const record of assembler.add(message.headers, message.data, message.seq))
           if (!(await this.#store(log, record))) break
+        if (this.#done) this.#done = await this.#mayEnd(live, seqs)
         if (this.#done) break
         if (!follow || messages.getPending() > 0) continue
         await log.sync()
@@ -287,41 +290,74 @@ class Restore {
     }
   }
 
-  /**
-   * Claims the next generation. Throws a ShipConflict if the stream has more records or another claim: they are read
-   * first.
-   */
-  async #claim(live: LiveLink, seqs: StreamSeqs, force: boolean): Promise<void> {
+  /** Claims the next generation, if that is asked for. Returns false if the stream has more records, to read first. */
+  async #mayEnd(live: LiveLink, seqs: StreamSeqs): Promise<boolean> {
+    const { claims } = this.#calls
+    if (claims === undefined) return true
     this.#done = false
     const log = this.#log as RestoringLog
     await log.sync('full')
-    const last = await seqs.last()
-    const record = await lastRecord(log)
-    if (last === undefined || record === undefined) throw nothingThere(this.#options.stream, this.#subject)
-    const { part, sequence } = last
-    this.#end = Math.max(this.#end, part.whole ? part.seq + 1 : part.seq)
-    const { id: owner } = await readLockedCopy(this.#logDir)
-    const isOwn = part.claimedBy === owner
-    this.generation = isOwn ? part.generation : Math.max(part.generation + 1, log.generation)
-    const place = { stream: this.#options.stream, subject: this.#subject, timeoutMs: this.#options.timeoutMs }
-    try {
-      if (this.#end > log.nextSeq) throw new ShipConflict('the stream has more records')
-      if (!isOwn) {
-        if (part.claimedBy !== undefined && !force) throw claimedError(part.generation)
-        const { seq, timestamp, data } = record
-        const facts = { uuid: log.uuid, seq, timestamp, crc: recordCrc(log.uuid, seq, timestamp, data) }
-        const headers = claimHeaders(facts, { generation: this.generation, owner, streams: this.#streams })
-        await publishAfter(live, place, headers, sequence)
+    for (;;) {
+      const last = await seqs.last()
+      const record = await lastRecord(log)
+      if (last === undefined || record === undefined) throw nothingThere(this.#options.stream, this.#subject)
+      const { part, sequence } = last
+      this.#end = Math.max(this.#end, part.whole ? part.seq + 1 : part.seq)
+      const { id: owner } = await readLockedCopy(this.#logDir)
+      const isOwn = part.claimedBy === owner
+      this.generation = isOwn ? part.generation : Math.max(part.generation + 1, log.generation)
+      if (this.#end > log.nextSeq) {
+        await this.#announce(live, log)
+        return false
       }
-    } catch (error) {
-      // The writer was faster, and may be so each time. Without the right to store the notice, only the claim counts.
-      if (error instanceof ShipConflict)
-        await announceClaim(live, place, { uuid: log.uuid, generation: this.generation }, this.#isReplicated).catch(
-          () => {},
-        )
-      throw error
+      if (isOwn) return true
+      if (part.claimedBy !== undefined && !claims.force) throw claimedError(part.generation)
+      try {
+        await this.#claim(live, record, { sequence, owner })
+        return true
+      } catch (error) {
+        if (!(error instanceof ShipConflict)) throw error
+        await this.#announce(live, log)
+        const { retryForMs, signal, onRetry } = this.#options
+        const atOnce = this.#backoff.failures < CLAIMS_WITHOUT_PAUSE
+        await this.#backoff.pause(error, { retryForMs, signal, onRetry, atOnce })
+        signal?.throwIfAborted()
+      }
     }
-    this.#done = true
+  }
+
+  /**
+   * Publishes the claim of this copy, `owner`, after the log's last record, whose message has `sequence`. Throws a
+   * ShipConflict if that is not the stream's last message.
+   */
+  async #claim(
+    live: LiveLink,
+    { seq, timestamp, data }: LogRecord,
+    { sequence, owner }: { sequence: number; owner: string },
+  ): Promise<void> {
+    const { uuid } = this.#log as RestoringLog
+    const facts = { uuid, seq, timestamp, crc: recordCrc(uuid, seq, timestamp, data) }
+    const headers = claimHeaders(facts, { generation: this.generation, owner, streams: this.#streams })
+    await publishAfter(live, this.#place, headers, sequence)
+  }
+
+  /**
+   * Announces the claim: the writer was faster, and may be so each time. Without the right to store the notice, only
+   * the claim counts.
+   */
+  async #announce(live: LiveLink, { uuid }: Log): Promise<void> {
+    if (this.#announced === this.generation) return
+    const notice = { uuid, generation: this.generation }
+    await announceClaim(live, this.#place, notice, this.#isReplicated).then(
+      () => {
+        this.#announced = notice.generation
+      },
+      () => {},
+    )
+  }
+
+  get #place(): NoticePlace {
+    return { stream: this.#options.stream, subject: this.#subject, timeoutMs: this.#options.timeoutMs }
   }
 
   /**
