@@ -7,7 +7,7 @@ import type { CursorSummary, ReadOnlyLog } from '../index.js'
 import { type LastFailure, lastFailure } from '../ship/failure-file.js'
 import type { ShipLag, ShipRetry } from '../ship/types.js'
 import { ExitCode } from '../terminal/exit-codes.js'
-import { InterruptedError } from '../terminal/interrupt.js'
+import { InterruptedError, onInterrupt } from '../terminal/interrupt.js'
 import {
   formatCounted,
   formatFields,
@@ -25,6 +25,8 @@ import { type Has, inCommandTerms, optionsOf } from './failure.js'
 import { ageFrom } from './record-age.js'
 
 const PROGRESS_MS = 200
+/** Not SIGHUP: a service that was started with nohup continues. */
+const ENDING = ['SIGINT', 'SIGTERM'] as const
 
 /** The words of a command for messages. */
 export interface ReplicationWords {
@@ -64,11 +66,10 @@ export function reporter(json: boolean): Report {
   }
 }
 
-/** Returns an AbortSignal that aborts at the first SIGINT or SIGTERM, with an InterruptedError as the reason. */
+/** Returns an AbortSignal that aborts at the first signal of `onInterrupt`, with an InterruptedError as the reason. */
 export function endingSignal(): AbortSignal {
   const ending = new AbortController()
-  const end = (): void => ending.abort(new InterruptedError('ended by a signal; run it again to continue'))
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, end)
+  onInterrupt(() => ending.abort(new InterruptedError('ended by a signal; run it again to continue')), ENDING)
   return ending.signal
 }
 

@@ -9,14 +9,17 @@ export class InterruptedError extends Error {
   readonly exitCode: number = EXIT_CODE
 }
 
-/** Calls `callback` at the next signal; a second signal ends the process. Returns a function that cancels this. */
-export function onInterrupt(callback: (interrupted: InterruptedError) => void): () => void {
-  const stop = (): void => SIGNALS.forEach((signal) => void process.removeListener(signal, interrupt))
+/** Calls `callback` at the next of `signals`; a second one ends the process. Returns a function that cancels this. */
+export function onInterrupt(
+  callback: (interrupted: InterruptedError) => void,
+  signals: readonly NodeJS.Signals[] = SIGNALS,
+): () => void {
+  const stop = (): void => signals.forEach((signal) => void process.removeListener(signal, interrupt))
   const interrupt = (signal: NodeJS.Signals): void => {
     stop()
     callback(new InterruptedError(`ended by ${signal}`))
   }
-  for (const signal of SIGNALS) process.on(signal, interrupt)
+  for (const signal of signals) process.on(signal, interrupt)
   return stop
 }
 
