@@ -3,9 +3,9 @@
  * process, and clients that append. The store is in this process, so that requests of each machine can be delayed,
  * repeated, lost, or lose their answer. The brokers are processes, one of which is killed or stopped in most rounds. A
  * machine is killed, stopped at any moment or at one of its requests, or separated from the store or from the clients;
- * then standbys are promoted by hand. The wall clocks of the machines differ by up to two hours. With `namespaces`,
- * each machine and each broker has a separate network namespace, and two of them, or a machine and the store, are
- * separated.
+ * then standbys are promoted by hand. In many rounds, a standby that takes over is stopped at one of its requests, too.
+ * The wall clocks of the machines differ by up to two hours. With `namespaces`, each machine and each broker has a
+ * separate network namespace, and two of them, or a machine and the store, are separated.
  */
 import { fork } from 'node:child_process'
 import { mkdirSync } from 'node:fs'
@@ -36,8 +36,13 @@ const CLIENT_PAUSE_MS = 300
 /** A round that takes longer has failed. A busy machine needs more than a minute for the last uploads of a writer. */
 const ROUND_MS = 300_000
 const HOUR_MS = 3_600_000
-/** A machine stops at one of so many requests: of two gates, of the lease and of cursors. */
+/**
+ * A machine stops at one of so many requests: of two gates, of the lease and of cursors; a standby, of its takeover and
+ * of its first appends.
+ */
 const REQUESTS_UNTIL_STOP = 50
+/** A standby that was stopped resumes after this time at the latest: the other machines may have lost their roles. */
+const RESUME_MS = 6000
 const FAULTS = ['kill', 'stop', 'no clients', 'none']
 
 /** Makes `takeovers` takeovers. Returns figures; throws an error if a promise was broken. */
@@ -208,6 +213,7 @@ class Trial {
     await this.#until(() => this.#serving.some((one) => one.acknowledged > 0) && this.#standbys.length > 0)
     const former = this.#serving.filter((one) => one.acknowledged > 0).at(-1)
     const repair = await this.#breakBroker()
+    const slow = this.#chooseSlow()
     const faults = [...FAULTS]
     if (this.#network !== undefined) faults.push('no link')
     else if (this.#brokers === undefined) faults.push('no store')
@@ -230,13 +236,18 @@ class Trial {
     if (fault === 'no clients' || fault === 'none') {
       const standbys = this.#standbys
       // Both, so that they race.
-      const chosen = this.#below(3) === 0 ? standbys : [standbys[this.#below(standbys.length)]]
-      for (const { child } of chosen) child.send({ kind: 'promote' })
+      const isRace = slow !== undefined || this.#below(3) === 0
+      const chosen = isRace ? standbys : [standbys[this.#below(standbys.length)]]
+      for (const one of chosen) {
+        this.#armStop(one)
+        one.child.send({ kind: 'promote' })
+      }
     }
     await this.#until(() => [...this.#machines.values()].some((one) => one !== former && one.acknowledged > 0))
     this.#report(`  after ${Math.round(performance.now() - begun)} ms`)
     if (fault.startsWith('stop')) former.child.kill('SIGCONT')
     former.resume?.()
+    if (slow !== undefined) this.#resume(slow)
     if (fault === 'no link') for (const one of destinations) this.#network.join(former.name, one)
     former.fault = undefined
     await repair()
@@ -249,6 +260,40 @@ class Trial {
       await end(machine.child)
       this.#start(machine.name)
     }
+  }
+
+  /** In half of the rounds with two standbys, one of them will stop while it takes over. */
+  #chooseSlow() {
+    const standbys = this.#standbys
+    if (standbys.length < 2 || this.#below(2) === 0) return undefined
+    const slow = standbys[this.#below(standbys.length)]
+    slow.stopsIn = 1 + this.#below(REQUESTS_UNTIL_STOP)
+    // The requests to brokers are not seen here.
+    if (this.#brokers !== undefined) wait(this.#below(2 * this.#leaseMs)).then(() => this.#stop(slow))
+    return slow
+  }
+
+  /** A standby takes over: with a lease that it has taken, or by hand. */
+  #armStop(machine) {
+    if (machine.stopsIn === undefined || this.#brokers !== undefined) return
+    machine.requestsUntilStop = machine.stopsIn
+    machine.stopsIn = undefined
+  }
+
+  /** Stops a standby, unless its round has ended. */
+  #stop(slow) {
+    if (slow.stopsIn === undefined) return
+    slow.stopsIn = undefined
+    this.faults['standby stopped'] = (this.faults['standby stopped'] ?? 0) + 1
+    slow.child.kill('SIGSTOP')
+    wait(RESUME_MS, undefined, { ref: false }).then(() => this.#resume(slow))
+  }
+
+  #resume(machine) {
+    machine.stopsIn = undefined
+    machine.requestsUntilStop = 0
+    machine.child.kill('SIGCONT')
+    machine.resume?.()
   }
 
   /** Kills, stops or separates one of the brokers in most rounds. Returns the function that repairs it. */
@@ -346,8 +391,13 @@ class Trial {
     const name = /Credential=(\w+)/.exec(headers.authorization ?? '')?.[1]
     const machine = this.#machines.get(name)
     if (machine === undefined || headers['x-repeated'] !== undefined) return undefined
+    if (method === 'PUT' && key.endsWith('/lease')) this.#armStop(machine)
     if (machine.requestsUntilStop > 0 && --machine.requestsUntilStop === 0) {
       machine.child.kill('SIGSTOP')
+      if (machine.fault === undefined) {
+        this.faults['standby stopped'] = (this.faults['standby stopped'] ?? 0) + 1
+        wait(RESUME_MS, undefined, { ref: false }).then(() => this.#resume(machine))
+      }
       const resumed = new Promise((resolve) => {
         machine.resume = resolve
       })
