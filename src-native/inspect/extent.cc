@@ -1,6 +1,8 @@
 #include "inspect/extent.h"
 
 #include <algorithm>
+#include <cstring>
+#include <utility>
 
 #include "inspect/named_segment.h"
 
@@ -16,7 +18,34 @@ Result<bool> FindSeq(FrameScanner& scanner, uint64_t seq) {
   return scanner.next_seq() == seq;
 }
 
-void AddRecord(SegmentExtent& extent, uint64_t time_ms) {
+// Copies the frames of an extent while they are scanned.
+class FrameCopy {
+ public:
+  [[nodiscard]] bool Add(const ScannedFrame& frame) {
+    if (!is_complete_) return true;
+    const size_t bytes = static_cast<size_t>(frame.fields.frame_bytes());
+    is_complete_ = frame.fields.state == FrameState::kCommitted &&
+                   used_ + bytes <= SegmentExtent::kMostCopiedBytes;
+    if (!is_complete_) return true;
+    if (!copied_.Reserve(used_ + bytes, used_)) return false;
+    std::memcpy(copied_.data() + used_, frame.payload - kFrameHeaderBytes, bytes);
+    used_ += bytes;
+    return true;
+  }
+  // Frames after `bounds` were scanned because their batch could have been whole.
+  SegmentExtent ToExtent(const ExtentBounds& bounds) && {
+    if (!is_complete_) return {bounds, {}, 0};
+    const size_t bytes = static_cast<size_t>(bounds.end_offset - bounds.begin_offset);
+    return {bounds, std::move(copied_), bytes};
+  }
+
+ private:
+  AlignedBuffer copied_;
+  size_t used_ = 0;
+  bool is_complete_ = true;
+};
+
+void AddRecord(ExtentBounds& extent, uint64_t time_ms) {
   extent.oldest_ms = extent.records == 0 ? time_ms : std::min(extent.oldest_ms, time_ms);
   extent.newest_ms = std::max(extent.newest_ms, time_ms);
   extent.records++;
@@ -35,11 +64,12 @@ Result<SegmentExtent> FindExtent(FileSystem& file_system, const std::string& pat
         Code::kInvalidArgument,
         "no record or void of \"" + segment + "\" begins with seq " + std::to_string(query.seq));
   }
-  SegmentExtent extent;
+  ExtentBounds extent;
   extent.begin_offset = extent.end_offset = scanner.position();
   extent.next_seq = query.seq;
   // Takes effect only after the whole batch.
-  SegmentExtent ahead = extent;
+  ExtentBounds ahead = extent;
+  FrameCopy copy;
   while (scanner.next_seq() < query.end_seq) {
     DURLOG_ASSIGN_OR_RETURN(const ScannedFrame frame, scanner.Next());
     if (frame.status != DecodeStatus::kWhole || scanner.next_seq() > query.end_seq) break;
@@ -48,11 +78,14 @@ Result<SegmentExtent> FindExtent(FileSystem& file_system, const std::string& pat
     if (frame.fields.state == FrameState::kCommitted) {
       AddRecord(ahead, named.opened.header.base_time_ms + frame.fields.time_ms);
     }
+    if (!copy.Add(frame)) {
+      return Status::Error(Code::kOutOfMemory, "no memory to copy the frames");
+    }
     ahead.end_offset = scanner.position();
     ahead.next_seq = scanner.next_seq();
     if (!frame.fields.continues_batch()) extent = ahead;
   }
-  return extent;
+  return std::move(copy).ToExtent(extent);
 }
 
 }  // namespace durlog

@@ -162,6 +162,10 @@ Napi::Object FromExtent(Napi::Env env, const SegmentExtent& extent) {
   object.Set("records", FromSeq(env, extent.records));
   object.Set("oldestMs", FromSeq(env, extent.oldest_ms));
   object.Set("newestMs", FromSeq(env, extent.newest_ms));
+  if (extent.frames_bytes > 0) {
+    object.Set("frames",
+               Napi::Buffer<uint8_t>::Copy(env, extent.frames.data(), extent.frames_bytes));
+  }
   return object;
 }
 

@@ -16,8 +16,9 @@ Result<ReadWindow::View> ReadWindow::At(uint64_t offset, size_t wanted) {
   }
   const uint64_t begin = AlignDown(offset, alignment_);
   const size_t skip = static_cast<size_t>(offset - begin);
-  const uint64_t most = std::min<uint64_t>(std::max(skip + needed, kStepBytes), skip + left);
+  const uint64_t most = std::min<uint64_t>(std::max(skip + needed, step_bytes_), skip + left);
   const size_t step = static_cast<size_t>(AlignUp(most, alignment_));
+  step_bytes_ = std::min(step_bytes_ * kStepGrowth, kLongestStepBytes);
   filled_ = 0;
   if (!buffer_.Reserve(step, 0)) {
     return Status::Error(Code::kOutOfMemory, "no memory to read the segment");

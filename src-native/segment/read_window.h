@@ -17,7 +17,7 @@ class ReadWindow {
       : file_(file), end_(end), alignment_(alignment) {}
 
   // The bytes at `offset`: at least `wanted` of them, fewer only at the end. Valid until the next
-  // call. The buffer is never larger than the larger of one step and `wanted`.
+  // call. The buffer is never larger than the larger of kLongestStepBytes and `wanted`.
   struct View {
     const uint8_t* data;
     size_t size;
@@ -28,11 +28,16 @@ class ReadWindow {
   uint64_t bytes_read() const { return bytes_read_; }
 
  private:
-  static constexpr size_t kStepBytes = 1u << 20;
+  // Each step is longer than the one before: a reader of one frame reads few bytes, and a scan
+  // makes few reads.
+  static constexpr size_t kFirstStepBytes = 1u << 14;
+  static constexpr size_t kLongestStepBytes = 1u << 20;
+  static constexpr size_t kStepGrowth = 4;
   File& file_;
   const uint64_t end_;
   const uint32_t alignment_;
   AlignedBuffer buffer_;
+  size_t step_bytes_ = kFirstStepBytes;
   uint64_t begin_ = 0;
   size_t filled_ = 0;
   uint64_t bytes_read_ = 0;

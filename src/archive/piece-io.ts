@@ -1,6 +1,5 @@
 /** Reads the bytes of a piece, and sends requests. Runs in an archiver's worker thread or in the caller's thread. */
 import { createHash } from 'node:crypto'
-import { closeSync, fstatSync, openSync, readSync, statSync } from 'node:fs'
 import { type FileHandle, open, stat } from 'node:fs/promises'
 import http, { type IncomingHttpHeaders } from 'node:http'
 import https from 'node:https'
@@ -124,37 +123,16 @@ async function readCompressed(file: FileHandle, from: PieceBytes, compressor: Tr
   return { bytes: memory.subarray(0, length), sha256, pieceSha256, isCompressed: true }
 }
 
+function staleError(path: string): NodeJS.ErrnoException {
+  return Object.assign(new Error(`ESTALE: the file was replaced, ${path}`), { code: 'ESTALE' })
+}
+
 async function readFully(file: FileHandle, into: Buffer, position: number): Promise<void> {
   for (let done = 0; done < into.length; ) {
     const { bytesRead } = await file.read(into, done, into.length - done, position + done)
-    if (bytesRead === 0) throw shorterError()
+    if (bytesRead === 0) throw staleError('a segment that became shorter')
     done += bytesRead
   }
-}
-
-/** As `readBody` without compression. Blocks the calling thread, which takes less time than calls of libuv's pool. */
-export function readBodyNow(from: PieceBytes): PieceBody {
-  const bytes = Buffer.allocUnsafeSlow(lengthOf(from))
-  const file = openSync(from.path, 'r')
-  try {
-    const header = readSync(file, bytes, 0, HEADER_BYTES, 0)
-    const frames = readSync(file, bytes, HEADER_BYTES, from.end - from.begin, from.begin)
-    if (header + frames < bytes.length) throw shorterError()
-    if (statSync(from.path, BIGINT).ino !== fstatSync(file, BIGINT).ino) throw staleError(from.path)
-  } finally {
-    closeSync(file)
-  }
-  eraseSlot(bytes)
-  const sha256 = hashNow(bytes)
-  return { bytes, sha256, pieceSha256: sha256, isCompressed: false }
-}
-
-function shorterError(): NodeJS.ErrnoException {
-  return staleError('a segment that became shorter')
-}
-
-function staleError(path: string): NodeJS.ErrnoException {
-  return Object.assign(new Error(`ESTALE: the file was replaced, ${path}`), { code: 'ESTALE' })
 }
 
 /** Computes the SHA-256 of `bytes` in the calling thread. */

@@ -1,12 +1,20 @@
 /**
  * Reads, hashes, compresses and sends the pieces of one archiver in a worker thread, so that this work does not block
- * the caller's event loop. A short piece is sent from the caller's thread: an acknowledgement waits for each message
+ * the caller's event loop. A short piece stays in the caller's thread: an acknowledgement waits for each message
  * between the threads. Holds the body of one object at a time. Only one call may run at a time.
  */
 import { join } from 'node:path'
 import { WorkerThread } from '../support/worker-thread.js'
 import { sha256Of } from './piece.js'
-import { type PieceBody, type PieceBytes, readBody, send, type WireAnswer, type WireRequest } from './piece-io.js'
+import {
+  hashNow,
+  type PieceBody,
+  type PieceBytes,
+  readBody,
+  send,
+  type WireAnswer,
+  type WireRequest,
+} from './piece-io.js'
 import type { FromPieceThread, ToPieceThread } from './piece-worker.js'
 
 // Undefined in a bundle of ES modules, which does not include the file. The work is then done in the caller's thread.
@@ -18,7 +26,7 @@ export class PieceThread {
   /** The length of the held body in bytes. */
   length = 0
   #thread: WorkerThread<ToPieceThread, FromPieceThread> | undefined
-  /** The held body if there is no worker thread, or if it is short: it is then sent from the caller's thread. */
+  /** The held body if there is no worker thread, or if the caller's thread sends it. */
   #held: Buffer | undefined
 
   /** Reads a piece, and compresses it if `compresses` is true. The result replaces the held body. */
@@ -26,8 +34,7 @@ export class PieceThread {
     this.#start()
     if (this.#thread !== undefined) {
       this.#held = undefined
-      const { body, length, short } = await this.#ask<'read'>({ kind: 'read', piece, compresses })
-      this.#held = short && toBuffer(short)
+      const { body, length } = await this.#ask<'read'>({ kind: 'read', piece, compresses })
       this.length = length
       return body
     }
@@ -36,6 +43,14 @@ export class PieceThread {
     this.#held = bytes
     this.length = bytes.length
     return body
+  }
+
+  /** Holds a short piece, which is sent from the caller's thread. */
+  hold(bytes: Buffer): Omit<PieceBody, 'bytes'> {
+    this.#held = bytes
+    this.length = bytes.length
+    const sha256 = hashNow(bytes)
+    return { sha256, pieceSha256: sha256, isCompressed: false }
   }
 
   /** Returns the held body. */

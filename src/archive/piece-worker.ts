@@ -2,11 +2,9 @@
 import { parentPort } from 'node:worker_threads'
 import {
   hashNow,
-  lengthOf,
   type PieceBody,
   type PieceBytes,
   readBody,
-  readBodyNow,
   send,
   type WireAnswer,
   type WireRequest,
@@ -19,14 +17,10 @@ export type ToPieceThread =
   | { kind: 'abort'; reason: string }
 
 export type FromPieceThread =
-  /** `short` is the body if it is short, so that the caller can send it without another message. */
-  | { kind: 'read'; body: Omit<PieceBody, 'bytes'>; length: number; short: Uint8Array | undefined }
+  | { kind: 'read'; body: Omit<PieceBody, 'bytes'>; length: number }
   | { kind: 'sent'; answer: WireAnswer }
   | { kind: 'bytes'; bytes: Uint8Array }
   | { kind: 'failed'; error: Partial<NodeJS.ErrnoException> & { message: string } }
-
-/** A longer body is sent by this thread. A shorter piece is read in a few calls. */
-const SHORT_BYTES = 65_536
 
 const port = parentPort as NonNullable<typeof parentPort>
 let held: Buffer = Buffer.alloc(0)
@@ -37,10 +31,9 @@ async function answerTo(message: Exclude<ToPieceThread, { kind: 'abort' }>): Pro
     // Frees the previous piece before the next one is read: both may be large.
     held = Buffer.alloc(0)
     const { piece, compresses } = message
-    const isShort = !compresses && lengthOf(piece) <= SHORT_BYTES
-    const { bytes, ...body } = isShort ? readBodyNow(piece) : await readBody(piece, compresses, hashNow)
+    const { bytes, ...body } = await readBody(piece, compresses, hashNow)
     held = bytes
-    return { kind: 'read', body, length: held.length, short: held.length <= SHORT_BYTES ? held : undefined }
+    return { kind: 'read', body, length: held.length }
   }
   if (message.kind === 'bytes') return { kind: 'bytes', bytes: held }
   sending = new AbortController()

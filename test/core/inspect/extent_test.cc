@@ -1,5 +1,8 @@
 #include "inspect/extent.h"
 
+#include <cstring>
+#include <utility>
+
 #include "crafted_log.h"
 
 namespace durlog {
@@ -10,9 +13,9 @@ constexpr uint64_t kNoLimit = UINT64_MAX;
 class FindExtentTest : public CraftedLogTest {
  protected:
   SegmentExtent Find(const ExtentQuery& query) {
-    const Result<SegmentExtent> extent = FindExtent(disk_, kPath, SegmentName(100), query);
+    Result<SegmentExtent> extent = FindExtent(disk_, kPath, SegmentName(100), query);
     EXPECT_TRUE(extent.ok()) << extent.status().message();
-    return extent.ok() ? *extent : SegmentExtent{};
+    return extent.ok() ? std::move(*extent) : SegmentExtent{};
   }
 };
 
@@ -30,6 +33,23 @@ TEST_F(FindExtentTest, ContinuesAtAKnownOffset) {
   const SegmentExtent extent = Find({OffsetOf(4), 104, 106, kNoLimit});
   EXPECT_EQ(extent.begin_offset, OffsetOf(4));
   EXPECT_EQ(extent.next_seq, 106u);
+}
+
+TEST_F(FindExtentTest, ReadsFewBytesForOneRecordAtAKnownOffset) {
+  Build(100, 0);
+  uint64_t bytes_read = 0;
+  disk_.after_read = [&bytes_read](size_t bytes) { bytes_read += bytes; };
+  EXPECT_EQ(Find({OffsetOf(4), 104, 105, kNoLimit}).next_seq, 105u);
+  EXPECT_LT(bytes_read, kSegmentBytes / 2);
+}
+
+TEST_F(FindExtentTest, HasTheBytesOfAShortExtentOfRecords) {
+  Build(100, 0);
+  const SegmentExtent extent = Find({OffsetOf(4), 104, 106, kNoLimit});
+  ASSERT_EQ(extent.frames_bytes, OffsetOf(6) - OffsetOf(4));
+  EXPECT_EQ(std::memcmp(extent.frames.data(), Image(100).data() + OffsetOf(4), extent.frames_bytes),
+            0);
+  EXPECT_EQ(Find({OffsetOf(4), 104, 104, kNoLimit}).frames_bytes, 0u);
 }
 
 TEST_F(FindExtentTest, TakesOneRecordAtLeastAndThenNoMoreThanTheLimit) {
