@@ -40,3 +40,15 @@ test('an item is inserted after the last one that precedes it', () => {
   expect(queue.removeIf(() => true)).toEqual([1, 3, 5, 9, 0])
   expect(queue.size).toBe(0)
 })
+
+test('an item that comes first is inserted at once, however many others there are', () => {
+  const queue = new LinkedQueue<number>()
+  let compared = 0
+  for (let item = 1000; item > 0; item--)
+    queue.insertAfter((other) => {
+      compared++
+      return other <= item
+    }, item)
+  expect(compared).toBeLessThan(2000)
+  expect(queue.removeIf(() => true)).toEqual(Array.from({ length: 1000 }, (_, i) => i + 1))
+})

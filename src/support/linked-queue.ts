@@ -21,8 +21,12 @@ export class LinkedQueue<T> {
     return this.#insert(item, this.#last)
   }
 
-  /** As `push`, but inserts the item after the last one for which `precedes` returns true. */
+  /**
+   * As `push`, but inserts the item after the last one for which `precedes` returns true. If that is false for the
+   * first item, it must be false for all.
+   */
   insertAfter(precedes: (other: T) => boolean, item: T): () => void {
+    if (this.#first === undefined || !precedes(this.#first.item)) return this.#insert(item, undefined)
     let previous = this.#last
     while (previous !== undefined && !precedes(previous.item)) previous = previous.previous
     return this.#insert(item, previous)
