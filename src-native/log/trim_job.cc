@@ -6,9 +6,11 @@
 
 namespace durlog {
 
-Result<uint64_t> TrimJob::SizeOf(const std::string& name) {
-  DURLOG_ASSIGN_OR_RETURN(const std::unique_ptr<File> file, directory_.Open(name, OpenMode::kRead));
-  return file->Size();
+TrimJob::Trimmed TrimJob::Examine(const std::string& name) {
+  const Result<std::unique_ptr<File>> file = directory_.Open(name, OpenMode::kRead);
+  const Result<uint64_t> bytes = file.ok() ? (*file)->Size() : file.status();
+  if (!bytes.ok()) return {};
+  return {*bytes, *bytes == segment_bytes_ && !(*file)->HasOtherNames()};
 }
 
 void TrimJob::Run() {
@@ -17,13 +19,13 @@ void TrimJob::Run() {
   left_.clear();
   for (const Item& item : items_) {
     const std::string name = SegmentName(item.first_seq);
-    const Result<uint64_t> bytes = SizeOf(name);
-    const bool keep = !item.recycled_name.empty() && bytes.ok() && *bytes == segment_bytes_;
+    const Trimmed trimmed = Examine(name);
+    const bool keep = !item.recycled_name.empty() && trimmed.may_recycle;
     status_ = keep ? directory_.Rename(name, item.recycled_name) : directory_.Remove(name);
     if (!status_.ok()) return;
     if (keep) recyclable_.push_back(item.recycled_name);
     ++trimmed_;
-    if (bytes.ok()) trimmed_bytes_ += *bytes;
+    trimmed_bytes_ += trimmed.bytes;
   }
   status_ = directory_.Sync();
 }

@@ -22,7 +22,8 @@ class TrimJob final : public Job {
     std::string recycled_name;  // "" to remove
   };
   // `left` are the segments among the items that workers may still fill. Only a file of
-  // `segment_bytes` is worth keeping; any other is removed.
+  // `segment_bytes` is worth keeping; any other is removed. So is a file with another name: the
+  // program that made this hard link expects its content to stay.
   TrimJob(Directory& directory, std::vector<std::shared_ptr<Segment>> left, std::vector<Item> items,
           uint64_t segment_bytes)
       : directory_(directory),
@@ -43,7 +44,11 @@ class TrimJob final : public Job {
   void Run() override;
 
  private:
-  Result<uint64_t> SizeOf(const std::string& name);
+  struct Trimmed {
+    uint64_t bytes = 0;
+    bool may_recycle = false;
+  };
+  Trimmed Examine(const std::string& name);
 
   Directory& directory_;
   std::vector<std::shared_ptr<Segment>> left_;

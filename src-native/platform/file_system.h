@@ -161,6 +161,8 @@ class File {
     return Missing();
   }
   virtual Result<FileId> Id() { return Missing(); }
+  // Whether the file has another name too, a hard link. False if the system does not report it.
+  virtual bool HasOtherNames() { return false; }
   // When the bytes or the length of the file were last changed, in nanoseconds of any clock.
   virtual Result<uint64_t> ModifiedNanos() { return Missing(); }
   // Sets the path that later errors report, after the file was renamed.

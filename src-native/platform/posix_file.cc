@@ -114,6 +114,11 @@ Result<FileId> IdOfDescriptor(int fd, const std::string& path) {
 
 Result<FileId> PosixFile::Id() { return IdOfDescriptor(fd_.get(), path_); }
 
+bool PosixFile::HasOtherNames() {
+  struct stat info;
+  return fstat(fd_.get(), &info) == 0 && info.st_nlink > 1;
+}
+
 Status PosixFile::Close() {
   if (!fd_.valid()) return Status::Ok();
   const int fd = fd_.Release();

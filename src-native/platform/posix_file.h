@@ -45,6 +45,7 @@ class PosixFile final : public File {
   Status UnlockRange(uint64_t offset, uint64_t length) override;
   Result<std::optional<LockKind>> RangeLockOfOthers(uint64_t offset, uint64_t length) override;
   Result<FileId> Id() override;
+  bool HasOtherNames() override;
   Result<uint64_t> ModifiedNanos() override;
   void SetPath(const std::string& path) override { path_ = path; }
   Status Close() override;

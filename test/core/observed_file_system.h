@@ -141,6 +141,7 @@ class ObservedFile final : public File {
     return inner_->RangeLockOfOthers(offset, length);
   }
   Result<FileId> Id() override { return inner_->Id(); }
+  bool HasOtherNames() override { return inner_->HasOtherNames(); }
   Status Close() override { return inner_->Close(); }
 
  private:

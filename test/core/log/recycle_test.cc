@@ -1,6 +1,9 @@
 // Trimmed segments that are used again.
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <memory>
 #include <string>
 #include <vector>
@@ -8,6 +11,7 @@
 #include "inline_executor.h"
 #include "log_test_folder.h"
 #include "observed_file_system.h"
+#include "record/segment_name.h"
 
 namespace durlog {
 namespace {
@@ -71,6 +75,36 @@ TEST_P(RecycleTest, RecycledSegmentsGetNoZerosAhead) {
   EXPECT_EQ(log->recovery().state, RecoveryState::kClean);
   EXPECT_EQ(log->next_seq(), end);
 }
+
+#ifndef _WIN32  // where the number of a file's names is not known
+
+TEST_P(RecycleTest, AHardLinkOfATrimmedSegmentKeepsItsContent) {
+  if (!folder_->Probe()->survives_map_faults) GTEST_SKIP() << kNoMappedLogs;
+  ObservedFileSystem file_system([](const ObservedCall&) { return Status::Ok(); }, "ext4");
+  InlineExecutor at_once;
+  std::unique_ptr<Log> log = Open(SmallOptions(Strategy::kAuto), file_system);
+  log->Attach(&at_once, &listener_);
+  const auto fill_segments = [&](size_t count, Level level) {
+    for (const size_t end = listener_.rotated.size() + count; listener_.rotated.size() < end;) {
+      AppendMany(*log, 1, level);
+      Settle(*log);
+    }
+  };
+  const auto contents = [](const std::string& path) {
+    std::ifstream file(path, std::ios::binary);
+    return std::string(std::istreambuf_iterator<char>(file), {});
+  };
+  fill_segments(4, Level::kSync);
+  const std::string link = PathOf("link");
+  std::filesystem::create_hard_link(PathOf("log") + "/" + SegmentName(0), link);
+  const std::string before = contents(link);
+  TrimTo(*log, listener_.rotated.back());
+  fill_segments(4, GetParam());
+  EXPECT_EQ(log->Stats().recycled, 1u);
+  EXPECT_TRUE(contents(link) == before);
+}
+
+#endif
 
 }  // namespace
 }  // namespace durlog
