@@ -262,10 +262,10 @@ class Trial {
     }
   }
 
-  /** In half of the rounds with two standbys, one of them will stop while it takes over. */
+  /** In half of the rounds, one of the standbys will stop while it takes over. */
   #chooseSlow() {
     const standbys = this.#standbys
-    if (standbys.length < 2 || this.#below(2) === 0) return undefined
+    if (this.#below(2) === 0) return undefined
     const slow = standbys[this.#below(standbys.length)]
     slow.stopsIn = 1 + this.#below(REQUESTS_UNTIL_STOP)
     // The requests to brokers are not seen here.
