@@ -324,7 +324,8 @@ test(`sequences of requests are answered as the model does (seed ${SEED})`, { ti
       } else if (chance(0.3)) {
         time.shiftMs += pick([0.6, 0.6, 1.1]) * TTL_SECONDS * 1000
         model.expire()
-        // An append removes an expired stream.
+        // An append removes an expired stream, also the last fork of a deleted one.
+        for (const one of names) await fetch(new Request(`http://host.example/${one}`, { method: 'POST' }))
         const nothing: Post = { type, body: '', closes: false, producer: undefined, writerSeq: undefined }
         for (const one of names) await judge(model.post(one, nothing), 'POST', one, { 'content-type': type }, '')
       } else if (chance(0.1)) await streams.checkpoint().catch(() => {})
