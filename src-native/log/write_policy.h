@@ -64,9 +64,9 @@ class WritePolicy {
   Preallocation SparePreallocation() const;
   // The offset in the active segment from which the next segment is prepared: long before it is
   // needed, and never in a log that stays small. It is lower for a map, because stores into a map
-  // fill a segment fastest.
+  // fill a segment fastest, and for direct writes, because a worker then writes zeros to it.
   uint64_t SpareDueAt(WriteMode mode, uint64_t segment_bytes) const {
-    return segment_bytes / (mode == WriteMode::kMmap ? 8 : 4);
+    return segment_bytes / (mode == WriteMode::kMmap ? 8 : mode == WriteMode::kDirect ? 4 : 2);
   }
   // Whether a trimmed segment's file is kept for reuse.
   bool Recycles(WriteMode mode) const;

@@ -154,18 +154,11 @@ class Server {
     this.#active.add(exchange)
     exchange.onEnd(() => this.#ended(exchange, startMs, requestId))
     const fail = (error: unknown): void => this.#fail(service, exchange, error)
-    if (this.#isClosed) {
-      fail(busy('the handler has been closed: repeat the request later'))
-      return
+    try {
+      this.#begin(service, exchange, fail)?.catch(fail)
+    } catch (error) {
+      fail(error)
     }
-    // Many requests may arrive in one turn of the event loop.
-    service.work.run(() => {
-      try {
-        this.#begin(service, exchange, fail)?.catch(fail)
-      } catch (error) {
-        fail(error)
-      }
-    })
   }
 
   #ended(exchange: Exchange, startMs: number, requestId: string | undefined): void {
@@ -253,6 +246,7 @@ class Server {
   #begin(service: Service, exchange: Exchange, fail: (error: unknown) => void): void | Promise<void> {
     const { options } = service
     const { method } = exchange
+    if (this.#isClosed) throw busy('the handler has been closed: repeat the request later')
     checkHost(exchange.host, options.hosts)
     checkEncoded(exchange.target)
     if (WRITES.includes(method)) checkSite(exchange, options.cors)

@@ -14,7 +14,7 @@ export interface Service {
   access: ServedPort
   options: ResolvedHandlerOptions
   live: Live
-  /** For work that one event begins for many clients, or many events in one turn of the event loop. */
+  /** For work that one event begins for many clients. */
   work: PacedWork
   /** Limits the concurrent reads of chunks for requests and for subscribers that catch up. */
   reads: Turns

@@ -94,7 +94,7 @@ interface NativeStreamBody {
    * Of `readStored`: the index entries of the records, after that of the record before them if the file has one.
    * Undefined if no record was stored.
    */
-  entries?: Uint8Array<ArrayBuffer> | undefined
+  entries?: Uint8Array | undefined
 }
 
 /** The folders that hold the files of streams. */

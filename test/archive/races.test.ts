@@ -1,18 +1,17 @@
 /**
  * Changes of an archive, of its log and of the connection during the requests of an archiver, a restore or a reader.
  */
-import { expect, onTestFinished, test, vi } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { listArchive, readArchive } from '../../src/archive/index.js'
 import { HEADER_BYTES } from '../../src/archive/piece.js'
-import { PieceThread } from '../../src/archive/piece-thread.js'
 import { Segments } from '../../src/archive/segments.js'
 import type { Log } from '../../src/index.js'
+import { native } from '../../src/native/native.js'
 import { archiveAll, archiver, plainRecords, plainRecordsIn, restored, store } from '../fixtures/archive.js'
 import { adjustableClock } from '../fixtures/fake-clock.js'
 import type { FakeRequest, FakeS3 } from '../fixtures/fake-s3.mjs'
 import { codeOf, openUntilDone, scratchLog } from '../fixtures/scratch.js'
 
-const { read } = PieceThread.prototype
 const SMALL = { segmentBytes: 65_536 } as const
 
 async function append(log: Log, count: number): Promise<void> {
@@ -158,15 +157,18 @@ test('no record is archived from a segment that a truncation changes while it is
   await append(log, 100)
   const before = await plainRecords(log)
   const { generation } = log
-  const spy = vi.spyOn(PieceThread.prototype, 'read').mockImplementation(async function (this: PieceThread, ...call) {
-    if (call[0].begin === HEADER_BYTES) return read.apply(this, call)
-    spy.mockRestore()
+  const { extent } = native
+  onTestFinished(() => void Object.assign(native, { extent }))
+  native.extent = async (...call) => {
+    const found = await extent(...call)
+    if (found.beginOffset === HEADER_BYTES) return found
+    native.extent = extent
     await log.truncateAfter(99)
     // As if the truncation had changed the files, but had not ended.
     let reads = 0
     Object.defineProperty(log, 'generation', { get: () => (reads++ < 2 ? generation : generation + 1) })
-    return read.apply(this, call)
-  })
+    return found
+  }
   await archiveAll(log, s3)
   await append(log, 1)
   await archiveAll(log, s3)

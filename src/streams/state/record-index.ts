@@ -35,7 +35,7 @@ export class IndexPart {
   readonly #firstSeq: number
 
   /** `bytes` must be all of its ArrayBuffer. `firstSeq` is the first seq of the file. */
-  constructor(from: number, bytes: Uint8Array<ArrayBuffer>, firstSeq: number) {
+  constructor(from: number, bytes: Uint8Array, firstSeq: number) {
     this.#from = from
     this.#entries = new Uint16Array(bytes.buffer)
     this.#firstSeq = firstSeq

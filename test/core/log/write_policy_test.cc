@@ -159,7 +159,7 @@ TEST(WritePolicyTest, MapsNeedTheNextSegmentEarlier) {
   const WritePolicy policy = PolicyStartingIn(kDirect);
   EXPECT_EQ(policy.SpareDueAt(kMapped, 64 << 20), 8u << 20);
   EXPECT_EQ(policy.SpareDueAt(kDirect, 64 << 20), 16u << 20);
-  EXPECT_EQ(policy.SpareDueAt(kPwrite, 64 << 20), 16u << 20);
+  EXPECT_EQ(policy.SpareDueAt(kPwrite, 64 << 20), 32u << 20);
 }
 
 struct SpareDecisions {
