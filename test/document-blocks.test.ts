@@ -2,12 +2,9 @@
  * The code blocks of README.md and docs/RECIPES.md run as printed, with kill -9 where a crash is part of the promise.
  */
 import { spawnSync } from 'node:child_process'
-import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
-import { Agent, request } from 'node:http'
 import { platform } from 'node:os'
 import { join } from 'node:path'
-import { text } from 'node:stream/consumers'
 import { describe, expect, test } from 'vitest'
 import { open } from '../src/index.js'
 import { blocksOf, commandsIn, type Running, Workspace } from './fixtures/document-blocks.js'
@@ -275,23 +272,6 @@ const RECIPES: Record<string, Recipe> = {
         expect(await first).toBe(`${seq + 1}\n`)
         ;[old, oldPort] = [next, nextPort]
       }
-      // A request in flight at SIGTERM is answered, and its connection does not keep the process alive.
-      const next = work.start((serve as string).replace('8080', '0'))
-      const nextPort = await port(next)
-      const headers = { expect: '100-continue' }
-      const late = request({ port: nextPort, method: 'POST', headers, agent: new Agent({ keepAlive: true }) })
-      const answered = once(late, 'response')
-      late.flushHeaders()
-      await once(late, 'continue')
-      const ended = next.kill('SIGTERM')
-      late.end('order')
-      const ready = (): Promise<number> => fetch(`http://127.0.0.1:${nextPort}/ready`).then(({ status }) => status)
-      await expect.poll(() => ready().catch(() => 'refused')).toBe('refused')
-      await old.kill('SIGTERM')
-      const [response] = await answered
-      expect(response.headers.connection).toBe('close')
-      expect(await text(response)).toBe('4\n')
-      await ended
     },
   },
 }
