@@ -18,31 +18,41 @@ Result<bool> FindSeq(FrameScanner& scanner, uint64_t seq) {
   return scanner.next_seq() == seq;
 }
 
-// Copies the frames of an extent while they are scanned.
-class FrameCopy {
+// Copies the header of a segment, and the frames of an extent while they are scanned.
+class ExtentCopy {
  public:
-  [[nodiscard]] bool Add(const ScannedFrame& frame) {
-    if (!is_complete_) return true;
+  Status AddHeader(File& file) {
+    if (!copied_.Reserve(kSegmentHeaderBytes, 0)) return NoMemory();
+    DURLOG_ASSIGN_OR_RETURN(used_, file.ReadAt(0, copied_.data(), kSegmentHeaderBytes));
+    is_complete_ = used_ == kSegmentHeaderBytes;
+    return Status::Ok();
+  }
+  Status Add(const ScannedFrame& frame) {
+    if (!is_complete_) return Status::Ok();
     const size_t bytes = static_cast<size_t>(frame.fields.frame_bytes());
     is_complete_ = frame.fields.state == FrameState::kCommitted &&
                    used_ + bytes <= SegmentExtent::kMostCopiedBytes;
-    if (!is_complete_) return true;
-    if (!copied_.Reserve(used_ + bytes, used_)) return false;
+    if (!is_complete_) return Status::Ok();
+    if (!copied_.Reserve(used_ + bytes, used_)) return NoMemory();
     std::memcpy(copied_.data() + used_, frame.payload - kFrameHeaderBytes, bytes);
     used_ += bytes;
-    return true;
+    return Status::Ok();
   }
   // Frames after `bounds` were scanned because their batch could have been whole.
   SegmentExtent ToExtent(const ExtentBounds& bounds) && {
-    if (!is_complete_) return {bounds, {}, 0};
     const size_t bytes = static_cast<size_t>(bounds.end_offset - bounds.begin_offset);
-    return {bounds, std::move(copied_), bytes};
+    if (!is_complete_ || bytes == 0) return {bounds, {}, 0};
+    return {bounds, std::move(copied_), kSegmentHeaderBytes + bytes};
   }
 
  private:
+  static Status NoMemory() {
+    return Status::Error(Code::kOutOfMemory, "no memory to copy the frames");
+  }
+
   AlignedBuffer copied_;
   size_t used_ = 0;
-  bool is_complete_ = true;
+  bool is_complete_ = false;
 };
 
 void AddRecord(ExtentBounds& extent, uint64_t time_ms) {
@@ -69,7 +79,8 @@ Result<SegmentExtent> FindExtent(FileSystem& file_system, const std::string& pat
   extent.next_seq = query.seq;
   // Takes effect only after the whole batch.
   ExtentBounds ahead = extent;
-  FrameCopy copy;
+  ExtentCopy copy;
+  DURLOG_RETURN_IF_ERROR(copy.AddHeader(*named.opened.file));
   while (scanner.next_seq() < query.end_seq) {
     DURLOG_ASSIGN_OR_RETURN(const ScannedFrame frame, scanner.Next());
     if (frame.status != DecodeStatus::kWhole || scanner.next_seq() > query.end_seq) break;
@@ -78,9 +89,7 @@ Result<SegmentExtent> FindExtent(FileSystem& file_system, const std::string& pat
     if (frame.fields.state == FrameState::kCommitted) {
       AddRecord(ahead, named.opened.header.base_time_ms + frame.fields.time_ms);
     }
-    if (!copy.Add(frame)) {
-      return Status::Error(Code::kOutOfMemory, "no memory to copy the frames");
-    }
+    DURLOG_RETURN_IF_ERROR(copy.Add(frame));
     ahead.end_offset = scanner.position();
     ahead.next_seq = scanner.next_seq();
     if (!frame.fields.continues_batch()) extent = ahead;

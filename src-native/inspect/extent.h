@@ -28,11 +28,12 @@ struct ExtentBounds {
 };
 
 struct SegmentExtent : ExtentBounds {
-  // The bytes of the extent, as they were checked. Empty if they are longer than kMostCopiedBytes,
-  // or if a frame holds no record: the content of a void is not read.
+  // The segment's header and the bytes of the extent, as they were checked, from one open file.
+  // Empty if the extent is, if they are longer than kMostCopiedBytes, or if a frame holds no
+  // record: the content of a void is not read.
   static constexpr size_t kMostCopiedBytes = 64 << 10;
-  AlignedBuffer frames;
-  size_t frames_bytes = 0;
+  AlignedBuffer copy;
+  size_t copy_bytes = 0;
 };
 
 // Checks every frame from the first record on. Ends before the first frame that is not whole, and

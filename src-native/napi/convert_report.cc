@@ -162,9 +162,8 @@ Napi::Object FromExtent(Napi::Env env, const SegmentExtent& extent) {
   object.Set("records", FromSeq(env, extent.records));
   object.Set("oldestMs", FromSeq(env, extent.oldest_ms));
   object.Set("newestMs", FromSeq(env, extent.newest_ms));
-  if (extent.frames_bytes > 0) {
-    object.Set("frames",
-               Napi::Buffer<uint8_t>::Copy(env, extent.frames.data(), extent.frames_bytes));
+  if (extent.copy_bytes > 0) {
+    object.Set("copy", Napi::Buffer<uint8_t>::Copy(env, extent.copy.data(), extent.copy_bytes));
   }
   return object;
 }

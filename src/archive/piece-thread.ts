@@ -5,7 +5,7 @@
  */
 import { join } from 'node:path'
 import { WorkerThread } from '../support/worker-thread.js'
-import { sha256Of } from './piece.js'
+import { eraseSlot, sha256Of } from './piece.js'
 import {
   hashNow,
   type PieceBody,
@@ -45,8 +45,9 @@ export class PieceThread {
     return body
   }
 
-  /** Holds a short piece, which is sent from the caller's thread. */
+  /** Holds a short piece, which is sent from the caller's thread. Erases the slot in its header. */
   hold(bytes: Buffer): Omit<PieceBody, 'bytes'> {
+    eraseSlot(bytes)
     this.#held = bytes
     this.length = bytes.length
     const sha256 = hashNow(bytes)

@@ -40,8 +40,6 @@ export class SegmentRemoved extends Error {}
 export class Segments {
   readonly #dir: string
   readonly #thread = new PieceThread()
-  /** The header of the segment of the last piece, without its slot. */
-  #header: { firstSeq: number; bytes: Buffer } | undefined
   /** The end of the last piece, at which the next one usually begins. */
   #known = { firstSeq: -1, seq: -1, offset: 0 }
 
@@ -77,9 +75,9 @@ export class Segments {
       if (endOffset === beginOffset) return undefined
       const piece = { path, begin: beginOffset, end: endOffset }
       const { sha256, pieceSha256, isCompressed } =
-        compresses || extent.frames === undefined
+        compresses || extent.copy === undefined
           ? await this.#thread.read(piece, compresses)
-          : this.#thread.hold(Buffer.concat([await this.#headerOf(firstSeq, path), extent.frames]))
+          : this.#thread.hold(extent.copy)
       this.#known = { firstSeq, seq: nextSeq, offset: endOffset }
       const bytes = HEADER_BYTES + endOffset - beginOffset
       return {
@@ -106,18 +104,8 @@ export class Segments {
     }
   }
 
-  /** Reads the header of a segment. */
-  async #headerOf(firstSeq: number, path: string): Promise<Buffer> {
-    if (this.#header?.firstSeq === firstSeq) return this.#header.bytes
-    await this.#thread.read({ path, begin: HEADER_BYTES, end: HEADER_BYTES }, false)
-    const bytes = await this.#thread.bytes()
-    this.#header = { firstSeq, bytes }
-    return bytes
-  }
-
-  /** Forgets the known offset and header. Must be called after the log was cut. */
+  /** Forgets the known offset. Must be called after the log was cut. */
   forget(): void {
-    this.#header = undefined
     this.#known = { firstSeq: -1, seq: -1, offset: 0 }
   }
 

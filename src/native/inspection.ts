@@ -36,8 +36,11 @@ export interface NativeExtent {
   /** The lowest and the highest timestamp of its records, in milliseconds since 1970; 0 if it has none. */
   oldestMs: number
   newestMs: number
-  /** The bytes of the extent, as they were checked; undefined if it is empty or long, or has a void. */
-  frames?: Buffer
+  /**
+   * The segment's header and the bytes of the extent, as they were checked, from one open file; undefined if the extent
+   * is empty or long, or has a void.
+   */
+  copy?: Buffer
 }
 
 export interface NativeSegmentReport {

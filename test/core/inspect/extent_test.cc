@@ -43,13 +43,15 @@ TEST_F(FindExtentTest, ReadsFewBytesForOneRecordAtAKnownOffset) {
   EXPECT_LT(bytes_read, kSegmentBytes / 2);
 }
 
-TEST_F(FindExtentTest, HasTheBytesOfAShortExtentOfRecords) {
+TEST_F(FindExtentTest, HasTheHeaderAndTheBytesOfAShortExtentOfRecords) {
   Build(100, 0);
   const SegmentExtent extent = Find({OffsetOf(4), 104, 106, kNoLimit});
-  ASSERT_EQ(extent.frames_bytes, OffsetOf(6) - OffsetOf(4));
-  EXPECT_EQ(std::memcmp(extent.frames.data(), Image(100).data() + OffsetOf(4), extent.frames_bytes),
-            0);
-  EXPECT_EQ(Find({OffsetOf(4), 104, 104, kNoLimit}).frames_bytes, 0u);
+  const size_t frames_bytes = OffsetOf(6) - OffsetOf(4);
+  ASSERT_EQ(extent.copy_bytes, kSegmentHeaderBytes + frames_bytes);
+  const uint8_t* const frames = extent.copy.data() + kSegmentHeaderBytes;
+  EXPECT_EQ(std::memcmp(extent.copy.data(), Image(100).data(), kSegmentHeaderBytes), 0);
+  EXPECT_EQ(std::memcmp(frames, Image(100).data() + OffsetOf(4), frames_bytes), 0);
+  EXPECT_EQ(Find({OffsetOf(4), 104, 104, kNoLimit}).copy_bytes, 0u);
 }
 
 TEST_F(FindExtentTest, TakesOneRecordAtLeastAndThenNoMoreThanTheLimit) {
