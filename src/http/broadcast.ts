@@ -54,7 +54,7 @@ export class Broadcast implements Subscribers {
       const deliver = (): void => {
         this.#deliver().catch(() => {
           this.#end()
-          for (const subscriber of [...this.#subscribers, ...this.#ahead]) subscriber.finish()
+          this.#finishEach([...this.#subscribers, ...this.#ahead])
         })
       }
       // After each delivery, pause for as long as it took, so that appends make progress while there are many
@@ -111,7 +111,11 @@ export class Broadcast implements Subscribers {
   #finishAll(): void {
     this.#end()
     for (const subscriber of this.#takeAhead()) subscriber.catchUp()
-    for (const subscriber of this.#subscribers) subscriber.finish()
+    this.#finishEach([...this.#subscribers])
+  }
+
+  #finishEach(subscribers: readonly Subscriber[]): void {
+    for (const subscriber of subscribers) this.#service.work.run(() => subscriber.finish())
   }
 
   #takeAhead(): Subscriber[] {

@@ -143,6 +143,6 @@ export class Live {
 
   close(): void {
     this.isClosing = true
-    for (const enders of [...this.#enders.values()]) for (const end of [...enders]) end()
+    for (const enders of [...this.#enders.values()]) for (const end of [...enders]) this.#work.run(end)
   }
 }
