@@ -1,10 +1,12 @@
 /** Copies a log to another folder, with the same seqs, times, bytes, UUID and cursors, for `backup` and `restore`. */
 import { existsSync, realpathSync } from 'node:fs'
 import { join, resolve } from 'node:path'
+import { DurlogError } from '../errors.js'
 import { inspect, type LogSummary, open, type ReadOnlyLog, verify } from '../index.js'
 import { openRestored, type RestoringLog } from '../open.js'
 import { replaceSynced } from '../support/durable-files.js'
 import { BACKUP_MARK, refuseReplica } from '../support/folder-marks.js'
+import { type MarkChecks, markFolder, restoreInto, unmarkFolder } from '../support/restore-folder.js'
 import { copySegmentBytes, mayHoldCopy } from '../support/segment-name.js'
 import { InputError } from '../terminal/input-error.js'
 import { formatSeqs } from '../terminal/output.js'
@@ -59,6 +61,7 @@ export async function copyLog(
   } while (source.generation !== summary.generation)
   const { generation, syncedSeq } = source
   const end = syncedSeq + 1
+  if (isBackup) refuseOther(to)
   await using copy = await openCopy(summary, source.firstSeq, to)
   const first = copy.nextSeq
   await checkContinues(source, copy, end, to)
@@ -79,6 +82,39 @@ export async function copyLog(
   return { uuid, firstSeq, nextSeq, copied: nextSeq - first, cursors: names, skippedCursors }
 }
 
+/** The mark of an unfinished restore of a backup: the UUID of its log. */
+interface RestoreMark {
+  backup: string
+}
+
+const MARK_CHECKS: MarkChecks<RestoreMark> = { backup: (value) => typeof value === 'string' }
+
+/**
+ * As `copyLog`, into a new or empty folder. If the call is interrupted, the next one with the same arguments continues,
+ * and no process can append to `to` before. Rejects with ERR_DURLOG_NOT_EMPTY if `to` holds anything else, such as the
+ * log of a restore that has finished: another one would move its cursors back.
+ */
+export async function restoreLog(
+  from: string,
+  to: string,
+  onProgress: (done: number, total: number) => void,
+  salvage: Pick<ReadOptions, 'salvage' | 'onGap'>,
+): Promise<CopyReport> {
+  const { uuid } = await inspect(from)
+  return restoreInto(to, MARK_CHECKS, async (before) => {
+    if (before === undefined) await markFolder(to, { backup: uuid } satisfies RestoreMark)
+    else if (before.backup !== uuid)
+      throw new DurlogError(
+        'ERR_DURLOG_NOT_EMPTY',
+        `${to} holds an unfinished restore of another log (${before.backup}): restore into a new or empty folder`,
+        { path: to },
+      )
+    const report = await copyLog(from, to, onProgress, salvage)
+    await unmarkFolder(to)
+    return report
+  })
+}
+
 /** Marks `dir`, a log or a folder of streams, as a backup of `source`. */
 export async function markBackup(dir: string, source: string): Promise<void> {
   await replaceSynced(join(dir, BACKUP_MARK), `${JSON.stringify({ source })}\n`)
@@ -88,11 +124,15 @@ export function realPath(dir: string): string {
   return existsSync(dir) ? realpathSync(dir) : resolve(dir)
 }
 
-async function openCopy(source: LogSummary, firstSeq: number, to: string): Promise<RestoringLog> {
+/** Throws if `to` cannot be a backup. */
+function refuseOther(to: string): void {
   // A replica has the UUID of the log too, and another process writes it.
   refuseReplica(to)
-  const { uuid, segments, generation } = source
   if (!mayHoldCopy(to)) throw new InputError(`${to} is not empty and holds no log: name an empty or a new folder`)
+}
+
+async function openCopy(source: LogSummary, firstSeq: number, to: string): Promise<RestoringLog> {
+  const { uuid, segments, generation } = source
   return openRestored(
     to,
     // A higher generation, because the copy may get other records with the seqs that follow the copied ones.

@@ -3,7 +3,7 @@ import { execFileSync } from 'node:child_process'
 import { cpSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
-import { copyLog } from '../../src/cli/backup.js'
+import { copyLog, restoreLog } from '../../src/cli/backup.js'
 import { inspect, open, verify } from '../../src/index.js'
 import { native } from '../../src/native/native.js'
 import { openRestored } from '../../src/open.js'
@@ -186,13 +186,59 @@ test('a file in the place of the folder of the copy: the message names the remed
   await durlog(['append', dir], 'a\n')
   const file = join(dir, '..', 'file')
   writeFileSync(file, '')
-  for (const args of [
-    ['backup', dir, file],
-    ['restore', file, dir],
-  ]) {
-    const { code, stderr } = await durlog(args)
-    expect([code, stderr]).toEqual([66, expect.stringMatching(/ERR_DURLOG_NOT_A_LOG: .*choose another folder/)])
+  for (const [args, exitCode, message] of [
+    [['backup', dir, file], 66, /ERR_DURLOG_NOT_A_LOG: .*choose another folder/],
+    [['restore', file, dir], 65, /ERR_DURLOG_NOT_EMPTY: .*restore into a new or empty folder/],
+  ] as const) {
+    const { code, stderr } = await durlog([...args])
+    expect([code, stderr]).toEqual([exitCode, expect.stringMatching(message)])
   }
+})
+
+test('a restore that has finished is not repeated, because it would move the cursors back', async () => {
+  const folder = scratchDir()
+  const [dir, copy, restored] = ['log', 'copy', 'restored'].map((name) => join(folder, name)) as [
+    string,
+    string,
+    string,
+  ]
+  const log = await open(dir, OPTIONS)
+  await log.appendBatch(['a', 'b'])
+  await log.ensureCursor('mailer')
+  await log.close()
+  await durlog(['backup', dir, copy])
+  await durlog(['restore', restored, copy])
+  const writer = await open(restored)
+  const cursor = await writer.cursor('mailer')
+  await cursor.commit(0, { durability: 'sync' })
+  await cursor.close()
+  await writer.close()
+  const { code, stderr } = await durlog(['restore', restored, copy])
+  expect([code, stderr]).toEqual([65, expect.stringContaining('ERR_DURLOG_NOT_EMPTY')])
+  await using reader = await open(restored, { readOnly: true })
+  expect(await reader.cursors()).toMatchObject([{ name: 'mailer', position: 1 }])
+})
+
+test('no process can append to a restore that was interrupted, and the next call completes it', async () => {
+  const folder = scratchDir()
+  const [dir, copy, restored] = ['log', 'copy', 'restored'].map((name) => join(folder, name)) as [
+    string,
+    string,
+    string,
+  ]
+  await durlog(['append', dir], 'a\nb\n')
+  await durlog(['backup', dir, copy])
+  const interrupted = (): never => {
+    throw new Error('interrupted')
+  }
+  await expect(restoreLog(copy, restored, interrupted, {})).rejects.toThrow('interrupted')
+  await expect(open(restored)).rejects.toMatchObject({ code: 'ERR_DURLOG_REPLICA' })
+  const other = join(folder, 'other')
+  await durlog(['append', other], 'x\n')
+  await expect(restoreLog(other, restored, () => {}, {})).rejects.toMatchObject({ code: 'ERR_DURLOG_NOT_EMPTY' })
+  await restoreLog(copy, restored, () => {}, {})
+  expect(await contents(restored)).toEqual(await contents(dir))
+  await (await open(restored)).close()
 })
 
 test('backup and import --keep write to no replica', async () => {

@@ -12,7 +12,7 @@ import {
   writeJson,
   writeOut,
 } from '../../terminal/output.js'
-import { copyLog } from '../backup.js'
+import { copyLog, restoreLog } from '../backup.js'
 import { gapReporter } from '../print.js'
 import { copyStreams } from '../streams/backup.js'
 import { logFolder, refuseStreams } from '../streams/folder.js'
@@ -43,13 +43,15 @@ export async function runCopy(label: 'backup' | 'restore', from: string, to: str
   const json = flags.json === true
   let copied = 0
   const interrupted = (): string => `copied ${formatCounted(copied, 'record')}; run it again to continue`
-  const options = { salvage: flags.salvage === true, onGap: gapReporter(json), isBackup: label === 'backup' }
+  const salvage = { salvage: flags.salvage === true, onGap: gapReporter(json) }
   const report = await withProgress({ label, silent: json, interrupted }, (progress) => {
     const onProgress = (done: number, total: number): void => {
       copied = done
       progress.update(done, total)
     }
-    return copyLog(from, to, onProgress, options)
+    return label === 'restore'
+      ? restoreLog(from, to, onProgress, salvage)
+      : copyLog(from, to, onProgress, { ...salvage, isBackup: true })
   })
   for (const name of report.skippedCursors)
     warn('CURSOR_SKIPPED', `the cursor ${name} has no valid position and was not copied`, json)
