@@ -64,13 +64,14 @@ function waitingText(lagRecords: number, lagMs: number | undefined): string {
   return `${formatCounted(lagRecords, 'record')} ${lagRecords === 1 ? 'waits' : 'wait'}${age}`
 }
 
-function aboutDisk(space: StatsFs): Warning[] {
-  const { verdict, found, advice } = judgeSpace(space)
+function aboutDisk(space: StatsFs, segmentBytes: number): Warning[] {
+  const { verdict, found, advice } = judgeSpace(space, segmentBytes)
   if (verdict === 'OK') return []
   const text = `the disk is nearly full: ${found}: ${advice}`
   return [verdict === 'FAIL' ? fail(text) : warn(text)]
 }
 
-export function warningsOf(cursors: readonly WatchedCursor[], space: StatsFs): Warning[] {
-  return [...aboutDisk(space), ...cursors.flatMap(aboutCursor)]
+/** `segmentBytes`: the length of the log's largest segment. */
+export function warningsOf(cursors: readonly WatchedCursor[], space: StatsFs, segmentBytes: number): Warning[] {
+  return [...aboutDisk(space, segmentBytes), ...cursors.flatMap(aboutCursor)]
 }

@@ -152,7 +152,11 @@ class LogView {
       allocatedBytes: segments.reduce((sum, { allocatedBytes }) => sum + allocatedBytes, 0),
       freeBytes: space.bavail * space.bsize,
       cursors,
-      warnings: warningsOf(cursors, space),
+      warnings: warningsOf(
+        cursors,
+        space,
+        segments.reduce((most, { bytes }) => Math.max(most, bytes), 0),
+      ),
       ...(streams !== undefined && { streams }),
     }
     this.#last = { sample, at, commits, commitTotalMicros }

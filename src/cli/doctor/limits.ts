@@ -13,14 +13,16 @@ const FEW_INODES = 1000
 const LEAST_DESCRIPTORS = 64
 const FEW_DESCRIPTORS = 1024
 
-export function judgeSpace({ bavail, blocks, bsize }: StatsFs): Finding {
+/** `segmentBytes`: the length of the log's next segments. */
+export function judgeSpace({ bavail, blocks, bsize }: StatsFs, segmentBytes: number = SEGMENT_BYTES): Finding {
   const free = bavail * bsize
   const found = `${formatBytes(free)} free of ${formatBytes(blocks * bsize)}`
   const advice = 'make room, or open the log with a smaller segmentBytes'
-  const segments = Math.floor(free / SEGMENT_BYTES)
+  const segments = Math.floor(free / segmentBytes)
+  const size = formatBytes(segmentBytes)
   if (segments < LEAST_SEGMENTS)
-    return fail('free space', `${found}: a log needs room for ${LEAST_SEGMENTS} segments of 64 MiB`, advice)
-  if (segments < FEW_SEGMENTS) return warn('free space', `${found}: ${segments} segments of 64 MiB`, advice)
+    return fail('free space', `${found}: a log needs room for ${LEAST_SEGMENTS} segments of ${size}`, advice)
+  if (segments < FEW_SEGMENTS) return warn('free space', `${found}: ${segments} segments of ${size}`, advice)
   return ok('free space', found)
 }
 
