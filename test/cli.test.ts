@@ -348,6 +348,7 @@ test('import --keep refuses a line without a valid time', async () => {
 test('a command whose input cannot be used creates no log and no folder of streams', async () => {
   const dir = join(scratchDir(), 'new')
   const missing = join(scratchDir(), 'missing')
+  const empty = scratchDir()
   const tries: [string[], string, string][] = [
     [['import', dir], 'text', 'line 1 is not JSON'],
     [['import', dir], '\n{"data":5}', 'line 2: "data"'],
@@ -357,6 +358,10 @@ test('a command whose input cannot be used creates no log and no folder of strea
     [['import', dir, missing], '', "can't read"],
     [['append', dir, missing], '', "can't read"],
     [['streams', dir, 'append', 'chat', missing], '', "can't read"],
+    [['streams', dir, 'append', 'chat'], 'text', 'line 1 is not JSON'],
+    [['streams', dir, 'append', 'chat', '--time-field', 'ts'], '{"time":1}', 'line 1 has no member "ts"'],
+    [['streams', dir, 'import', empty], '', 'has no file with the extension .jsonl'],
+    [['streams', dir, 'import', '--keep', '-'], '{"seq":0}', 'has no "seq", "timestamp" and "value"'],
     [['streams', dir, 'import', missing], '', "can't read"],
   ]
   for (const [args, input, message] of tries) {
@@ -364,6 +369,8 @@ test('a command whose input cannot be used creates no log and no folder of strea
     expect([args, code, stderr]).toEqual([args, 65, expect.stringContaining(message)])
     expect([args, existsSync(dir)]).toEqual([args, false])
   }
+  expect((await durlog(['streams', dir, 'append', 'x'.repeat(1025)], '1')).code).toBe(64)
+  expect(existsSync(dir)).toBe(false)
 })
 
 test('import names the invalid line, and appends the lines before it', async () => {

@@ -103,11 +103,11 @@ export class Appender {
   }
 }
 
-/** A log, and the conversion of the pieces of an input to its records. */
+/** Converts a piece of an input to a record. Throws InputError if it is invalid; `place` names it in the message. */
+export type ToRecord = (piece: Buffer, place: string) => NewRecord
+
 export interface AppendTarget {
   log: OrderedLog
-  /** Throws InputError if the piece is invalid. `place` names the piece in the message. */
-  toRecord(piece: Buffer, place: string): NewRecord
   /** The number of records at the beginning of the input that are not appended. Default: 0. */
   skip?: number
 }
@@ -123,20 +123,21 @@ interface Reporting {
 
 /**
  * Appends every record of `input`, and reports what is stored, also after a failure. If the input contains an error,
- * appends the records before it, then throws the error. `open` gets the first record and its place, nothing if there is
- * none. If it throws for a record that is invalid before it creates a log, a wrong input leaves no log behind.
+ * appends the records before it, then throws the error. `open` is called after the first piece was converted, so that a
+ * wrong input creates no log, with its record and place; with nothing if there is no piece.
  */
 export async function appendInput(
-  open: (...first: [] | [piece: Buffer, place: string]) => Promise<AppendTarget>,
+  open: (first?: NewRecord, place?: string) => Promise<AppendTarget>,
+  toRecord: ToRecord,
   input: Input,
   splitter: Splitter,
   { command, durability, json = false, startMs }: Reporting,
 ): Promise<void> {
   const summary = emptySummary()
   let opened: (AppendTarget & { appender: Appender }) | undefined
-  const openOnce = async (...first: [] | [Buffer, string]): Promise<AppendTarget & { appender: Appender }> => {
+  const openOnce = async (first?: NewRecord, place?: string): Promise<AppendTarget & { appender: Appender }> => {
     if (opened !== undefined) return opened
-    const target = await open(...first)
+    const target = await open(first, place)
     const appender = new Appender(target.log, durability, summary)
     // Ends the input at once. Otherwise the failure would be reported only when the next chunk arrives.
     appender.onFailure = (error) => input.chunks.destroy(error)
@@ -154,9 +155,10 @@ export async function appendInput(
           if (++summary.blankLines === 1) warn('BLANK_LINE', `${place} is blank; blank lines are skipped`, json)
           continue
         }
-        const { toRecord, skip = 0 } = opened ?? (await openOnce(piece, place))
+        const first = opened === undefined ? toRecord(piece, place) : undefined
+        const { skip = 0 } = opened ?? (await openOnce(first, place))
         if (summary.skipped < skip) summary.skipped++
-        else records.push(toRecord(piece, place))
+        else records.push(first ?? toRecord(piece, place))
       }
     } finally {
       await opened?.appender.add(records)

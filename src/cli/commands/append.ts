@@ -45,5 +45,5 @@ async function run(dir: string, file: string | undefined, flags: Flags): Promise
   const splitter = lengthPrefixed ? new PrefixSplitter(maxBytes) : new InputLines(maxBytes)
   const toRecord = (data: Buffer, place: string): NewRecord =>
     timeField === undefined ? { data } : { data, timestamp: timeIn(parseJsonLine(data, place), timeField, place) }
-  await appendInput(async () => ({ log, toRecord }), input, splitter, { command: 'append', durability, json, startMs })
+  await appendInput(async () => ({ log }), toRecord, input, splitter, { command: 'append', durability, json, startMs })
 }

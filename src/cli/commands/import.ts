@@ -7,7 +7,7 @@ import { refuseCopy } from '../../support/folder-marks.js'
 import { addJson } from '../../terminal/arguments.js'
 import { ExitCode } from '../../terminal/exit-codes.js'
 import { InputError } from '../../terminal/input-error.js'
-import { type AppendTarget, appendInput, type NewRecord } from '../appender.js'
+import { type AppendTarget, appendInput, type NewRecord, type ToRecord } from '../appender.js'
 import { type Input, InputLines, isBlank, openInput, recordsIn, type Splitter } from '../input.js'
 import { fromJsonLine, LINE_ENCODINGS, type LineEncoding, parseJsonLine, timeIn, toTime } from '../records.js'
 import { reportRecovery } from '../reports.js'
@@ -75,55 +75,48 @@ async function run(dir: string, file: string | undefined, flags: Flags): Promise
   const startMs = performance.now()
   const maxLineBytes = longestRecord(flags) * MAX_ESCAPE + MAX_ENVELOPE_BYTES
   let log: OrderedLog | undefined
-  const open = async (...first: [] | [Buffer, string]): Promise<AppendTarget> => {
-    // Throws if the line is invalid for every log.
-    const firstSeq = first.length === 0 ? 0 : converter(flags)(...first).skipTo
-    log = await openForImport(dir, firstSeq, flags)
+  const open = async (first?: NewRecord, place = ''): Promise<AppendTarget> => {
+    log = await openForImport(dir, first?.skipTo, flags)
     reportRecovery(log, json === true)
-    if (!flags.resume) return { log, toRecord: converter(flags, log.nextSeq) }
+    if (first?.skipTo !== undefined && first.skipTo !== log.nextSeq) throw wrongSeq(place, first.skipTo, log.nextSeq)
+    if (!flags.resume) return { log }
     await using lines = await openInput(file)
-    const skip = await countStored(log, lines, new InputLines(maxLineBytes, { skipsMark: true }))
-    return { log, toRecord: converter(flags, log.nextSeq), skip }
+    return { log, skip: await countStored(log, lines, new InputLines(maxLineBytes, { skipsMark: true })) }
   }
   try {
     const lines = new InputLines(maxLineBytes, { skipsMark: true })
-    await appendInput(open, input, lines, { command: 'import', durability, json, startMs })
+    await appendInput(open, converter(flags), input, lines, { command: 'import', durability, json, startMs })
   } finally {
     await log?.close()
   }
 }
 
-/**
- * Returns the conversion of lines for a log with `nextSeq`. Without it, the first line may have any seq, which is the
- * `skipTo` of its record.
- */
-function converter(
-  { encoding, keep, plain, timeField }: Flags,
-  nextSeq?: number,
-): (line: Buffer, place: string) => NewRecord {
+/** Returns the conversion of lines. With `keep`, the record of the first line has its seq as `skipTo`. */
+function converter({ encoding, keep, plain, timeField }: Flags): ToRecord {
   if (plain)
     return (data, place) => {
       const value = parseJsonLine(data, place)
       return timeField === undefined ? { data } : { data, timestamp: timeIn(value, timeField, place) }
     }
-  let expected = nextSeq
-  let isFirst = expected !== undefined
+  let expected: number | undefined
   return (line, place) => {
     const { data, seq, timestamp } = fromJsonLine(line, encoding, place)
     if (!keep) return { data }
     if (!Number.isSafeInteger(seq) || (seq as number) < 0)
       throw new InputError(`${place}: "seq" must be the number of a record with --keep; got ${JSON.stringify(seq)}`)
     const skipTo = seq as number
-    if (expected !== undefined && (isFirst ? skipTo !== expected : skipTo < expected))
-      throw new InputError(
-        `${place}: "seq" is ${skipTo}, but the log's next seq is ${expected}; with --keep the first line must have that seq, and each later line a higher one than the line before`,
-      )
+    if (expected !== undefined && skipTo < expected) throw wrongSeq(place, skipTo, expected)
     const record = { data, timestamp: toTime(timestamp, 'timestamp', place) }
     const hasGap = skipTo !== expected
     expected = skipTo + 1
-    isFirst = false
     return hasGap ? { ...record, skipTo } : record
   }
+}
+
+function wrongSeq(place: string, seq: number, expected: number): InputError {
+  return new InputError(
+    `${place}: "seq" is ${seq}, but the log's next seq is ${expected}; with --keep the first line must have that seq, and each later line a higher one than the line before`,
+  )
 }
 
 /** Opens the log. With `keep`, a new log begins with `firstSeq`. */

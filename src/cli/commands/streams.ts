@@ -1,5 +1,5 @@
-import { access, constants } from 'node:fs/promises'
 import { Argument, type Command } from 'commander'
+import type { Folder } from '../../streams/api/folder.js'
 import { joinStreams, openStreams } from '../../streams/api/open-streams.js'
 import { addJson, parseWhole } from '../../terminal/arguments.js'
 import { ExitCode } from '../../terminal/exit-codes.js'
@@ -8,8 +8,10 @@ import { InputError } from '../../terminal/input-error.js'
 import { writeJson, writeOut } from '../../terminal/output.js'
 import { visible } from '../../terminal/visible.js'
 import { ACTIONS, type Action, type StreamsFlags } from '../streams/actions.js'
+import { appendLines } from '../streams/append.js'
 import { importAll } from '../streams/exchange.js'
 import { importFiles } from '../streams/import.js'
+import { LateFolder } from '../streams/late-folder.js'
 
 type Flag = Exclude<keyof StreamsFlags, 'json'>
 
@@ -135,14 +137,6 @@ function check(action: string, names: readonly string[], flags: StreamsFlags): v
   if (problem !== '') throw new InputError(problem, ExitCode.usage)
 }
 
-/** Throws if none of `files` can be read: then no folder is created. */
-async function refuseUnreadable(files: readonly string[]): Promise<void> {
-  const results = await Promise.allSettled(files.map((file) => access(file, constants.R_OK)))
-  const failed = results.filter((result) => result.status === 'rejected')
-  if (failed[0] !== undefined && failed.length === files.length)
-    throw new InputError(`can't read ${files[0]}: ${(failed[0].reason as Error).message}`)
-}
-
 async function run(dir: string, action: string, names: string[], flags: StreamsFlags): Promise<void> {
   check(action, names, flags)
   if (action === 'import' && flags.dryRun) return importFiles(undefined, dir, names, flags)
@@ -152,13 +146,14 @@ async function run(dir: string, action: string, names: string[], flags: StreamsF
     if (flags.json) return writeJson({ dir: accepted.dir, lastTime })
     return writeOut(`new records of ${visible(accepted.dir)} continue with the time ${lastTime}\n`)
   }
-  if (action === 'import') await refuseUnreadable(names)
-  if (action === 'append') await refuseUnreadable(names.slice(1).filter((file) => file !== '-'))
-  await using streams = await joinStreams(dir, { create: action === 'append' || action === 'import' })
-  if (action === 'import' && flags.keep) {
-    for (const file of names) await importAll(streams, file, flags)
+  if (action === 'append') return appendLines(dir, names[0] as string, names[1], flags)
+  if (action === 'import') {
+    await using folder = new LateFolder(dir)
+    const made = (): Promise<Folder<unknown>> => folder.made()
+    if (!flags.keep) return await importFiles(made, dir, names, flags)
+    for (const file of names) await importAll(made, file, flags)
     return
   }
-  if (action === 'import') return await importFiles(streams, dir, names, flags)
+  await using streams = await joinStreams(dir, { create: false })
   await (ACTIONS[action] as Action)(streams, names, flags)
 }

@@ -1,8 +1,7 @@
-/** The actions of `durlog streams` except import. */
+/** The actions of `durlog streams` except append and import. */
 
 import { isCode } from '../../errors.js'
 import type { Folder } from '../../streams/api/folder.js'
-import { RECORD_MAX_BYTES } from '../../streams/port/encoding.js'
 import type { StreamInfo, StreamLimits } from '../../streams/port/types.js'
 import { ExitCode } from '../../terminal/exit-codes.js'
 import { InputError } from '../../terminal/input-error.js'
@@ -15,15 +14,11 @@ import {
   OutputClosedError,
   writeJson,
   writeOut,
-  writeSummary,
 } from '../../terminal/output.js'
 import { visible } from '../../terminal/visible.js'
 import { onOutputClosed } from '../closed-output.js'
-import { InputLines, isBlank, openInput, recordsIn } from '../input.js'
-import { parseJsonLine, textOf, timeIn } from '../records.js'
 import { exportAll } from './exchange.js'
 import { exportRecords, printValues } from './print.js'
-import { storedJson } from './stored-json.js'
 
 export interface StreamsFlags {
   prefix?: string
@@ -43,10 +38,8 @@ type Names = readonly string[]
 export type Action = (streams: Folder<unknown>, names: Names, flags: StreamsFlags) => Promise<void>
 
 const DEFAULT_LINES = 10
-/** The largest number of appends in flight. */
-const WINDOW = 256
 
-export const ACTIONS: Record<string, Action> = { ls, stat, cat, tail, export: exportStreams, append, rm, fork, verify }
+export const ACTIONS: Record<string, Action> = { ls, stat, cat, tail, export: exportStreams, rm, fork, verify }
 
 async function ls(streams: Folder<unknown>, _: Names, { prefix, json }: StreamsFlags): Promise<void> {
   const infos: StreamInfo[] = []
@@ -161,41 +154,6 @@ async function exportStreams(streams: Folder<unknown>, [stream]: Names, { from, 
   if (stream === undefined) return exportAll(streams, prefix)
   const { name } = await existing(streams, stream)
   await exportRecords(streams.stream(name).readStored({ from }))
-}
-
-async function append(
-  streams: Folder<unknown>,
-  [name = '', file]: Names,
-  { timeField, json }: StreamsFlags,
-): Promise<void> {
-  const encoding = (await streams.stream(name).info())?.encoding ?? streams.encoding
-  await using input = await openInput(file)
-  const splitter = new InputLines(RECORD_MAX_BYTES, { remedy: 'a record of a stream cannot be longer, so split it' })
-  const stream = streams.stream(name)
-  const pending: Promise<unknown>[] = []
-  let [line, appended] = [0, 0]
-  const stored = (): void => void appended++
-  try {
-    for await (const lines of recordsIn(input, splitter)) {
-      for (const bytes of lines) {
-        line++
-        if (isBlank(bytes)) continue
-        const place = `line ${line}`
-        const value =
-          encoding === 'json' ? parseJsonLine(bytes, place) : encoding === 'utf8' ? textOf(bytes, place) : bytes
-        const timestamp = timeField === undefined ? undefined : timeIn(value, timeField, place)
-        const done = stream.append(encoding === 'json' ? storedJson(bytes, value) : value, { timestamp })
-        done.then(stored, () => {})
-        pending.push(done)
-        if (pending.length >= WINDOW) await pending.shift()
-      }
-    }
-    await Promise.all(pending)
-  } finally {
-    await Promise.allSettled(pending)
-    if (json) await writeJson({ stream: name, appended })
-    else await writeSummary(`appended ${formatCounted(appended, 'record')} to ${visible(name)}\n`)
-  }
 }
 
 async function rm(streams: Folder<unknown>, names: Names, { json }: StreamsFlags): Promise<void> {

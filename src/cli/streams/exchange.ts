@@ -68,11 +68,16 @@ function lineOf(info: StreamInfo, firstSeq: number, fork: StreamInfo['fork']): S
 
 /**
  * Makes the streams of an export. Streams that exist must have the same records at the beginning, and are continued.
+ * `folder` is called once the first line is valid.
  */
-export async function importAll(streams: Folder<unknown>, file: string, { json }: { json?: boolean }): Promise<void> {
+export async function importAll(
+  folder: () => Promise<Folder<unknown>>,
+  file: string,
+  { json }: { json?: boolean },
+): Promise<void> {
   await using input = await openInput(file)
   const splitter = new InputLines(LINE_MAX_BYTES, { remedy: 'a record of a stream cannot be longer' })
-  const target = new ExportedStreams(streams)
+  const target = new ExportedStreams(folder)
   let line = 0
   await withProgress({ label: 'import', total: input.totalBytes, silent: json === true }, async (progress) => {
     for await (const lines of recordsIn(input, splitter, (bytes) => progress.advance(bytes))) {
@@ -82,6 +87,7 @@ export async function importAll(streams: Folder<unknown>, file: string, { json }
       }
     }
     await target.finish()
+    await folder()
   })
   const { made, stored, refused } = target
   if (refused.length > 0) process.exitCode = ExitCode.badInput
@@ -97,7 +103,7 @@ class ExportedStreams {
   made = 0
   stored = 0
   readonly refused: { stream: string; error: string }[] = []
-  readonly #streams: Folder<unknown>
+  readonly #folder: () => Promise<Folder<unknown>>
   #stream: Stream<unknown> | undefined
   #ended = false
   #encoding: StreamEncoding = 'json'
@@ -105,8 +111,8 @@ class ExportedStreams {
   #existing: AsyncIterator<StreamRecord<EncodedValue>> | undefined
   #pending: Promise<unknown>[] = []
 
-  constructor(streams: Folder<unknown>) {
-    this.#streams = streams
+  constructor(folder: () => Promise<Folder<unknown>>) {
+    this.#folder = folder
   }
 
   /** Takes the next line of the export. */
@@ -117,7 +123,8 @@ class ExportedStreams {
     if (Object.hasOwn(value, 'stream')) {
       await this.finish()
       const line = value as StreamLine
-      return this.#attempt(line.stream, () => this.#begin(line))
+      const folder = await this.#folder()
+      return this.#attempt(line.stream, () => this.#begin(folder, line))
     }
     const { seq, timestamp } = value as StreamRecord<unknown>
     if (!Number.isInteger(seq) || !Number.isInteger(timestamp) || !Object.hasOwn(value, 'value'))
@@ -161,16 +168,16 @@ class ExportedStreams {
     }
   }
 
-  async #begin({ stream: name, firstSeq, ended, ...options }: StreamLine): Promise<void> {
+  async #begin(folder: Folder<unknown>, { stream: name, firstSeq, ended, ...options }: StreamLine): Promise<void> {
     if (firstSeq > (options.fork?.seq ?? 0))
       throw new InputError(
         `it begins with seq ${firstSeq}, because retention has removed earlier records, but a new stream begins with seq 0; "durlog backup" keeps the seqs`,
       )
-    const stream = this.#streams.stream(name)
+    const stream = folder.stream(name)
     await stream.create(options)
     this.#ended = ended === true
     this.#encoding = options.encoding ?? 'json'
-    this.#existing = this.#streams.stream(name).readStored({ from: firstSeq })[Symbol.asyncIterator]()
+    this.#existing = folder.stream(name).readStored({ from: firstSeq })[Symbol.asyncIterator]()
     this.#stream = stream
   }
 

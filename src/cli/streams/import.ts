@@ -54,10 +54,10 @@ interface BadLine {
 
 /**
  * Imports files, and the .jsonl files of folders. A file that cannot be imported is reported, and the others are
- * imported. Without `streams`, only reports the lines.
+ * imported. `folder` is called after the first file was opened. Without it, only reports the lines.
  */
 export async function importFiles(
-  streams: Folder<unknown> | undefined,
+  folder: (() => Promise<Folder<unknown>>) | undefined,
   dir: string,
   paths: readonly string[],
   flags: StreamsFlags,
@@ -65,7 +65,7 @@ export async function importFiles(
   const sources = (await Promise.all(paths.map((path) => sourcesIn(path, dir, flags)))).flat()
   refuseCollisions(sources)
   const summary = new Summary(flags)
-  const imports = sources.map((source) => new FileImport(source, streams, flags))
+  const imports = sources.map((source) => new FileImport(source, folder, flags))
   const silent = flags.json === true || flags.watch === true
   await withProgress({ label: 'import', total: await bytesOf(sources), silent }, async (progress) => {
     // Without --watch, one file is open at a time.
@@ -170,7 +170,8 @@ class FileImport {
   damaged = 0
   readonly #name: string
   readonly #flags: StreamsFlags
-  readonly #streams: Folder<unknown> | undefined
+  readonly #folder: (() => Promise<Folder<unknown>>) | undefined
+  #streams: Folder<unknown> | undefined
   #stream: Stream<unknown> | undefined
   readonly #splitter = new InputLines(RECORD_MAX_BYTES, { isCut: true, skipsMark: true })
   /** The producer id, which is derived from the file's path: if an import is repeated, no line is stored twice. */
@@ -187,11 +188,11 @@ class FileImport {
   /** The last lines that an earlier import has stored. They are compared before a new line is appended. */
   #repeated: { line: number; value: unknown; done: Promise<{ seq: number }> }[] = []
 
-  constructor({ path, name }: Source, streams: Folder<unknown> | undefined, flags: StreamsFlags) {
+  constructor({ path, name }: Source, folder: (() => Promise<Folder<unknown>>) | undefined, flags: StreamsFlags) {
     this.path = path
     this.#flags = flags
     this.#name = name
-    this.#streams = streams
+    this.#folder = folder
     this.#producerId = `import ${createHash('sha256').update(resolve(path)).digest('hex').slice(0, 32)}`
   }
 
@@ -215,11 +216,8 @@ class FileImport {
   }
 
   async #open(): Promise<void> {
-    try {
-      this.#file = await open(this.path, 'r')
-    } catch (error) {
-      throw new InputError(`can't read ${this.path}: ${(error as Error).message}`)
-    }
+    this.#file = await open(this.path, 'r').catch(this.#failRead)
+    this.#streams = await this.#folder?.()
     if (this.#streams === undefined) return
     try {
       this.#stream = this.#streams.stream(this.#name)
@@ -236,12 +234,16 @@ class FileImport {
       )
   }
 
+  readonly #failRead = (error: Error): never => {
+    throw new InputError(`can't read ${this.path}: ${error.message}`)
+  }
+
   /** Reads the file to its current end. With `isLast`, a last line without a newline is a line too. */
   async #read(isLast: boolean, progress?: Progress): Promise<void> {
     const file = this.#file as FileHandle
     await this.#checkReplaced(file)
     for (;;) {
-      const { bytesRead } = await file.read(chunk, 0, chunk.length, this.#offset)
+      const { bytesRead } = await file.read(chunk, 0, chunk.length, this.#offset).catch(this.#failRead)
       if (bytesRead === 0) break
       this.#offset += bytesRead
       await this.#take(this.#splitter.push(Buffer.from(chunk.subarray(0, bytesRead))))
@@ -266,8 +268,7 @@ class FileImport {
     if (!isNew || (watch && !json && intact === 0)) return
     if (json) return writeJson({ file: path, stream: this.#name, intact, stored, damaged })
     if (!isListed && damaged === 0) return
-    const news =
-      this.#streams === undefined ? 'nothing is stored' : `${formatCount(stored)} new in the stream ${this.#name}`
+    const news = this.#flags.dryRun ? 'nothing is stored' : `${formatCount(stored)} new in the stream ${this.#name}`
     await writeOut(`${visible(`${path}: ${formatCounted(intact, 'intact line')}, ${news}; ${damaged} damaged`)}\n`)
   }
 

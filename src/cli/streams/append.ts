@@ -1,0 +1,55 @@
+import { RECORD_MAX_BYTES } from '../../streams/port/encoding.js'
+import { checkStreamName } from '../../streams/port/file-name.js'
+import type { Stream } from '../../streams/port/types.js'
+import { formatCounted, writeJson, writeSummary } from '../../terminal/output.js'
+import { visible } from '../../terminal/visible.js'
+import { InputLines, isBlank, openInput, recordsIn } from '../input.js'
+import { parseJsonLine, textOf, timeIn } from '../records.js'
+import type { StreamsFlags } from './actions.js'
+import { LateFolder } from './late-folder.js'
+import { storedJson } from './stored-json.js'
+
+/** The largest number of appends in flight. */
+const WINDOW = 256
+
+/** `durlog streams DIR append`. */
+export async function appendLines(
+  dir: string,
+  name: string,
+  file: string | undefined,
+  { timeField, json }: StreamsFlags,
+): Promise<void> {
+  checkStreamName(name)
+  await using input = await openInput(file)
+  await using folder = new LateFolder(dir)
+  const found = await folder.found()
+  const encoding = (await found?.stream(name).info())?.encoding ?? found?.encoding ?? 'json'
+  const splitter = new InputLines(RECORD_MAX_BYTES, { remedy: 'a record of a stream cannot be longer, so split it' })
+  let stream: Stream<unknown> | undefined
+  const pending: Promise<unknown>[] = []
+  let [line, appended] = [0, 0]
+  const stored = (): void => void appended++
+  try {
+    for await (const lines of recordsIn(input, splitter)) {
+      for (const bytes of lines) {
+        line++
+        if (isBlank(bytes)) continue
+        const place = `line ${line}`
+        const value =
+          encoding === 'json' ? parseJsonLine(bytes, place) : encoding === 'utf8' ? textOf(bytes, place) : bytes
+        const timestamp = timeField === undefined ? undefined : timeIn(value, timeField, place)
+        stream ??= (await folder.made()).stream(name)
+        const done = stream.append(encoding === 'json' ? storedJson(bytes, value) : value, { timestamp })
+        done.then(stored, () => {})
+        pending.push(done)
+        if (pending.length >= WINDOW) await pending.shift()
+      }
+    }
+    await folder.made()
+    await Promise.all(pending)
+  } finally {
+    await Promise.allSettled(pending)
+    if (json) await writeJson({ stream: name, appended })
+    else await writeSummary(`appended ${formatCounted(appended, 'record')} to ${visible(name)}\n`)
+  }
+}
