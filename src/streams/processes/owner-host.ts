@@ -3,7 +3,7 @@
  * processes.
  */
 import { join } from 'node:path'
-import { DurlogError, isCode } from '../../errors.js'
+import { closedStreamsError, DurlogError, isCode } from '../../errors.js'
 import type { AppendDurability } from '../../index.js'
 import { native } from '../../native/native.js'
 import { loaded, ofFileSystem } from '../../support/file-system-error.js'
@@ -30,6 +30,8 @@ export class OwnerHost {
   #owner: Owner | undefined
   #starting: Promise<Owner> | undefined
   #owns = false
+  /** The folder is closed: this process must not become its owner any more. */
+  #isClosed = false
 
   constructor(dir: string, options: StreamsOptions) {
     this.#dir = dir
@@ -100,7 +102,8 @@ export class OwnerHost {
 
   async #own(client: string): Promise<void> {
     // If the owner of this process could not open the folder, it has stopped listening. Rejects with the reason.
-    if (this.#owns) await this.close(client)
+    if (this.#owns) await this.#leave(client)
+    if (this.#isClosed) throw closedStreamsError(this.#dir)
     const prepared = this.#thread
     this.prepare()
     if (this.#thread === undefined) {
@@ -110,7 +113,7 @@ export class OwnerHost {
       this.#owner = await this.#starting
     } else
       await this.#start(client).catch((error: unknown) => {
-        if (prepared === undefined || this.#thread === prepared) throw error
+        if (prepared === undefined || this.#thread === prepared || this.#isClosed) throw error
         // A thread that was started earlier has ended: it may have found no free descriptor then.
         this.prepare()
         return this.#start(client)
@@ -122,8 +125,13 @@ export class OwnerHost {
     return this.#ask({ kind: 'start', dir: this.#dir, options: this.#options, client })
   }
 
-  /** Closes the folder if this process is its owner, and ends the thread. */
-  async close(client: string): Promise<void> {
+  /** Closes the folder if this process is its owner or becomes it meanwhile, and ends the thread. */
+  close(client: string): Promise<void> {
+    this.#isClosed = true
+    return this.#leave(client)
+  }
+
+  async #leave(client: string): Promise<void> {
     try {
       // Without a thread that can be ended, the owner would keep the folder open.
       await this.#starting?.catch(() => {})
