@@ -16,6 +16,22 @@ interface Connected {
   maker: FrameMaker
 }
 
+/** Never answers. Settles when a client has connected and sent its hello. */
+async function silentOwner(dir: string): Promise<{ greeted: Promise<void> }> {
+  mkdirSync(dir, { recursive: true })
+  let onGreeted = (): void => {}
+  const greeted = new Promise<void>((resolve) => {
+    onGreeted = resolve
+  })
+  const server = createServer((socket) => {
+    socket.on('error', () => {})
+    socket.once('data', onGreeted)
+  })
+  await listenIn(dir, server)
+  onTestFinished(() => void server.close())
+  return { greeted }
+}
+
 /** Answers each hello, and calls `onAppend` for each append with the number of the connection, from 0 on. */
 async function fakeOwner(
   dir: string,
@@ -79,4 +95,14 @@ onPosix('an owner that closes each new connection, as without a free descriptor,
   await listenIn(dir, server)
   onTestFinished(() => void server.close())
   expect(await codeOf(openStreams(dir))).toBe('ERR_DURLOG_STALLED')
+})
+
+onPosix('a signal ends the wait for an owner that does not answer', async () => {
+  const dir = join(scratchDir(), 'streams')
+  const { greeted } = await silentOwner(dir)
+  const abort = new AbortController()
+  const opening = openStreams(dir, { signal: abort.signal })
+  await greeted
+  abort.abort(new Error('no longer needed'))
+  await expect(opening).rejects.toThrow('no longer needed')
 })

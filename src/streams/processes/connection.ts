@@ -30,7 +30,7 @@ export class Connection {
   readonly #socket: Socket
   readonly #writer: FrameWriter
   readonly #folder: string
-  #reject: (error: DurlogError) => void = () => {}
+  #reject: (error: unknown) => void = () => {}
 
   private constructor(socket: Socket, maker: FrameMaker, folder: string) {
     this.#socket = socket
@@ -103,7 +103,7 @@ export class Connection {
   }
 
   /** Rejects the greeting with `error` and closes the connection. */
-  refuse(error: DurlogError): void {
+  refuse(error: unknown): void {
     this.#reject(error)
     this.#socket.destroy()
   }

@@ -2,6 +2,7 @@
 import { randomBytes } from 'node:crypto'
 import { GroupRejection } from '../../caller-stack.js'
 import { closedStreamsError, DurlogError, isCode, withOutcome } from '../../errors.js'
+import { onAbort } from '../../options/abort-signal.js'
 import { clearTimeout, clock, setTimeout } from '../../timers.js'
 import { StreamIdentities } from '../port/stream-identities.js'
 import type { StreamAppendResult } from '../port/types.js'
@@ -164,6 +165,7 @@ export class OwnerLink {
     this.#rejectAll(this.#failure)
     this.#watch.close()
     clearTimeout(this.#confirmTimer)
+    this.#greeting?.refuse(this.#failure)
     this.#connection?.close()
     await this.#context.host.close(this.client)
   }
@@ -182,6 +184,7 @@ export class OwnerLink {
     let dials = 0
     this.#connecting = true
     this.#keepAlive()
+    const forgetSignal = onAbort(signal, () => this.#greeting?.refuse(signal?.reason))
     const hello = {
       protocol: PROTOCOL,
       version: PROTOCOL_VERSION,
@@ -200,11 +203,13 @@ export class OwnerLink {
         const connection = await Connection.dial(dir, this.#maker)
         if (connection !== undefined && this.#greeting === undefined) this.#watch.restart()
         this.#greeting = connection
-        const answer = await connection?.greet(hello, {
+        const greeted = connection?.greet(hello, {
           onData: () => this.#onData(),
           onFrame: (frame) => this.#onFrame(frame),
           onLost: () => this.#onLost(),
         })
+        if (signal?.aborted === true) connection?.refuse(signal.reason)
+        const answer = await greeted
         if (answer !== undefined && !(answer instanceof DurlogError))
           return this.#onWelcome(connection as Connection, answer)
         const mayOwn = connection === undefined || answer !== undefined
@@ -217,6 +222,7 @@ export class OwnerLink {
       if (!isCode(error, 'ERR_DURLOG_STALLED') || this.ownerPid > 0) throw error
       throw stalledOwner(dir, await host.lockedBy())
     } finally {
+      forgetSignal()
       this.#connecting = false
       this.#greeting = undefined
       this.#keepAlive()
