@@ -210,3 +210,8 @@ export function replacedError(dir: string): DurlogError {
 export function closedStreamsError(dir: string): DurlogError {
   return new DurlogError('ERR_DURLOG_CLOSED', `the folder of streams ${dir} has been closed; open it again`)
 }
+
+export function replacedStreamsError(dir: string): DurlogError {
+  const message = `the folder of streams ${dir} was replaced by another one: close it and open it again`
+  return new DurlogError('ERR_DURLOG_NOT_A_LOG', message, { path: dir })
+}

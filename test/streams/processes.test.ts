@@ -3,6 +3,7 @@ import { execFileSync, spawnSync } from 'node:child_process'
 import {
   chmodSync,
   copyFileSync,
+  cpSync,
   existsSync,
   linkSync,
   mkdirSync,
@@ -205,6 +206,20 @@ onPosix('if the folder was moved away when its owner is killed, no process repla
   expect(await codeOf(other.do('append', { stream: 's', value: 'after' }))).toBe('ERR_DURLOG_NOT_FOUND')
   expect(existsSync(dir)).toBe(false)
   const [next] = (await openPeers(`${dir}-moved`, 1)) as [Peer]
+  expect(valuesOf(await next.do('read', { stream: 's' }))).toEqual(['before'])
+})
+
+onPosix('a process does not continue in another folder that has replaced its folder', async () => {
+  const dir = folder()
+  const [owner, other] = (await openPeers(dir, 2)) as [Peer, Peer]
+  await other.do('append', { stream: 's', value: 'before' })
+  cpSync(dir, `${dir}-copy`, { recursive: true, filter: (path) => !path.endsWith('socket') })
+  renameSync(dir, `${dir}-moved`)
+  renameSync(`${dir}-copy`, dir)
+  await owner.kill()
+  for (const value of [1, 2])
+    expect(await codeOf(other.do('append', { stream: 's', value }))).toBe('ERR_DURLOG_NOT_A_LOG')
+  const [next] = (await openPeers(dir, 1)) as [Peer]
   expect(valuesOf(await next.do('read', { stream: 's' }))).toEqual(['before'])
 })
 

@@ -1,6 +1,6 @@
 /** One connection of a client to the owner. */
 import { connect, type Socket } from 'node:net'
-import { type DurlogError, isCode } from '../../errors.js'
+import { type DurlogError, isCode, replacedStreamsError } from '../../errors.js'
 import { ofFileSystem } from '../../support/file-system-error.js'
 import { addressOf, folderIdOf } from './address.js'
 import {
@@ -29,23 +29,28 @@ const NOT_LISTENING = ['ENOENT', 'ECONNREFUSED', 'ECONNRESET', 'ENOTSOCK', 'EPIP
 export class Connection {
   readonly #socket: Socket
   readonly #writer: FrameWriter
-  readonly #folder: string
+  /** The id of the folder, see `folderIdOf`. */
+  readonly folder: string
   #reject: (error: unknown) => void = () => {}
 
   private constructor(socket: Socket, maker: FrameMaker, folder: string) {
     this.#socket = socket
-    this.#folder = folder
+    this.folder = folder
     this.#writer = new FrameWriter(socket, maker)
     // The socket does not keep the process alive: the timer of OwnerWatch does, while a request waits.
     socket.unref()
   }
 
-  /** Connects to the owner; undefined if no process listens. */
-  static async dial(dir: string, maker: FrameMaker): Promise<Connection | undefined> {
+  /**
+   * Connects to the owner; undefined if no process listens. Throws ERR_DURLOG_NOT_A_LOG if another folder has replaced
+   * the one with the id `expected`.
+   */
+  static async dial(dir: string, maker: FrameMaker, expected?: string | undefined): Promise<Connection | undefined> {
     let folder: string
     let address: Awaited<ReturnType<typeof addressOf>>
     try {
       folder = await folderIdOf(dir)
+      if (folder !== (expected ?? folder)) throw replacedStreamsError(dir)
       address = await addressOf(dir)
     } catch (error) {
       if (NO_FOLDER.includes((error as NodeJS.ErrnoException).code ?? '')) return undefined
@@ -98,7 +103,7 @@ export class Connection {
         if (welcomed) handler.onLost()
         else resolve(undefined)
       })
-      this.json(FrameType.hello, 0, { ...hello, folder: this.#folder })
+      this.json(FrameType.hello, 0, { ...hello, folder: this.folder })
     })
   }
 

@@ -1,7 +1,7 @@
 /** A client's link to the owner. Finds the owner, or becomes it; repeats unanswered requests with the next owner. */
 import { randomBytes } from 'node:crypto'
 import { GroupRejection } from '../../caller-stack.js'
-import { closedStreamsError, DurlogError, isCode, withOutcome } from '../../errors.js'
+import { closedStreamsError, DurlogError, isCode, replacedStreamsError, withOutcome } from '../../errors.js'
 import { onAbort } from '../../options/abort-signal.js'
 import { clearTimeout, clock, setTimeout } from '../../timers.js'
 import { StreamIdentities } from '../port/stream-identities.js'
@@ -67,8 +67,8 @@ export class OwnerLink {
   ownerPid = 0
   /** Of the streams of the folder, as its last owner has opened it. */
   identities: StreamIdentities | undefined
-  /** Whether an owner has accepted this client. */
-  #welcomed = false
+  /** The id of the folder; undefined until an owner has accepted this client. */
+  #folder: string | undefined
   /** Set by `close`: further calls fail with it. */
   #refusal: DurlogError | undefined
   /** Set when the link is closed, after the requests before `close` were answered. */
@@ -198,9 +198,9 @@ export class OwnerLink {
         if (this.#failure !== undefined) throw this.#failure
         signal?.throwIfAborted()
         // An owner that lacks descriptors closes each new connection: this is also silence.
-        if (!this.#welcomed && this.#greeting !== undefined && this.#watch.stalledTicks >= FAILED_TICKS)
+        if (this.#folder === undefined && this.#greeting !== undefined && this.#watch.stalledTicks >= FAILED_TICKS)
           throw this.#stalled()
-        const connection = await Connection.dial(dir, this.#maker)
+        const connection = await Connection.dial(dir, this.#maker, this.#folder)
         if (connection !== undefined && this.#greeting === undefined) this.#watch.restart()
         this.#greeting = connection
         const greeted = connection?.greet(hello, {
@@ -243,8 +243,12 @@ export class OwnerLink {
       connection.close()
       return
     }
+    if (welcome.uuid !== (this.identities ?? welcome).uuid) {
+      connection.close()
+      throw replacedStreamsError(this.#context.dir)
+    }
     this.identities = new StreamIdentities(welcome.uuid, welcome.generation)
-    this.#welcomed = true
+    this.#folder = connection.folder
     this.ownerPid = welcome.pidNamespace === PID_NAMESPACE ? welcome.pid : 0
     // Calls that this makes are sent below, with the others.
     this.#context.onWelcome(welcome)
@@ -316,7 +320,7 @@ export class OwnerLink {
 
   #onStalledTick(ticks: number): void {
     // The first owner has not answered the greeting.
-    if (!this.#welcomed && ticks >= FAILED_TICKS) this.#greeting?.refuse(this.#stalled())
+    if (this.#folder === undefined && ticks >= FAILED_TICKS) this.#greeting?.refuse(this.#stalled())
     for (const requests of [this.#submits, this.#calls]) requests.tick(ticks, FAILED_TICKS, this.#stalled)
     this.#keepAlive()
   }
