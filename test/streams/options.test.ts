@@ -149,6 +149,16 @@ test('a fork with fork.bytes has a copy of the first bytes of the record at fork
   expect(await again.stream('b').create({ fork })).toBe(false)
 })
 
+test('a fork with fork.bytes is refused if another stream has got the name of its source while the record was read', async () => {
+  const { streams } = await scratchStreams({ encoding: 'buffer' })
+  const text = (value: string) => Buffer.from(value)
+  const source = streams.stream('a')
+  await source.appendAll([text('one'), text('two')])
+  const forked = codeOf(streams.stream('b').create({ fork: { stream: 'a', seq: 1, bytes: 2 } }))
+  await Promise.all([source.delete(), source.appendAll([text('ONE'), text('TWO')])])
+  expect(await forked).toBe('ERR_DURLOG_NOT_FOUND')
+})
+
 test('an expired stream is not found, and the next append to its name begins a new stream at seq 0', async () => {
   const { streams, reopen } = await scratchStreams()
   const stream = streams.stream('idle')

@@ -24,19 +24,25 @@ export async function makeStream(
   const item = bareItem(EntryKind.create, name)
   // Nothing is awaited unless a part of a record is copied, so that the caller's next calls come after the creation.
   const cuts = fork !== undefined && fork.bytes > 0 && folder.table.find(fork.stream) !== undefined
-  const { meta, cut } = cuts ? await cutRecord(folder, creation.meta, fork) : { meta: creation.meta, cut: undefined }
+  const { meta, cut, source }: CutFork = cuts ? await cutRecord(folder, creation.meta, fork) : { meta: creation.meta }
   item.draft = { ...creation, meta }
+  item.source = source
   const all = cut === undefined ? values : withFirst(new EncodedValue('buffer', cut), values)
   if (countOf(all) > 0 || creation.end) item.rest = { values: packedOf(all), end: creation.end }
   return new Promise((resolve) => folder.sequencer.submit(item, request, resolve))
 }
 
-/** Returns the options of a fork with `fork.bytes`, and the part of the source's record that it copies. */
-async function cutRecord(
-  folder: StreamStore,
-  meta: StreamMeta,
-  fork: StreamForkPoint,
-): Promise<{ meta: StreamMeta; cut: Buffer | undefined }> {
+interface CutFork {
+  meta: StreamMeta
+  /** The part of the source's record that the fork copies. */
+  cut?: Buffer | undefined
+  /** As `ProposedChange.source`. */
+  source?: number | undefined
+}
+
+/** Returns the parts of a fork with `fork.bytes`. */
+async function cutRecord(folder: StreamStore, meta: StreamMeta, fork: StreamForkPoint): Promise<CutFork> {
+  const source = folder.table.find(fork.stream)?.created
   if (folder.table.find(fork.stream)?.meta.encoding !== 'buffer')
     throw invalidArgument('fork.bytes must be 0 unless the source is a stream of bytes')
   const record = await bytesOf(folder, fork)
@@ -45,9 +51,8 @@ async function cutRecord(
       `fork.bytes is ${fork.bytes}, but record ${fork.seq} of the stream "${fork.stream}" has only ${record.length} bytes`,
     )
   // The whole record is shared, not copied.
-  if (record.length === fork.bytes)
-    return { meta: { ...meta, fork: { ...fork, seq: fork.seq + 1, bytes: 0 } }, cut: undefined }
-  return { meta, cut: record.subarray(0, fork.bytes) }
+  if (record.length === fork.bytes) return { meta: { ...meta, fork: { ...fork, seq: fork.seq + 1, bytes: 0 } }, source }
+  return { meta, cut: record.subarray(0, fork.bytes), source }
 }
 
 /** The source of a fork. It may be deleted: a repeated creation of a fork for which it is kept succeeds. */

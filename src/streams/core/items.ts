@@ -46,6 +46,7 @@ export function bareItem(kind: EntryKind, stream: string): Item {
     meta: undefined,
     mustExist: false,
     created: undefined,
+    source: undefined,
     follows: false,
     value: EMPTY,
     draft: undefined,

@@ -15,6 +15,8 @@ export interface ProposedChange extends Change {
   expectedSeq: number | undefined
   /** Refuse the change unless the entry at this position created the stream. Not checked in a replay. */
   created?: number | undefined
+  /** Of a fork: refuse it unless the entry at this position created its source. Not checked in a replay. */
+  source?: number | undefined
   /** Of the deletion of an expired stream: whether the stream still has expired. An earlier call may have used it. */
   hasExpired?: (() => boolean) | undefined
 }
@@ -147,13 +149,17 @@ function decideCreation(name: string, meta: StreamMeta, view: View | undefined, 
 }
 
 /**
- * Throws ERR_DURLOG_OUT_OF_RANGE if `wanted` creates a fork at a seq that its source does not keep any more. A replay
- * must not check this: the source may have dropped the records after the fork was deleted.
+ * Throws ERR_DURLOG_OUT_OF_RANGE if `wanted` creates a fork at a seq that its source does not keep any more, and
+ * ERR_DURLOG_NOT_FOUND if the source is not `wanted.source`. A replay must not check this: the source may have dropped
+ * the records after the fork was deleted.
  */
-export function checkForkStart({ meta }: ProposedChange, find: Find): void {
+export function checkForkStart({ meta, source }: ProposedChange, find: Find): void {
   if (meta?.fork === undefined) return
   const { stream, seq } = meta.fork
-  checkForkSeq(stream, seq, find(stream))
+  const found = find(stream)
+  if (source !== undefined && found?.created !== source)
+    throw new DurlogError('ERR_DURLOG_NOT_FOUND', `the stream "${stream}" was deleted while it was forked`)
+  checkForkSeq(stream, seq, found)
 }
 
 /** Throws ERR_DURLOG_OUT_OF_RANGE if `source`, the stream `stream`, does not keep the record `seq` any more. */
