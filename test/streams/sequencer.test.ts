@@ -7,7 +7,7 @@ import type { FramingLog } from '../../src/open.js'
 import { dueBytes } from '../../src/streams/checkpoint/checkpoint.js'
 import { bareItem, groupItem, type Item } from '../../src/streams/core/items.js'
 import { Sequencer } from '../../src/streams/core/sequencer.js'
-import { encodeForAny } from '../../src/streams/port/encoding.js'
+import { EncodedValue, encodeForAny } from '../../src/streams/port/encoding.js'
 import { defaultMeta, type StreamMeta } from '../../src/streams/port/meta.js'
 import { resolveAppendOptions } from '../../src/streams/port/options.js'
 import type { StreamAppendResult, StreamEncoding } from '../../src/streams/port/types.js'
@@ -200,6 +200,23 @@ test('an append that waits for room in the log is stored before later ones', asy
   log.commit()
   expect(await Promise.all(held)).toEqual([0, 1, 0])
   expect(textsOf(sequencer, 'a')).toEqual(['one', 'two'])
+})
+
+test('appends that wait and hold too much memory leave no room for another one', async () => {
+  const { log, sequencer, append } = setUp()
+  log.isFull = true
+  const first = append('a', 'first')
+  const large = new EncodedValue('buffer', Buffer.allocUnsafeSlow(2 ** 27))
+  const held = [0, 1].map(() => submit(sequencer, { ...appendItem('a', ''), draft: large }))
+  await expect(append('a', 'refused')).rejects.toMatchObject({
+    code: 'ERR_DURLOG_BACKPRESSURE',
+    outcome: 'not-written',
+  })
+  log.admit()
+  for (const one of held) await expect(one).rejects.toMatchObject({ code: 'ERR_DURLOG_INVALID_ARGUMENT' })
+  const last = append('a', 'last')
+  log.commit()
+  expect(await Promise.all([first, last])).toEqual([0, 1])
 })
 
 test('an append that has waited for room is decided by the records that are then in the log', async () => {

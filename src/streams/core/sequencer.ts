@@ -4,15 +4,15 @@
  * room for an append, all later ones wait too.
  */
 import { GroupRejection } from '../../caller-stack.js'
-import { DurlogError, withOutcome } from '../../errors.js'
+import { type DurlogError, withOutcome } from '../../errors.js'
 import type { AppendDurability } from '../../index.js'
 import { LEVELS } from '../../native/levels.js'
 import type { FramingLog } from '../../open.js'
-import { HELD_CALL_BYTES, HELD_MAX_BYTES } from '../../options/call-options.js'
+import { HELD_CALL_BYTES } from '../../options/call-options.js'
 import { LinkedQueue } from '../../support/linked-queue.js'
 import { TimeSlice } from '../../support/time-slice.js'
 import { setImmediate } from '../../timers.js'
-import type { Settle } from '../port/port.js'
+import { checkHeld, type Settle } from '../port/port.js'
 import type { StreamAppendResult, StreamEncoding } from '../port/types.js'
 import { Arena } from '../state/arena.js'
 import type { RequestId } from '../state/dedup-table.js'
@@ -193,19 +193,13 @@ export class Sequencer {
   }
 
   #hold(call: Call): void {
-    const bytes = HELD_CALL_BYTES + call.bytes
-    if (this.#heldBytes + bytes > HELD_MAX_BYTES) {
-      call.resolve(
-        this.#notWritten(
-          new DurlogError(
-            'ERR_DURLOG_BACKPRESSURE',
-            `no room for now: the appends that wait hold ${this.#heldBytes} bytes, of at most ${HELD_MAX_BYTES}; await earlier appends, then try again`,
-          ),
-        ),
-      )
+    try {
+      checkHeld(this.#heldBytes)
+    } catch (error) {
+      call.resolve(this.#rejections.rejection(error as DurlogError))
       return
     }
-    this.#heldBytes += bytes
+    this.#heldBytes += HELD_CALL_BYTES + call.bytes
     this.#waiting.push(call)
   }
 

@@ -2,8 +2,9 @@
  * The interface between the callers of streams (the public classes, `durlog/http`, the command line) and a folder.
  * `LocalPort` implements it in the process that owns the folder, `LinkPort` in the processes that share it.
  */
-import { type DurlogError, invalidArgument } from '../../errors.js'
+import { DurlogError, invalidArgument } from '../../errors.js'
 import type { AppendDurability, CommitOptions, CursorOptions, LogPosition, ReplicationStats } from '../../index.js'
+import { HELD_MAX_BYTES } from '../../options/call-options.js'
 import type { Body, BodyRead } from './body.js'
 import type { SentValues } from './encoding.js'
 import type { StreamMeta } from './meta.js'
@@ -230,6 +231,16 @@ export interface StreamsPort extends ServedPort {
   removeCursor(name: string): Promise<void>
   checkpoint(): Promise<void>
   close(): Promise<void>
+}
+
+/** Throws ERR_DURLOG_BACKPRESSURE if the appends that wait hold `bytes` bytes, which leaves no room for another one. */
+export function checkHeld(bytes: number): void {
+  if (bytes < HELD_MAX_BYTES) return
+  throw new DurlogError(
+    'ERR_DURLOG_BACKPRESSURE',
+    `no room for now: the appends that wait hold ${bytes} bytes, of at most ${HELD_MAX_BYTES}; await earlier appends, then try again`,
+    { outcome: 'not-written' },
+  )
 }
 
 /** Together they fit into one message between processes, whatever the names are. */

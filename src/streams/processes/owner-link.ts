@@ -4,6 +4,7 @@ import { GroupRejection } from '../../caller-stack.js'
 import { closedStreamsError, DurlogError, isCode, replacedStreamsError, withOutcome } from '../../errors.js'
 import { onAbort } from '../../options/abort-signal.js'
 import { clearTimeout, clock, setTimeout } from '../../timers.js'
+import { checkHeld } from '../port/port.js'
 import { StreamIdentities } from '../port/stream-identities.js'
 import type { StreamAppendResult } from '../port/types.js'
 import { Connection } from './connection.js'
@@ -99,6 +100,8 @@ export class OwnerLink {
     let frame: MadeFrame
     try {
       this.checkOpen()
+      // Until they are answered, requests may have to be repeated with the next owner.
+      checkHeld(this.#submits.bytes)
       frame = makeFrame(this.#maker, this.#submits.next)
     } catch (error) {
       refuse(error as DurlogError)

@@ -1,5 +1,6 @@
 /** The unanswered requests of one kind, in the order of their calls. */
 import type { DurlogError } from '../../errors.js'
+import { HELD_CALL_BYTES } from '../../options/call-options.js'
 import type { MadeFrame, SocketFrame } from './frames.js'
 
 /** The request's frame, and the functions for its answer. */
@@ -18,6 +19,8 @@ export class PendingRequests {
   next = 0
   /** The number of open requests. */
   size = 0
+  /** The memory that they take, approximately, in bytes. */
+  bytes = 0
   /** The number of the oldest open request; `next` if there is none. */
   oldest = 0
   /**
@@ -36,6 +39,7 @@ export class PendingRequests {
     this.#requests.push(request)
     this.next++
     this.size++
+    this.bytes += bytesOf(request)
   }
 
   /** Removes and returns an answered request; undefined if it has already failed. */
@@ -44,6 +48,7 @@ export class PendingRequests {
     if (request === undefined) return undefined
     this.#requests[number - this.#first] = undefined
     this.size--
+    this.bytes -= bytesOf(request)
     while (this.oldest < this.next && this.#requests[this.oldest - this.#first] === undefined) this.oldest++
     if (this.oldest - this.#first >= REMOVED_AT_ONCE) {
       this.#requests.splice(0, this.oldest - this.#first)
@@ -74,4 +79,8 @@ export class PendingRequests {
   rejectBefore(end: number, error: () => DurlogError): void {
     for (let number = this.oldest; number < end; number++) this.take(number)?.reject(error())
   }
+}
+
+function bytesOf({ start, end }: MadeFrame): number {
+  return HELD_CALL_BYTES + end - start
 }
