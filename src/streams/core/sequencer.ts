@@ -61,9 +61,11 @@ export class Sequencer {
   readonly #waiting = new LinkedQueue<Call>()
   /** The bytes that waiting calls hold. */
   #heldBytes = 0
-  /** The framed calls, in the order of their positions. Those from `#firstFramed` on have not settled. */
+  /** The framed calls, in the order of their positions; undefined if settled, as those before `#firstFramed`. */
   #framed: (Call | undefined)[] = []
   #firstFramed = 0
+  /** The index after that of the call that has settled last. */
+  #afterTaken = 0
   /** Calls wait until the log has room, or until the next turn of the event loop. */
   #held = false
   #reloading: Promise<void> | undefined
@@ -261,21 +263,31 @@ export class Sequencer {
       this.#onFailed(outcome, position)
       return
     }
-    const call = this.#framed[this.#firstFramed] as Call
-    // Release the call and its value early: the garbage collector copies what lives long.
-    this.#framed[this.#firstFramed++] = undefined
-    if (this.#firstFramed === REMOVED_AT_ONCE) {
-      this.#framed.splice(0, this.#firstFramed)
-      this.#firstFramed = 0
-    }
-    call.acknowledge(this.table)
+    this.#take(this.#firstFramed).acknowledge(this.table)
     this.#settled()
   }
 
+  /** Takes the framed call with the index `at`. */
+  #take(at: number): Call {
+    const call = this.#framed[at] as Call
+    // Release the call and its value early: the garbage collector copies what lives long.
+    this.#framed[at] = undefined
+    this.#afterTaken = at + 1
+    while (this.#firstFramed < this.#framed.length && this.#framed[this.#firstFramed] === undefined) this.#firstFramed++
+    if (this.#firstFramed >= REMOVED_AT_ONCE) {
+      this.#framed.splice(0, this.#firstFramed)
+      this.#afterTaken -= this.#firstFramed
+      this.#firstFramed = 0
+    }
+    return call
+  }
+
   #onFailed(rejection: Promise<never>, position: number): void {
-    const at = this.#framed.findIndex((call, index) => index >= this.#firstFramed && call?.last === position)
-    const [call] = this.#framed.splice(at, 1)
-    ;(call as Call).resolve(rejection)
+    // Calls that fail together follow each other. A search for each of them would take quadratic time.
+    let at = this.#afterTaken
+    if ((this.#framed[at]?.last ?? Number.POSITIVE_INFINITY) > position) at = this.#firstFramed
+    while (this.#framed[at]?.last !== position) at++
+    this.#take(at).resolve(rejection)
     // The table contains records that were not stored.
     rejection.catch((error: DurlogError) => {
       this.writeFailure = error
