@@ -124,3 +124,17 @@ test.each([true, false])(
     expect(lines).toEqual(['1.0', '{"a" : "ä"}', '12345678901234567890', '"one"', '[2]', ''])
   },
 )
+
+test.each([true, false])('a reader may change the bytes that it has got (exclusive: %s)', async (exclusive) => {
+  const options = { encoding: 'buffer', exclusive } as const
+  const { streams, reopen } = await scratchStreams(options)
+  // The second is too long for memory that streams share.
+  const stored = [Buffer.from('short'), Buffer.alloc(100_000, 'long')]
+  await streams.stream('s').append(stored[0])
+  await streams.stream('s').append(stored[1])
+  for (const value of await valuesOf(streams, 's')) (value as Buffer).fill('x')
+  expect(await valuesOf(streams, 's')).toEqual(stored)
+  await streams.checkpoint()
+  for (const value of await valuesOf(streams, 's')) (value as Buffer).fill('x')
+  expect(await valuesOf(await reopen(), 's')).toEqual(stored)
+})

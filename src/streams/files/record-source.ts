@@ -63,7 +63,9 @@ export class RecordSource<V> {
     for (let seq = from; seq < Math.min(end, from + MEM_TABLE_RECORDS) && bytes < CHUNK_BYTES; seq++) {
       const { data, timeMs, position } = this.#table().memTable.at(unflushed.at(seq - disk.next))
       bytes += data.length
-      records.push({ seq, value: codec.decode(data) as V, timestamp: timeMs, position })
+      const value = codec.decode(data)
+      // The caller may change or transfer the bytes, and a checkpoint has yet to write those in memory.
+      records.push({ seq, value: (value === data ? Buffer.from(data) : value) as V, timestamp: timeMs, position })
     }
     return records
   }
