@@ -22,6 +22,7 @@ const LEFT_OUT = [
   'test/outbox/**',
   'test/package.test.ts',
   'test/pino.test.ts',
+  'test/positions.test.ts',
   'test/shared-stall.test.ts',
   'test/ship/**',
   'test/soak/**',

@@ -22,6 +22,7 @@ import {
   shipper,
   stored,
 } from './fixtures/ship.js'
+import { proxyTo } from './fixtures/tcp-peers.js'
 
 if (missingServer !== '') process.stdout.write(`skipped: ${missingServer}\n`)
 
@@ -213,6 +214,32 @@ describe.skipIf(missingServer !== '')('a restored log', () => {
     await restore(dir, options(nats))
     expect(readdirSync(dir)).not.toContain('restoring')
   })
+})
+
+test.skipIf(missingServer !== '')('a replica that lost its connection does not continue in other records', async () => {
+  const { nats, look } = await shippedLog(5)
+  let isOpen = true
+  const proxy = await proxyTo(nats.port, () => isOpen)
+  let caughtUp = -1
+  const following = restore(join(scratchDir(), 'replica'), {
+    ...options(nats, { servers: proxy.url, follow: true }),
+    onCaughtUp: (next) => {
+      caughtUp = next
+    },
+  })
+  const code = codeOf(following)
+  await expect.poll(() => caughtUp).toBe(5)
+  isOpen = false
+  proxy.cut()
+  // An older copy of the log is shipped to the stream, which has lost its messages.
+  const older = join(scratchDir(), 'older')
+  await restore(older, options(nats, { to: 2 }))
+  await look.manager.streams.purge(STREAM)
+  const log = await openUntilDone(older)
+  for (let seq = 2; seq < 9; seq++) await log.append(`other ${seq}`)
+  await shipAll(log, nats)
+  isOpen = true
+  expect(await code).toBe('ERR_DURLOG_DESTINATION_OTHER')
 })
 
 /** The log, opened as soon as it exists. */

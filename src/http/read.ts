@@ -1,5 +1,6 @@
 /** GET by offset and by long-poll, HEAD, and DELETE. */
 
+import { crc32 } from 'node:zlib'
 import { contentTypeOf } from '../streams/port/meta.js'
 import type { StreamView } from '../streams/port/port.js'
 import { type BodyChunk, isJson, readChunk } from './chunk.js'
@@ -13,6 +14,8 @@ import { parameters } from './target.js'
 /** How long a cache may use data that does not change, and how much longer while it asks for newer data. */
 const CACHE_SECONDS = 60
 const STALE_SECONDS = 300
+/** The bytes at the end of a body that its ETag depends on. */
+const TAG_BYTES = 1024
 /**
  * If a browser opens the URL of a stream, scripts in the data must not run: clients choose the data and its content
  * type, and the origin may be that of the application.
@@ -125,7 +128,9 @@ function answer(
     return
   }
   if (!isNow) {
-    const etag = `"${offsetOf(access, state, from)}:${next}${closed ? ':c' : ''}"`
+    // If an older copy of the folder was put back, other data have the same offsets.
+    const sum = crc32(body.subarray(-TAG_BYTES)).toString(36)
+    const etag = `"${offsetOf(access, state, from)}:${next}:${sum}${closed ? ':c' : ''}"`
     headers.push('etag', etag)
     if (matches(call.exchange.header('if-none-match'), etag)) {
       reply(service, call, 304, headers)

@@ -236,16 +236,20 @@ class Restore {
       { durability: 'memory', segmentBytes },
     )
     this.#end = follow ? Number.POSITIVE_INFINITY : Math.min(to, last.part.whole ? last.part.seq + 1 : last.part.seq)
-    await this.#checkLastRecord(this.#log, seqs)
   }
 
-  /** Checks that the stream still holds the last record of an unfinished restore. */
+  /**
+   * Checks that the stream still holds the last record that was restored: while there was no connection, the stream may
+   * have been replaced. A record that the stream has dropped cannot be compared.
+   */
   async #checkLastRecord(log: Log, seqs: StreamSeqs): Promise<void> {
     const record = await lastRecord(log)
     if (record === undefined) return
     const { seq, data, timestamp } = record
     const found = await seqs.find(seq, await seqs.last())
-    if (found?.part.uuid === log.uuid && crcIn(found, seq) === recordCrc(log.uuid, seq, timestamp, data)) return
+    const isDropped = found !== undefined && found.part.first > seq
+    const isSame = isDropped || (found !== undefined && crcIn(found, seq) === recordCrc(log.uuid, seq, timestamp, data))
+    if (isSame && found?.part.uuid === log.uuid) return
     throw new DurlogError(
       'ERR_DURLOG_DESTINATION_OTHER',
       `the folder's last record, ${seq}, differs from the stream's record ${seq}: restore into another folder`,
@@ -255,6 +259,7 @@ class Restore {
   async #read(live: LiveLink, seqs: StreamSeqs): Promise<void> {
     const log = this.#log as RestoringLog
     const { stream, follow } = this.#options
+    await this.#checkLastRecord(log, seqs)
     if (log.nextSeq >= this.#end && (await this.#mayEnd(live, seqs))) {
       this.#done = true
       return
