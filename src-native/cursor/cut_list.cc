@@ -192,6 +192,8 @@ Result<std::unique_ptr<File>> RecordCut(Directory& directory, const LogUuid& uui
   if (file) {
     DURLOG_ASSIGN_OR_RETURN(list, ListIn(bytes, directory, uuid));
   }
+  // No log has so many cuts, and a list with the next generation would count as older.
+  if (list.generation >= kMaxSeq) return Damaged(directory);
   list.Add(next_seq);
   ++list.pending;
   // The content of a file that belongs to another log is replaced.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <limits>
 #include <utility>
 
 #include "cursor/cursor_file.h"
@@ -150,15 +151,26 @@ Status DurableCursor::Confirm() {
 // Overwrites the older of the two memory slots, so that the newer slot stays intact if the process
 // is killed during the store. A synced position is in a third slot.
 Status DurableCursor::StoreInMemory() {
-  ++newest_.counter;
   uint8_t bytes[kCursorSlotBytes];
-  EncodeCursorSlot(newest_, bytes);
+  DURLOG_RETURN_IF_ERROR(EncodeNext(bytes));
   const size_t slot = memory_slot_;
   memory_slot_ ^= 1;
   Status stored = Store(slot, bytes);
   if (!stored.ok()) return Latch(std::move(stored));
   confirmed_ = true;
   return stored;
+}
+
+// Beyond its last value the counter would make the slot older than all others.
+Status DurableCursor::EncodeNext(uint8_t bytes[kCursorSlotBytes]) {
+  if (newest_.counter == std::numeric_limits<uint64_t>::max()) {
+    return Status::Error(Code::kCorrupt,
+                         "the counter in the cursor's file is damaged: remove the cursor")
+        .WithPath(path());
+  }
+  ++newest_.counter;
+  EncodeCursorSlot(newest_, bytes);
+  return Status::Ok();
 }
 
 Result<uint64_t> DurableCursor::Sync(uint64_t synced_end, bool full) {
@@ -169,8 +181,7 @@ Result<uint64_t> DurableCursor::Sync(uint64_t synced_end, bool full) {
     if (!failure_.ok()) return LatchedError();
     newest_.durable = std::max(newest_.durable, std::min(newest_.position, synced_end));
     durable = newest_.durable;
-    ++newest_.counter;
-    EncodeCursorSlot(newest_, bytes);
+    DURLOG_RETURN_IF_ERROR(EncodeNext(bytes));
   }
   Status synced = Store(synced_slot_, bytes);
   if (synced.ok()) synced = SyncSlot(synced_slot_, full);

@@ -74,6 +74,7 @@ class DurableCursor {
   Status Load(uint64_t log_first_seq);
   Status MakeFile();
   Status Map();
+  Status EncodeNext(uint8_t bytes[kCursorSlotBytes]);
   Status StoreInMemory();
   Status Store(size_t slot, const uint8_t* bytes);
   Status SyncSlot(size_t slot, bool full);

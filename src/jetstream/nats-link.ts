@@ -152,8 +152,9 @@ export class NatsLink {
   }
 
   #noteServers(nc: NatsConnection): void {
-    const urls = nc.info?.connect_urls ?? []
-    if (urls.length > 0) this.#named = urls.map(parseClusterAddress).filter((server) => server !== undefined)
+    const urls: unknown = nc.info?.connect_urls
+    if (Array.isArray(urls) && urls.length > 0)
+      this.#named = urls.map(parseClusterAddress).filter((server) => server !== undefined)
   }
 
   #tlsOptions(): ReturnType<typeof readTls> | undefined {

@@ -2,13 +2,8 @@
 import type { Msg, MsgHdrs, NatsConnection } from '@nats-io/transport-node'
 import { clearTimeout, clock, setTimeout } from '../timers.js'
 import type { AckTimeout } from './ack-timeout.js'
-import { type ApiError, DuplicateMessage, fromApiError, Unanswered } from './refusals.js'
-
-export interface PubAck {
-  seq: number
-  /** The number of messages of a batch. */
-  count?: number
-}
+import { type PubAck, pubAckIn } from './pub-ack.js'
+import { DuplicateMessage, Unanswered } from './refusals.js'
 
 interface Pending {
   token: string
@@ -94,14 +89,18 @@ export class Publications {
 
   #answer(message: Msg): void {
     if (this.#failed) return
-    const failure = this.#failureIn(message)
-    if (failure !== undefined) {
-      this.fail(failure)
+    let ack: PubAck
+    try {
+      this.#checkTurn(message)
+      ack = pubAckIn(message, PUBLISHING)
+      if (ack.duplicate) throw new DuplicateMessage(`${PUBLISHING}: the server has already received this message`)
+    } catch (error) {
+      this.fail(error as Error)
       return
     }
     const { onAck } = this.#take()
     this.#noteAnswer()
-    onAck(message.json<PubAck>())
+    onAck(ack)
   }
 
   /** Restarts the timeout: it applies to the time between two acknowledgements. */
@@ -117,16 +116,10 @@ export class Publications {
     this.#timer = undefined
   }
 
-  #failureIn(message: Msg): Error | undefined {
+  #checkTurn({ subject }: Msg): void {
     const head = this.#pending[this.#taken]
-    if (head === undefined || !message.subject.endsWith(`.${head.token}`))
-      return new Error(`${PUBLISHING}: an acknowledgement is missing`)
-    if (message.headers?.code === 503) return new Error(`${PUBLISHING}: no server currently responds for this subject`)
-    const { error, duplicate } = message.json<{ error?: ApiError; duplicate?: boolean }>()
-    if (error !== undefined) return fromApiError(error, PUBLISHING)
-    return duplicate === true
-      ? new DuplicateMessage(`${PUBLISHING}: the server has already received this message`)
-      : undefined
+    if (head === undefined || !subject.endsWith(`.${head.token}`))
+      throw new Error(`${PUBLISHING}: an acknowledgement is missing`)
   }
 
   /**

@@ -2,8 +2,9 @@
 
 import { Header } from './message.js'
 import type { LiveLink } from './nats-link.js'
+import { pubAckIn } from './pub-ack.js'
 import { headerLines, rawHeaders } from './raw-headers.js'
-import { type ApiError, fromApiError, fromClientError } from './refusals.js'
+import { fromClientError } from './refusals.js'
 
 const EMPTY = new Uint8Array()
 
@@ -29,7 +30,5 @@ export async function publishAfter(
     .catch((error: unknown) => {
       throw fromClientError(error, doing)
     })
-  const { error, seq } = answer.json<{ error?: ApiError; seq: number }>()
-  if (error !== undefined) throw fromApiError(error, doing)
-  return seq
+  return pubAckIn(answer, doing).seq
 }

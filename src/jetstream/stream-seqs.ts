@@ -1,5 +1,6 @@
 /** Finds the messages of a log's records in a stream. */
 import { DurlogError } from '../errors.js'
+import { isWhole } from '../options/checks.js'
 import { recordCrc } from '../ship/record-crc.js'
 import { unpack } from './assembler.js'
 import { lastMessage } from './last-message.js'
@@ -56,20 +57,27 @@ export class StreamSeqs {
     let high = last.sequence
     while (low < high) {
       const middle = low + Math.floor((high - low) / 2)
-      const found = await this.#atOrAfter(middle)
+      const found = await this.#atOrAfter(middle, last.sequence)
       if (found === undefined || found.part.seq >= seq) high = middle
       else low = found.sequence + 1
     }
-    return this.#atOrAfter(low)
+    return this.#atOrAfter(low, last.sequence)
   }
 
-  async #atOrAfter(sequence: number): Promise<Located | undefined> {
-    const query = { seq: sequence, next_by_subj: this.#subject }
+  /** Finds the first message of a record from `sequence` up to `end`; undefined if there is none. */
+  async #atOrAfter(sequence: number, end: number): Promise<Located | undefined> {
     try {
-      const message = await askUntilAnswered(() => this.#live.manager.streams.getMessage(this.#stream, query))
-      if (message === null) return undefined
-      // Skips a deletion marker, because records may follow it.
-      return isDeletionMarker(message.header) ? await this.#atOrAfter(message.seq + 1) : located(message)
+      for (let next = sequence; next <= end; ) {
+        const query = { seq: next, next_by_subj: this.#subject }
+        const message = await askUntilAnswered(() => this.#live.manager.streams.getMessage(this.#stream, query))
+        if (message === null || message.seq > end) return undefined
+        if (!(message.seq >= next))
+          throw new Error(`the server has answered with the message ${message.seq}, not ${next}`)
+        if (!isDeletionMarker(message.header)) return located(message)
+        // Records may follow a deletion marker.
+        next = message.seq + 1
+      }
+      return undefined
     } catch (error) {
       throw fromClientError(error, `looking for a record in ${this.#stream}`)
     }
@@ -78,7 +86,7 @@ export class StreamSeqs {
 
 function located(message: NonNullable<Awaited<ReturnType<typeof lastMessage>>>): Located {
   const part = parseMessage(message.header, message.data.length)
-  if (part !== undefined) return { sequence: message.seq, part, data: message.data }
+  if (part !== undefined && isWhole(message.seq)) return { sequence: message.seq, part, data: message.data }
   throw new DurlogError(
     'ERR_DURLOG_DESTINATION_OTHER',
     `the message with the sequence ${message.seq} of ${message.subject} was not published by durlog`,

@@ -1,6 +1,7 @@
 /** Finds or creates the stream to which records are shipped, and reads its properties. */
 import type { StreamConfig, StreamInfo } from '@nats-io/jetstream'
 import { DurlogError } from '../errors.js'
+import { isWhole } from '../options/checks.js'
 import { HEADER_ROOM_BYTES } from './message.js'
 import type { LiveLink } from './nats-link.js'
 import type { ResolvedPlace } from './options.js'
@@ -74,7 +75,7 @@ function factsOf(
   { use, trims = false }: StreamWish,
   { nc }: LiveLink,
 ): Omit<StreamFacts, 'created'> {
-  const serverMax = nc.info?.max_payload ?? 2 ** 20
+  const serverMax = isWhole(nc.info?.max_payload) ? nc.info.max_payload : 2 ** 20
   const maxBytes = config.max_msg_size > 0 ? Math.min(serverMax, config.max_msg_size) : serverMax
   const subject = subjectOf(config, place, use)
   const reason = use === 'ship' ? refusalOf(config, subject, { trims, maxBytes }) : undefined
