@@ -1,9 +1,12 @@
 /** The owner's side of a connection, with a client that sends more than the owner takes. */
 import { once } from 'node:events'
 import { connect, createServer, type Socket } from 'node:net'
+import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
-import { EncodedValue } from '../../src/streams/port/encoding.js'
-import { resolveAppendOptions } from '../../src/streams/port/options.js'
+import { openLocal } from '../../src/streams/core/open-store.js'
+import { EncodedValue, encodeAll } from '../../src/streams/port/encoding.js'
+import { defaultMeta } from '../../src/streams/port/meta.js'
+import { resolveAppendOptions, resolveStreamsOptions } from '../../src/streams/port/options.js'
 import { addChange } from '../../src/streams/port/port.js'
 import type { StreamChange } from '../../src/streams/port/types.js'
 import { ClientSession, type OwnerContext } from '../../src/streams/processes/client-session.js'
@@ -12,6 +15,7 @@ import { PROTOCOL, PROTOCOL_VERSION } from '../../src/streams/processes/messages
 import { ReadPump } from '../../src/streams/processes/read-pump.js'
 import { SubmitOp, submitFrame } from '../../src/streams/processes/submission.js'
 import { adjustableClock } from '../fixtures/fake-clock.js'
+import { scratchDir } from '../fixtures/scratch.js'
 
 /** A port that stores nothing: its appends never settle. */
 const PORT = { encoding: 'json', changes: [], identities: { uuid: 'u', generation: 0 }, append() {} }
@@ -123,6 +127,35 @@ test('a client that does not read gets a limited number of answers in advance', 
   for (let beats = 0; beats < 3; beats++) await next(FrameType.pong)
   expect(reads).toBeGreaterThan(10)
   expect(reads).toBeLessThan(40)
+})
+
+test('a client that does not read gets a limited number of records in advance, from however many readers', async () => {
+  const readers = 200
+  const options = resolveStreamsOptions({ exclusive: true, durability: 'memory' })
+  const port = await openLocal(join(scratchDir(), 'streams'), options, {})
+  onTestFinished(() => port.close())
+  const creation = { meta: defaultMeta('json'), forkAnywhere: false, encodingNamed: true, end: false }
+  await port.create('s', creation, encodeAll(Array.from({ length: 8 }, () => 'x'.repeat(250_000))))
+  const { socket, peer, writer } = await connected(port)
+  socket.pause()
+  const request = { kind: 'stream', stream: 's', follow: false, durableOnly: false }
+  for (let id = 0; id < readers; id++) writer.json(FrameType.read, id, request)
+  await expect.poll(() => peer.writableLength).toBeGreaterThan(30 << 20)
+  // Nothing of this depends on another program, so turns of the event loop are enough.
+  for (let turn = 0; turn < 300; turn++) await new Promise((resolve) => setImmediate(resolve))
+  expect(peer.writableLength).toBeLessThan(48 << 20)
+  let ended = 0
+  const reader = new FrameReader()
+  const all = new Promise<void>((resolve) => {
+    socket.on('data', (chunk) =>
+      reader.push(chunk, ({ type, id }) => {
+        if (type === FrameType.records) writer.json(FrameType.more, id)
+        else if (type === FrameType.readEnded && ++ended === readers) resolve()
+      }),
+    )
+  })
+  socket.resume()
+  await all
 })
 
 test('a reader gets a limited number of frames, however many it asks for', async () => {

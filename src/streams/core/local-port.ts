@@ -35,7 +35,7 @@ import type { StreamState } from '../state/state.js'
 import { makeStream } from './creation.js'
 import { bareItem, groupItem } from './items.js'
 import { type StepHooks, StreamStore } from './store.js'
-import { readAll, readStream, type StreamRange } from './stream-reader.js'
+import { type ReadInTurn, readAll, readStream, type StreamRange } from './stream-reader.js'
 
 export class LocalPort extends StreamStore implements StreamsPort {
   readonly identities: StreamIdentities
@@ -195,8 +195,14 @@ export class LocalPort extends StreamStore implements StreamsPort {
     }
   }
 
-  readStream(name: string, range: StreamRange, stored: boolean, signal: AbortSignal): Batches<StreamRecord<unknown>> {
-    return readStream(this, name, range, stored ? storedCodecOf : codecOf, signal)
+  readStream(
+    name: string,
+    range: StreamRange,
+    stored: boolean,
+    signal: AbortSignal,
+    inTurn?: ReadInTurn,
+  ): Batches<StreamRecord<unknown>> {
+    return readStream(this, name, range, stored ? storedCodecOf : codecOf, signal, inTurn)
   }
 
   readAll(range: AllBounds, signal: AbortSignal): Batches<CommittedRecord<unknown>> {

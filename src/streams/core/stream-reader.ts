@@ -15,6 +15,11 @@ import type { StreamStore } from './store.js'
 /** With `created`, the stream must be the one that the entry at this position created. */
 export type StreamRange = ReadBounds & { created?: number | undefined }
 
+/** Runs one read of records, perhaps later. */
+export type ReadInTurn = <T>(read: () => Promise<T>) => Promise<T>
+
+const AT_ONCE: ReadInTurn = (read) => read()
+
 /** Reads from the stream's files up to the last checkpoint, then from memory. */
 export async function* readStream(
   folder: StreamStore,
@@ -22,6 +27,7 @@ export async function* readStream(
   { from, to = Number.POSITIVE_INFINITY, untilMs, follow, durableOnly, created: original }: StreamRange,
   codecOf: (encoding: StreamEncoding) => StreamCodec,
   signal: AbortSignal,
+  inTurn: ReadInTurn = AT_ONCE,
 ): Batches<StreamRecord<unknown>> {
   const records = new RecordSource<unknown>(folder.folder, () => folder.table, codecOf)
   const limitOf = durableOnly && !folder.isSynced ? syncedEnd(folder.folder.log) : visibleEnd
@@ -53,8 +59,9 @@ export async function* readStream(
         if (created !== state.created) throw removedStream(name)
         if (next >= end && (follow || next <= state.visible)) return
         let read: StreamRecord<unknown>[] = []
+        const seq = next
         try {
-          read = await records.next(state, next)
+          read = await inTurn(() => records.next(state, seq))
         } catch (error) {
           if (!isDeleting()) throw error
         }

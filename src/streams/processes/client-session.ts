@@ -5,9 +5,10 @@ import { DurlogError } from '../../errors.js'
 import type { AppendDurability, CursorOptions, LogRecord } from '../../index.js'
 import { isWhole } from '../../options/checks.js'
 import { TimeSlice } from '../../support/time-slice.js'
+import { Turns } from '../../support/turns.js'
 import { clearInterval, setImmediate, setInterval } from '../../timers.js'
 import type { LocalPort } from '../core/local-port.js'
-import { readAll } from '../core/stream-reader.js'
+import { type ReadInTurn, readAll } from '../core/stream-reader.js'
 import { placeOf } from '../files/record-source.js'
 import { Body } from '../port/body.js'
 import { checkEncoding, EncodedValue } from '../port/encoding.js'
@@ -39,6 +40,8 @@ import { type Submission, SubmitOp, submissionOf } from './submission.js'
 const MAX_IN_FLIGHT_BYTES = 1 << 25
 /** The approximate memory of a request without its payload. */
 const REQUEST_OVERHEAD_BYTES = 512
+/** The number of reads of records that are in progress for a client. Each holds up to 1 MiB, or one longer record. */
+const READS = 16
 /** The limit of the records that are sent in one answer, unless one is longer. */
 const BODY_MAX_BYTES = 1 << 20
 /** More streams than any client asks for. */
@@ -71,6 +74,9 @@ export class ClientSession {
   readonly #writer: FrameWriter
   readonly #context: OwnerContext
   readonly #reads = new Map<number, Read>()
+  readonly #reading = new Turns(READS)
+  /** Called when the client has taken its answers, or has gone. */
+  readonly #onTaken: (() => void)[] = []
   readonly #cursors = new Map<string, Promise<PortCursor>>()
   #port: LocalPort | undefined
   #inFlightBytes = 0
@@ -85,7 +91,7 @@ export class ClientSession {
     this.#context = context
     this.#writer = new FrameWriter(socket, new FrameMaker())
     socket.on('data', (chunk: Buffer) => this.#receive(chunk))
-    socket.on('drain', () => this.#throttle())
+    socket.on('drain', () => this.#taken())
     socket.on('error', () => {})
     socket.on('close', () => this.#closed())
   }
@@ -262,8 +268,10 @@ export class ClientSession {
       return
     }
     const body = new Body(stream.meta.encoding, Math.min(maxBytes, BODY_MAX_BYTES))
-    const read = await port.read({ name, created, visible: Math.min(to, stream.visible) }, from, body)
-    this.#writer.send(bodyFrame(this.#writer.maker, id, read, body))
+    await this.#inTurn(async () => {
+      const read = await port.read({ name, created, visible: Math.min(to, stream.visible) }, from, body)
+      this.#writer.send(bodyFrame(this.#writer.maker, id, read, body))
+    })
   }
 
   async #answer(port: LocalPort, call: Exclude<PortCall, { op: 'body' }>): Promise<unknown> {
@@ -308,10 +316,27 @@ export class ClientSession {
     if (this.#reads.has(id)) throw new RangeError('two readers with one id')
     const abort = new AbortController()
     const created = (): number => (request.kind === 'stream' ? (port.table.find(request.stream)?.created ?? -1) : -1)
-    const batches = batchesOf(port, request, abort.signal)
+    const batches = batchesOf(port, request, abort.signal, this.#inTurn)
     const pump = new ReadPump({ id, batches, created, writer: this.#writer })
     this.#reads.set(id, { pump, abort })
     void pump.run().finally(() => this.#reads.delete(id))
+  }
+
+  /** Runs a read of records: a few at a time, and none while the client leaves too many of them in the socket. */
+  readonly #inTurn: ReadInTurn = (read) =>
+    this.#reading.take(async () => {
+      while (this.#hasUnread && !this.#socket.destroyed)
+        await new Promise<void>((resolve) => this.#onTaken.push(resolve))
+      return read()
+    })
+
+  get #hasUnread(): boolean {
+    return this.#socket.writableLength > MAX_IN_FLIGHT_BYTES
+  }
+
+  #taken(): void {
+    for (const wake of this.#onTaken.splice(0)) wake()
+    this.#throttle()
   }
 
   #endRead(id: number): void {
@@ -332,7 +357,7 @@ export class ClientSession {
 
   /** Requests in progress and unread answers take limited memory, and requests limited time of one turn. */
   get #isBusy(): boolean {
-    const isFull = this.#inFlightBytes > MAX_IN_FLIGHT_BYTES || this.#socket.writableLength > MAX_IN_FLIGHT_BYTES
+    const isFull = this.#inFlightBytes > MAX_IN_FLIGHT_BYTES || this.#hasUnread
     return isFull || this.#closing || this.#socket.destroyed || this.#turn?.isSpent === true
   }
 
@@ -365,6 +390,7 @@ export class ClientSession {
     for (const id of this.#reads.keys()) this.#endRead(id)
     for (const cursor of this.#cursors.values()) cursor.then((open) => open.close()).catch(() => {})
     this.#cursors.clear()
+    for (const wake of this.#onTaken.splice(0)) wake()
     this.#context.onClosed(this)
   }
 }
@@ -389,13 +415,18 @@ function sentView(state: StreamView): StreamView {
 }
 
 /** The records that a client reads. Values are sent as they are stored. */
-async function* batchesOf(port: LocalPort, request: ReadRequest, signal: AbortSignal): Batches<SentRecord> {
+async function* batchesOf(
+  port: LocalPort,
+  request: ReadRequest,
+  signal: AbortSignal,
+  inTurn: ReadInTurn,
+): Batches<SentRecord> {
   if (request.kind === 'change') return changeFrom(port, request.seen, signal)
   if (request.kind === 'list') {
     for await (const infos of port.infos(request.prefix, signal)) yield infos.map(sentInfo)
   } else if (request.kind === 'all') yield* readAll(port, request, sentEntry, signal)
   else
-    for await (const records of port.readStream(request.stream, request, true, signal))
+    for await (const records of port.readStream(request.stream, request, true, signal, inTurn))
       yield records.map((record) => ({ stream: '', ...record, value: record.value as EncodedValue }))
 }
 

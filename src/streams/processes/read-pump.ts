@@ -66,6 +66,8 @@ export class ReadPump {
           if (this.#bytes >= BATCH_BYTES || this.#batch.length >= BATCH_RECORDS) await this.#flushed()
         }
         this.#soon()
+        // Records that may not be sent yet are not read either.
+        await this.#credited()
       }
       await this.#flushed()
       if (!this.#ended) writer.json(FrameType.readEnded, id)
@@ -83,11 +85,15 @@ export class ReadPump {
   }
 
   async #flushed(): Promise<void> {
+    await this.#credited()
+    this.#flush()
+  }
+
+  async #credited(): Promise<void> {
     while (this.#credit === 0 && !this.#ended)
       await new Promise<void>((resolve) => {
         this.#wake = resolve
       })
-    this.#flush()
   }
 
   #flush(): void {
