@@ -319,7 +319,7 @@ export interface LogRecord {
   seq: number
   /**
    * A view of the memory of the batch that the record was read with. It stays valid, and keeps that memory allocated.
-   * To transfer it to another thread, copy it.
+   * That memory cannot be transferred: to transfer the record to another thread, copy it.
    */
   data: Buffer
   /** Milliseconds since 1970: the time of the append by the writer's clock, or the append's option `timestamp`. */

@@ -1,6 +1,7 @@
 /**
  * The memory of a reader's batches: one buffer holds several small batches, and two tables of records are used in turn.
  */
+import { memoryGuard } from '../support/record-memory.js'
 
 const BATCH_BYTES = 2 * 1024 * 1024
 /** If at most this many bytes, or a quarter of the buffer, are left, the next batch gets a new buffer. */
@@ -20,21 +21,19 @@ const MAX_ENTRIES = 8192
 export const ENTRY_NUMBERS = 3
 
 export class BatchMemory {
-  readonly #markAsUntransferable: (memory: object) => void
+  readonly #guard: (memory: ArrayBufferLike) => void
   #buffer: Buffer = Buffer.alloc(0)
   #newBytes = BATCH_BYTES
   #usedBytes = 0
   #needBytes = 0
   #spareEntries: Uint32Array = new Uint32Array(0)
 
-  private constructor(markAsUntransferable: (memory: object) => void) {
-    this.#markAsUntransferable = markAsUntransferable
+  private constructor(guard: (memory: ArrayBufferLike) => void) {
+    this.#guard = guard
   }
 
   static async make(): Promise<BatchMemory> {
-    // Loaded at the first read, because loading this module takes longer than loading durlog.
-    const { markAsUntransferable } = await import('node:worker_threads')
-    return new BatchMemory(markAsUntransferable)
+    return new BatchMemory(await memoryGuard())
   }
 
   /** Returns memory for the next batch, which it may use until `keep` or `giveBack`. */
@@ -45,7 +44,7 @@ export class BatchMemory {
       this.#usedBytes = 0
       this.#newBytes = Math.min(this.#newBytes * GROWTH, BATCH_BYTES)
       // The caller may hold records of this buffer while a worker thread fills the rest of it for the next batch.
-      this.#markAsUntransferable(this.#buffer.buffer)
+      this.#guard(this.#buffer.buffer)
     }
     const buffer = this.#buffer.subarray(this.#usedBytes)
     let entries = this.#spareEntries

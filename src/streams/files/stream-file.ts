@@ -5,6 +5,7 @@
 import { DurlogError } from '../../errors.js'
 import { native } from '../../native/native.js'
 import type { NativeStreamFiles } from '../../native/stream-files.js'
+import { memoryGuard } from '../../support/record-memory.js'
 import { codecOf, decodeLines, ENCODING_NUMBERS, type StreamCodec } from '../port/encoding.js'
 import type { StreamRecord } from '../port/types.js'
 import { EMPTY } from '../state/entry.js'
@@ -137,6 +138,7 @@ export class StreamFile {
     let room = Math.ceil(Math.min(expected, this.#codec.lines ? CHUNK_BYTES_OF_LINES : CHUNK_BYTES_OF_FRAMES))
     for (;;) {
       const into = Buffer.allocUnsafeSlow(room)
+      if (!this.#codec.lines) (await memoryGuard())(into.buffer)
       const fileName = this.#owner.fileName(first)
       const encoding = ENCODING_NUMBERS[this.#codec.name]
       const read = await this.#folder.storage.readStored(fileName, encoding, disk, from, to, into)

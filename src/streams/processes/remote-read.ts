@@ -1,5 +1,6 @@
 /** A read from the owner. After a change of the owner it continues with the next one. */
 import { onAbort } from '../../options/abort-signal.js'
+import { memoryGuard } from '../../support/record-memory.js'
 import type { Batches } from '../port/port.js'
 import { FrameType, payloadOf, type SocketFrame } from './frames.js'
 import { type ReadRequest, recordsHeader, recordsIn, type SentRecord } from './messages.js'
@@ -59,10 +60,13 @@ export class RemoteRead {
   async *batches(signal: AbortSignal): Batches<SentRecord> {
     const forgetSignal = onAbort(signal, () => this.#awaken())
     try {
+      const guard = await memoryGuard()
       for (;;) {
         signal.throwIfAborted()
         const batch = this.#batches.shift()
         if (batch !== undefined) {
+          // Values of bytes are views of it.
+          guard(batch.buffer)
           const records = [...recordsIn(batch)].filter((record) => this.#isNew(record))
           if (records.length > 0) yield records
           this.#context.send(FrameType.more)
