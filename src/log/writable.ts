@@ -5,7 +5,8 @@ import { checkText, ownBytes, resolveWritableOptions } from '../options/call-opt
 import type { Codec } from '../options/encoding.js'
 import type { ResolvedOptions } from '../options/open-options.js'
 import { LineSplitter } from '../support/line-splitter.js'
-import { clock, setImmediate } from '../timers.js'
+import { TimeSlice } from '../support/time-slice.js'
+import { nextTurn } from '../timers.js'
 import type { LogWritable, Payload, WritableOptions } from '../types.js'
 import { appendInOrder, type Reached } from './append/append-in-order.js'
 import type { WritePipeline } from './append/write-pipeline.js'
@@ -51,24 +52,19 @@ type EncodedChunk = { record: Payload } | AppendFailure
 
 const MAX_GROUP_RECORDS = 4096
 const MAX_GROUP_BYTES = 2 ** 20
-/** The time for collecting the records of a group, which blocks the event loop. */
-const MAX_GROUP_MS = 1
-/** The number of records after which the clock is read. */
-const RECORDS_PER_LOOK = 64
 
-/** Records that are appended together. */
+/** Records that are appended together. They are collected in one turn of the event loop. */
 class WriteGroup {
   readonly records: Payload[] = []
   /** For each chunk that ends in the group: the number of records in the group up to the end of that chunk. */
   readonly ends: number[] = []
-  readonly #deadline = clock.now() + MAX_GROUP_MS
+  readonly #slice = new TimeSlice()
   #taken = 0
   #bytes = 0
 
-  /** Counts empty lines that are skipped too, because finding them takes time. */
-  get isFull(): boolean {
-    if (this.#taken >= MAX_GROUP_RECORDS || this.#bytes >= MAX_GROUP_BYTES) return true
-    return this.#taken % RECORDS_PER_LOOK === 0 && clock.now() >= this.#deadline
+  /** Must be called before each `add`. Counts empty lines that are skipped too, because finding them takes time. */
+  isFull(): boolean {
+    return this.#taken >= MAX_GROUP_RECORDS || this.#bytes >= MAX_GROUP_BYTES || this.#slice.isOver()
   }
 
   add(record: Payload, skipEmpty: boolean): void {
@@ -166,11 +162,11 @@ class RecordWritable extends Writable implements LogWritable {
     for (const chunk of chunks) {
       try {
         for (const record of this.#recordsOf(chunk)) {
-          if (group.isFull) {
+          if (group.isFull()) {
             const failure = await this.#appendGroup(group)
             if (failure !== undefined) return failure
             group = new WriteGroup()
-            await new Promise((resolve) => setImmediate(resolve))
+            await nextTurn()
             if (this.destroyed) return { error: this.errored ?? destroyedError() }
           }
           group.add(record, this.#options.skipEmpty)

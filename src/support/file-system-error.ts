@@ -19,15 +19,15 @@ function systemErrno(name: string, ofNode: number): number | undefined {
 
 /**
  * Converts an error of Node's modules to a DurlogError with the code for its errno. Returns any other unchanged.
- * `folder` is the path for an error that has none, which is that of a write to an open file.
+ * `opened` is the path for an error that has none, because the file or folder was open already.
  */
-export function ofFileSystem(error: unknown, folder?: string): unknown {
+export function ofFileSystem(error: unknown, opened?: string): unknown {
   const { errno: ofNode, code, syscall, message, path, address } = error as NodeJS.ErrnoException & { address?: string }
   if (ofNode === undefined || code === undefined || error instanceof DurlogError) return error
   const errno = systemErrno(code, ofNode)
   const isFileForFolder = code === 'EEXIST' && syscall === 'mkdir'
   const known = errno === undefined ? undefined : native.errorOfErrno(isFileForFolder ? constants.errno.ENOTDIR : errno)
-  const place = path ?? address ?? folder
+  const place = path ?? address ?? opened
   const text = `${syscall}: ${known?.message}${place === undefined ? '' : ` [${place}]`}`
   return new DurlogError(known?.code ?? 'ERR_DURLOG_IO', known === undefined ? message : text, {
     // Without its name, which DurlogError finds.
