@@ -4,6 +4,7 @@
 import { DurlogError, isCode } from '../../errors.js'
 import { type Log, open, type ReadOnlyLog } from '../../index.js'
 import { NameMap } from '../../support/name-map.js'
+import { sortedBy } from '../../support/radix-sort.js'
 import { TimeSlice } from '../../support/time-slice.js'
 import { nextTurn } from '../../timers.js'
 import { wrongMember } from './catalog-check.js'
@@ -15,8 +16,9 @@ import {
   type StoredRecord,
   streamText,
 } from './catalog-records.js'
-import { CatalogRows, type LoadedStreams } from './catalog-rows.js'
 import type { StoredRequests } from './dedup-table.js'
+import type { StreamState } from './state.js'
+import { StoredStreams, StreamMap } from './stream-map.js'
 
 const FORMAT_VERSION = 1
 /** The version of a group with streams whose files are behind: version 1 would give the seqs of their records again. */
@@ -41,9 +43,13 @@ const SLACK_RECORDS = 4096
 const SLACK_BYTES: number = CATALOG_SEGMENT_BYTES
 
 /** The state as of the last complete group. A group is the records of one checkpoint. */
-export interface CatalogState extends LoadedStreams {
+export interface CatalogState {
   head: CatalogHead | undefined
   requests: StoredRequests
+  /** `source` of forks is not set yet. */
+  streams: StreamMap
+  /** The streams that were created with options, or whose files are behind, in the order of their creation. */
+  withOptions: StreamState[]
 }
 
 export class Catalog {
@@ -74,7 +80,9 @@ export class Catalog {
     this.#live.clear()
     this.#requests = []
     const log = this.#log
-    const rows = new CatalogRows(log.firstSeq, log.nextSeq)
+    const { firstSeq } = log
+    const stored = new StoredStreams(log.nextSeq - firstSeq)
+    const withOptions = new Set<string>()
     let head: CatalogHead | undefined
     /** The entries of the current group. The seq is undefined if the stream was deleted. */
     let names: string[] = []
@@ -88,7 +96,10 @@ export class Catalog {
         requests = []
       },
       add: (record, seq, data) => {
-        if (record.kind === 'stream') rows.add(seq, data, record)
+        if (record.kind === 'stream') {
+          stored.add(seq - firstSeq, data, record.created)
+          if (typeof record.meta !== 'string' || record.kept !== undefined) withOptions.add(record.name)
+        }
         if (record.kind === 'requests') {
           requests.push([record.client, record.requests])
           this.#requests.push({ end: seq + 1, bytes: data.length })
@@ -103,7 +114,28 @@ export class Catalog {
         await this.#noteAll(names, seqs)
       },
     })
-    return { head, requests: storedRequests, ...(await rows.streams(this.#live)) }
+    return { head, requests: storedRequests, ...(await this.#liveStreams(stored, firstSeq, withOptions)) }
+  }
+
+  /** `stored` has the record `seq` in the row `seq` - `firstSeq`. `withOptions` may have names of dead records. */
+  async #liveStreams(
+    stored: StoredStreams,
+    firstSeq: number,
+    withOptions: ReadonlySet<string>,
+  ): Promise<Pick<CatalogState, 'streams' | 'withOptions'>> {
+    const slice = new TimeSlice()
+    const streams = new StreamMap(stored)
+    const found: StreamState[] = []
+    const created: number[] = []
+    for (const [name, seq] of this.#live) {
+      if (slice.isOver()) await slice.nextTurn()
+      streams.set(name, seq - firstSeq)
+      if (!withOptions.has(name)) continue
+      const state = streams.get(name) as StreamState
+      found.push(state)
+      created.push(state.created)
+    }
+    return { streams, withOptions: await sortedBy(found, created, slice) }
   }
 
   /**
