@@ -13,25 +13,17 @@ export function recordsName(fileName: string, { lines }: Pick<StreamCodec, 'line
 
 export class FolderFiles {
   readonly dir: string
+  readonly log: string
+  readonly catalog: string
+  readonly recordsFolder: string
+  readonly indexFolder: string
 
   constructor(dir: string) {
     this.dir = dir
-  }
-
-  get log(): string {
-    return join(this.dir, 'log')
-  }
-
-  get catalog(): string {
-    return join(this.dir, 'catalog')
-  }
-
-  get recordsFolder(): string {
-    return join(this.dir, 'streams')
-  }
-
-  get indexFolder(): string {
-    return join(this.dir, 'index')
+    this.log = join(dir, 'log')
+    this.catalog = join(dir, 'catalog')
+    this.recordsFolder = join(dir, 'streams')
+    this.indexFolder = join(dir, 'index')
   }
 
   /** The path of a stream's file. `fileName` has no extension. */
@@ -40,7 +32,7 @@ export class FolderFiles {
   }
 
   index(fileName: string): string {
-    return join(this.dir, 'index', fileName)
+    return join(this.indexFolder, fileName)
   }
 
   /** A new, unique path in `changed/`. */
