@@ -122,6 +122,20 @@ test('calls start for a millisecond in a turn of the event loop, and the others 
   expect(started).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8, 9])
 })
 
+test('waiting calls fail for a millisecond in a turn of the event loop, and the others in later turns', async () => {
+  let now = 0
+  const spy = vi.spyOn(clock, 'now').mockImplementation(() => (now += 0.6))
+  onTestFinished(() => spy.mockRestore())
+  const held: CallQueue = new CallQueue(() => held.admit())
+  let failed = 0
+  for (let call = 0; call < 1000; call++) held.hold(() => never, 'append').catch(() => void failed++)
+  held.fail(failure)
+  let turns = 0
+  for (; failed < 1000; turns++) await new Promise((resolve) => setImmediate(resolve))
+  expect(turns).toBeGreaterThan(5)
+  expect([held.size, held.appends]).toEqual([0, 0])
+})
+
 test('flushSync includes waiting appends that would start in later turns', async () => {
   const log = await scratchLog({ strategy: 'pwrite', maxPendingBytes: 65_536, maxRecordBytes: 1000 })
   const appends = Array.from({ length: 20_000 }, () => log.append('x', { durability: 'memory' }))

@@ -53,10 +53,11 @@ test('a failure rejects the waiters from its first seq on, oldest first, and kee
   const promises = [0, 1, 2, 3].map((seq) => waiters.wait(seq))
   const order: number[] = []
   const outcomes = Promise.allSettled(promises)
-  waiters.rejectFrom(2, (seq) => {
+  waiters.failFrom(2, (seq) => {
     order.push(seq)
     return Promise.reject(new Error(`lost ${seq}`))
   })
+  waiters.settle(0)
   expect(order).toEqual([2, 3])
   expect(waiters.size).toBe(2)
   const again = waiters.wait(2)
@@ -65,10 +66,26 @@ test('a failure rejects the waiters from its first seq on, oldest first, and kee
   expect((await outcomes).map(({ status }) => status)).toEqual(['fulfilled', 'fulfilled', 'rejected', 'rejected'])
 })
 
+test('a call settles at most the given number of waiters that have failed, after those that were reached before', async () => {
+  const waiters = new Waiters()
+  const order: string[] = []
+  for (const seq of [0, 1, 2, 3])
+    waiters.wait(seq).then(
+      () => order.push(`reached ${seq}`),
+      () => order.push(`failed ${seq}`),
+    )
+  waiters.failFrom(1, () => Promise.reject(new Error('lost')))
+  expect([waiters.settle(1, 2), waiters.size]).toEqual([2, 2])
+  expect([waiters.settle(1, 2), waiters.size]).toEqual([2, 0])
+  await new Promise((resolve) => setImmediate(resolve))
+  expect(order).toEqual(['reached 0', 'failed 1', 'failed 2', 'failed 3'])
+})
+
 test('rejecting from below everything empties the queue', async () => {
   const waiters = new Waiters()
   const outcomes = Promise.allSettled(Array.from({ length: 100 }, (_, seq) => waiters.wait(seq)))
-  waiters.rejectFrom(0, () => Promise.reject(new Error('gone')))
+  waiters.failFrom(0, () => Promise.reject(new Error('gone')))
+  waiters.settle(0)
   expect(waiters.size).toBe(0)
   expect((await outcomes).every(({ status }) => status === 'rejected')).toBe(true)
 })
@@ -81,7 +98,8 @@ test('ten thousand calls that fail together are rejected in order', async () => 
   )
   const group = new GroupRejection()
   const [unknown, notWritten] = [closedError('a'), closedError('b')]
-  waiters.rejectFrom(0, (seq) => group.rejection(seq < 5000 ? unknown : notWritten))
+  waiters.failFrom(0, (seq) => group.rejection(seq < 5000 ? unknown : notWritten))
+  waiters.settle(0)
   await all
   expect(order).toEqual(Array.from({ length: 10_000 }, (_, seq) => seq))
 })

@@ -293,7 +293,8 @@ export class Replication implements ReplicationListener {
   #rejectFrom(firstSeq: number, errorFor: (seq: number) => DurlogError): void {
     this.#settle(Number.POSITIVE_INFINITY)
     for (const { seq, reject } of this.#waiters.removeIf((waiter) => waiter.seq >= firstSeq)) reject(errorFor(seq))
-    this.#frames.rejectFrom(firstSeq, (seq) => Promise.reject(errorFor(seq)))
+    this.#frames.failFrom(firstSeq, (seq) => Promise.reject(errorFor(seq)))
+    if (!this.#isSettling) this.#settleInTurn()
     if (!this.#isIdle) return
     clearTimeout(this.#stallTimer)
     this.#stallTimer = undefined

@@ -132,23 +132,26 @@ export class Acknowledgements {
     if (!this.#turnScheduled) this.#settledInTurn = 0
   }
 
-  /** Rejects the appends of a failed commit. First settles the appends whose level was reached before the failure. */
+  /** Rejects the appends of a failed commit, in as many turns of the event loop as `settle` takes. */
   fail(failure: NativeFailure, errorFor: (seq: number) => DurlogError): void {
-    const undone = !failure.latched && !failure.stored
     // A counter beyond `failure.firstSeq` counts later records: the seqs of the failed ones have been assigned again.
-    const end = undone ? failure.firstSeq : Number.POSITIVE_INFINITY
-    for (const [level, waiters] of this.#waiters.entries()) waiters.settle(Math.min(end, this.end(level)))
-    // Otherwise every append that has not reached its level has failed.
-    const firstSeq = undone ? failure.firstSeq : 0
-    const group = new GroupRejection()
-    for (const waiters of this.#waiters) waiters.rejectFrom(firstSeq, (seq) => group.rejection(errorFor(seq)))
+    const undone = !failure.latched && !failure.stored
+    this.#failFrom((level) => (undone ? failure.firstSeq : this.end(level)), errorFor)
   }
 
   /** Settles the appends whose level is reached, and rejects all others. */
   giveUp(error: DurlogError): void {
-    for (const [level, waiters] of this.#waiters.entries()) waiters.settle(this.end(level))
+    this.#failFrom(
+      (level) => this.end(level),
+      () => error,
+    )
+  }
+
+  #failFrom(firstSeqOf: (level: number) => number, errorFor: (seq: number) => DurlogError): void {
     const group = new GroupRejection()
-    for (const waiters of this.#waiters) waiters.rejectFrom(0, () => group.rejection(error))
+    for (const [level, waiters] of this.#waiters.entries())
+      waiters.failFrom(firstSeqOf(level), (seq) => group.rejection(errorFor(seq)))
+    this.settle()
   }
 
   #scheduleTurn(): void {

@@ -81,7 +81,7 @@ export class CallQueue {
       const failure = this.#failure
       this.#failure = undefined
       if (failure !== undefined) {
-        this.#failAll(failure)
+        void this.#failAll(failure)
         admitted = true
       }
       if (admitted && slice?.isSpent) {
@@ -103,14 +103,18 @@ export class CallQueue {
   /** Fails every waiting call, except calls with `outlivesFailure` and a call that is being admitted and starts. */
   fail(error: DurlogError): void {
     if (this.#admitting) this.#failure ??= error
-    else this.#failAll(error)
+    else void this.#failAll(error)
   }
 
-  /** Empties the queue before the first call fails, because the caller's code may add to it. */
-  #failAll(error: DurlogError): void {
+  /** Empties the queue before the first call fails, because the caller's code may add to it. Never rejects. */
+  async #failAll(error: DurlogError): Promise<void> {
     const failed = this.#calls.removeIf((call) => !call.outlivesFailure)
     const group = new GroupRejection()
-    for (const call of failed) call.fail(() => group.rejection(error))
+    const slice = new TimeSlice()
+    for (const call of failed) {
+      if (slice.isOver()) await slice.nextTurn()
+      call.fail(() => group.rejection(error))
+    }
   }
 
   /**

@@ -1,4 +1,5 @@
 /** Promises that wait for a seq to reach one level, oldest first, in two parallel ring buffers. */
+import { LinkedQueue } from '../../support/linked-queue.js'
 
 /** `outcome` is the seq, or a rejected promise if the commit of the record failed. */
 export type Resolve = (outcome: number | Promise<never>, seq: number) => void
@@ -20,12 +21,13 @@ export class Waiters {
   #mask = INITIAL_CAPACITY - 1
   #head = 0
   #size = 0
+  readonly #failed = new LinkedQueue<() => void>()
 
   get size(): number {
-    return this.#size
+    return this.#size + this.#failed.size
   }
 
-  /** The seq of the first waiter; undefined if there is none. */
+  /** The seq of the first waiter that has not failed; undefined if there is none. */
   get oldest(): number | undefined {
     return this.#size === 0 ? undefined : this.#seqs[this.#head]
   }
@@ -47,8 +49,8 @@ export class Waiters {
   }
 
   /**
-   * Resolves at most `limit` waiters whose seq is below `reached`, each with its seq. Returns the number of resolved
-   * waiters.
+   * Settles at most `limit` waiters: each whose seq is below `reached` with its seq, then the failed ones. Returns
+   * their number.
    */
   settle(reached: number, limit: number = Number.POSITIVE_INFINITY): number {
     let settled = 0
@@ -63,11 +65,19 @@ export class Waiters {
       settled++
       resolve(seq, seq)
     }
+    for (; settled < limit; settled++) {
+      const reject = this.#failed.shift()
+      if (reject === undefined) break
+      reject()
+    }
     return settled
   }
 
-  /** Rejects every waiter from `firstSeq` on, oldest first, with the promise that `rejectionOf` returns for its seq. */
-  rejectFrom(firstSeq: number, rejectionOf: (seq: number) => Promise<never>): void {
+  /**
+   * Fails every waiter from `firstSeq` on: `settle` rejects it with the promise that `rejectionOf` then returns for its
+   * seq. Later waiters may have the same seqs.
+   */
+  failFrom(firstSeq: number, rejectionOf: (seq: number) => Promise<never>): void {
     let kept = this.#size
     while (kept > 0 && (this.#seqs[(this.#head + kept - 1) & this.#mask] as number) >= firstSeq) kept--
     for (let i = kept; i < this.#size; i++) {
@@ -75,7 +85,7 @@ export class Waiters {
       const resolve = this.#resolves[slot] as Resolve
       const seq = this.#seqs[slot] as number
       this.#resolves[slot] = undefined
-      resolve(rejectionOf(seq), seq)
+      this.#failed.push(() => resolve(rejectionOf(seq), seq))
     }
     this.#size = kept
   }

@@ -163,7 +163,7 @@ export class Sequencer {
   /** Refuses waiting and further calls with `error`: the folder could not be opened again with their records. */
   refuse(error: DurlogError): void {
     this.#closed ??= error
-    this.#refuseWaiting(error)
+    void this.#refuseWaiting(error)
   }
 
   /** Refuses further calls with `error`. Settles when all earlier calls have settled. */
@@ -322,13 +322,18 @@ export class Sequencer {
     } catch (error) {
       // The next call tries again.
       this.table.forgetDeletions()
-      this.#refuseWaiting(error as DurlogError)
+      void this.#refuseWaiting(error as DurlogError)
     }
   }
 
-  #refuseWaiting(error: DurlogError): void {
+  /** Never rejects. */
+  async #refuseWaiting(error: DurlogError): Promise<void> {
     this.#heldBytes = 0
-    for (const call of this.#waiting.removeIf(() => true)) call.resolve(this.#notWritten(error))
+    const slice = new TimeSlice()
+    for (const call of this.#waiting.removeIf(() => true)) {
+      if (slice.isOver()) await slice.nextTurn()
+      call.resolve(this.#notWritten(error))
+    }
   }
 
   #isIdle(): boolean {
