@@ -26,8 +26,12 @@ import { loadZstd } from './zstd.js'
 
 /** The longest part of the active segment in bytes. A piece is in memory while it is sent. */
 const PART_BYTES = 64 * 2 ** 20
+/** If more of a sealed segment is not archived yet, it is archived whole at once: parts are sent twice. */
+const REST_BYTES = 16 * 2 ** 20
 /** The interval at which the waiting bytes are compared with `flushBytes`. */
 const LOOK_MS = 500
+
+type SealedSegment = LocalSegment & { endSeq: number }
 
 export interface ArchiveDestinationOptions {
   flushMs: number
@@ -60,7 +64,9 @@ export class ArchiveDestination implements Destination {
   #checkpoints: CheckpointArchiver | undefined
   /** The checkpoint that is being archived. */
   #checkpoint: Promise<void> | undefined
-  /** The failure of the last checkpoint. */
+  /** The whole segment that is being stored while parts of the next one are stored. */
+  #whole: { endSeq: number; stored: Promise<void>; stop: () => Promise<void> } | undefined
+  /** The failure of the last checkpoint, or of `#whole`: the session ends with it. */
   #failure: { error: unknown } | undefined
   /** The archived log must have this end before the archive can be restored; until then, no record is reported. */
   #restorableEnd = 0
@@ -125,6 +131,7 @@ export class ArchiveDestination implements Destination {
       this.#position = undefined
       for (const { resolve } of this.#waiting.splice(0)) resolve()
       this.#inFlight = 0
+      await this.#whole?.stop()
     }
   }
 
@@ -200,7 +207,7 @@ export class ArchiveDestination implements Destination {
       if (this.#checked !== this.#asked) await this.#checkFence(position)
       this.#confirmed = this.#checked
       session.onConfirmed()
-      if (isLast) return
+      if (isLast) return this.#whole?.stored
       await this.#wait(session)
     }
   }
@@ -220,7 +227,6 @@ export class ArchiveDestination implements Destination {
 
   /** Archives a checkpoint of the streams if one is due. */
   async #archiveCheckpoint(session: ReplicationSession, position: ArchivePosition): Promise<void> {
-    if (this.#failure !== undefined) throw this.#failure.error
     this.#waiting = this.#waiting.filter(({ end, resolve }) => position.next < end || resolve())
     const checkpoints = this.#checkpoints
     if (checkpoints?.isDue !== true || this.#checkpoint !== undefined || this.#ended) return
@@ -322,47 +328,119 @@ export class ArchiveDestination implements Destination {
     const { log } = session
     const end = log.syncedSeq + 1
     for (;;) {
+      if (this.#failure !== undefined) throw this.#failure.error
       if (position.next < log.firstSeq) throw new SegmentRemoved('records were trimmed')
-      const segment = await this.#segments.find(position.segmentsEnd)
+      const from = this.#whole?.endSeq ?? position.segmentsEnd
+      const segment = await this.#segments.find(from)
       if (segment === undefined) {
-        // The segment was trimmed after all of its records were archived in parts, before it was archived whole. The
-        // next piece does not name its last part: an upload of the whole segment that failed may still arrive and
-        // replace the parts.
-        if (position.next === log.firstSeq) position.previous = ''
-        position.segmentsEnd = position.segmentsFrom = position.next
-        position.segmentsPrevious = position.previous
+        await this.#whole?.stored
+        await this.#skipTrimmed(session, position)
+      } else if (segment.endSeq !== undefined && segment.endSeq <= end) {
+        await this.#archiveSealed(session, position, { ...segment, endSeq: segment.endSeq })
+      } else {
+        if (position.next < end) await this.#archivePart(session, position, segment, end)
+        // A segment that was sealed meanwhile is archived whole by the next call.
         if (position.next >= end) return
-        continue
       }
-      const { endSeq } = segment
-      if (endSeq !== undefined && endSeq <= end) {
-        await this.#archiveSegment(session, position, segment)
-        continue
-      }
-      if (position.next < end) await this.#archivePart(session, position, segment, end)
-      // A segment that was sealed meanwhile is archived whole by the next call.
-      if (position.next >= end) return
     }
   }
 
-  /** Archives a sealed segment from `position.segmentsEnd` to its end, as one object. */
-  async #archiveSegment(session: ReplicationSession, position: ArchivePosition, segment: LocalSegment): Promise<void> {
-    const endSeq = segment.endSeq as number
-    const piece = await this.#read(session, segment, {
-      seq: position.segmentsEnd,
-      endSeq,
-      maxBytes: Number.MAX_SAFE_INTEGER,
-      compresses: this.#options.compresses,
-    })
+  /**
+   * Continues with the log's first segment. The segments before it were trimmed after all of their records had been
+   * archived in parts, before they were archived whole.
+   */
+  async #skipTrimmed({ log }: ReplicationSession, position: ArchivePosition): Promise<void> {
+    if (log.readOnly) await (log as ReadOnlyLog).refresh()
+    const { firstSeq } = log
+    if (position.next < firstSeq || firstSeq <= position.segmentsEnd) throw new SegmentRemoved('records were trimmed')
+    position.segmentsEnd = position.segmentsFrom = firstSeq
+    // The next piece does not name the last part: an upload of the whole segment that failed may still arrive and
+    // replace the parts.
+    position.segmentsPrevious = ''
+    if (position.next === firstSeq) position.previous = ''
+  }
+
+  /**
+   * Archives a sealed segment whole, or the rest of it as a part. Appends at `replicated` do not wait until a segment
+   * of which they have stored parts is stored again: see `#replaceParts`.
+   */
+  async #archiveSealed(session: ReplicationSession, position: ArchivePosition, segment: SealedSegment): Promise<void> {
+    const { endSeq } = segment
+    const mayWait = this.#options.replicates && (this.#whole !== undefined || position.next > position.segmentsEnd)
+    if (mayWait && position.next < endSeq && (await this.#archiveRest(session, position, segment))) return
+    // Not more than one at a time: if the store is slower than the appends, they wait here.
+    await this.#whole?.stored
+    if (this.#failure !== undefined) throw this.#failure.error
+    if (mayWait && position.next >= endSeq) return this.#replaceParts(session, position, segment)
+    const piece = await this.#readSegment(session, position, segment, this.#segments)
+    await this.#store(session, position, keyOfSegment(position), piece, position.segmentsPrevious)
+    await this.#afterSegment(position, piece)
+  }
+
+  /**
+   * Stores a sealed segment whose parts are archived as one object, while the parts of the next one are archived. It
+   * adds no record to the archive.
+   */
+  #replaceParts(session: ReplicationSession, position: ArchivePosition, segment: SealedSegment): void {
+    const segments = new Segments(session.log.dir)
+    const stopping = new AbortController()
+    const replace = async (): Promise<void> => {
+      const piece = await this.#readSegment(session, position, segment, segments)
+      await this.#put(keyOfSegment(position), piece, position.segmentsPrevious, stopping.signal)
+      await this.#checkFences(position)
+      await this.#afterSegment(position, piece)
+    }
+    const stored = replace()
+      .catch((error: unknown) => {
+        this.#failure ??= { error }
+      })
+      // Ends the thread, which holds the segment.
+      .then(() => segments.close())
+      .finally(() => {
+        this.#whole = undefined
+        this.send()
+      })
+    const stop = async (): Promise<void> => {
+      stopping.abort(new Error('the session has ended'))
+      await segments.close()
+      await stored
+    }
+    this.#whole = { endSeq: segment.endSeq, stored, stop }
+  }
+
+  /** Reads the piece that archives a sealed segment whole: from `position.segmentsEnd` to its end. */
+  async #readSegment(
+    session: ReplicationSession,
+    position: ArchivePosition,
+    segment: SealedSegment,
+    segments: Segments,
+  ): Promise<LocalPiece> {
+    const { endSeq } = segment
+    const { compresses } = this.#options
+    const range = { seq: position.segmentsEnd, endSeq, maxBytes: Number.MAX_SAFE_INTEGER, compresses }
+    const piece = await this.#read(session, segment, range, segments)
     if (piece.facts.lastSeq + 1 !== endSeq) throw missingError(session, piece.facts.lastSeq + 1)
-    const key = `${position.history.names.log}${digitsOf(position.segmentsEnd)}`
-    await this.#store(session, position, key, piece, position.segmentsPrevious)
-    position.segmentsFrom = piece.facts.firstSeq
-    position.segmentsEnd = endSeq
-    position.segmentsPrevious = piece.facts.sha256
+    return piece
+  }
+
+  /** A sealed segment is archived whole. */
+  async #afterSegment(position: ArchivePosition, { facts }: LocalPiece): Promise<void> {
+    position.segmentsFrom = facts.firstSeq
+    position.segmentsEnd = facts.lastSeq + 1
+    position.segmentsPrevious = facts.sha256
     // The next piece follows the whole segment, and no longer its last part.
-    if (position.next === endSeq) position.previous = piece.facts.sha256
+    if (position.next === position.segmentsEnd) position.previous = facts.sha256
     await this.#removeParts(position)
+  }
+
+  /** Archives the records of a sealed segment that are not archived yet as a part. Returns false if it is too long. */
+  async #archiveRest(session: ReplicationSession, position: ArchivePosition, segment: SealedSegment): Promise<boolean> {
+    const { endSeq } = segment
+    const range = { seq: position.next, endSeq, maxBytes: REST_BYTES, compresses: false }
+    const piece = await this.#read(session, segment, range)
+    if (piece.facts.lastSeq + 1 < endSeq) return false
+    await this.#storePart(session, position, segment, piece)
+    return true
   }
 
   /** Archives records of the active segment before `end`. */
@@ -375,43 +453,51 @@ export class ArchiveDestination implements Destination {
     const endSeq = Math.min(end, segment.endSeq ?? end)
     const range = { seq: position.next, endSeq, maxBytes: PART_BYTES, compresses: false }
     const piece = await this.#read(session, segment, range)
-    const key = `${position.history.names.tail}${digitsOf(position.next)}`
-    await this.#store(session, position, key, piece, position.previous)
+    await this.#storePart(session, position, segment, piece)
   }
 
-  async #read(session: ReplicationSession, segment: LocalSegment, range: PieceRange): Promise<LocalPiece> {
+  async #storePart(
+    session: ReplicationSession,
+    position: ArchivePosition,
+    { firstSeq }: LocalSegment,
+    piece: LocalPiece,
+  ): Promise<void> {
+    const key = `${position.history.names.tail}${digitsOf(position.next)}`
+    // The whole segment before this one will replace its last part, and has another checksum.
+    const isReplaced = position.next === firstSeq && position.segmentsEnd < firstSeq
+    await this.#store(session, position, key, piece, isReplaced ? '' : position.previous)
+  }
+
+  async #read(
+    session: ReplicationSession,
+    segment: LocalSegment,
+    range: PieceRange,
+    segments: Segments = this.#segments,
+  ): Promise<LocalPiece> {
     this.#closing.signal.throwIfAborted()
-    const piece = await this.#segments.read(segment, range)
+    const piece = await segments.read(segment, range)
     // After a cut, the piece may hold frames from before and from after the cut, all of them whole.
     await this.#checkGeneration(session)
     if (piece !== undefined && piece.facts.lastSeq < range.endSeq) return piece
     throw missingError(session, range.seq)
   }
 
-  /**
-   * Creates an object with `piece`, which follows the piece with the checksum `previous`. Throws ConditionFailed if the
-   * object exists: the next session then compares it with the log.
-   */
+  /** Stores `piece`, which follows the piece with the checksum `previous`, and reports its records. */
   async #store(
     session: ReplicationSession,
     position: ArchivePosition,
     key: string,
-    { body, sha256, facts: found }: LocalPiece,
+    piece: LocalPiece,
     previous: string,
   ): Promise<void> {
     const { names } = position.history
-    const facts: PieceFacts = { ...found, generation: this.#generation, previous, streams: this.#streams }
+    const { body, facts } = piece
     const records = Math.max(0, facts.lastSeq + 1 - position.next)
     const unreported = this.#unreported
     this.#inFlight = unreported.records + records
     if (position.begins !== undefined) await this.#beginHistory(session, position, position.begins)
     await this.#gates?.beforeUpload()
-    await this.#bucket.put(key, body, {
-      sha256,
-      metadata: toMetadata(facts),
-      condition: { ifAbsent: true },
-    })
-    this.objects++
+    await this.#put(key, piece, previous)
     const isPart = key.startsWith(names.tail)
     if (isPart && !this.#options.replicates && (await readBoundary(this.#bucket, names.boundary)) >= facts.firstSeq) {
       await this.#bucket.delete(key)
@@ -430,6 +516,26 @@ export class ArchiveDestination implements Destination {
     session.onReplicated(facts.lastSeq, unreported.records, unreported.bytes)
     this.#unreported = { records: 0, bytes: 0 }
     this.#inFlight = 0
+  }
+
+  /**
+   * Creates an object with a piece, which follows the piece with the checksum `previous`. Throws ConditionFailed if the
+   * object exists: the next session then compares it with the log.
+   */
+  async #put(
+    key: string,
+    { body, sha256, facts: found }: LocalPiece,
+    previous: string,
+    signal?: AbortSignal,
+  ): Promise<void> {
+    const facts: PieceFacts = { ...found, generation: this.#generation, previous, streams: this.#streams }
+    await this.#bucket.put(key, body, {
+      sha256,
+      metadata: toMetadata(facts),
+      condition: { ifAbsent: true },
+      signal,
+    })
+    this.objects++
   }
 
   /** Begins the history, with the positions of cursors, before its first piece is stored. */
@@ -462,4 +568,9 @@ export class ArchiveDestination implements Destination {
     const parts = (await listParts(this.#bucket, names, segmentsEnd)).filter(({ firstSeq }) => firstSeq >= segmentsFrom)
     await deleteParts(this.#bucket, names.boundary, parts)
   }
+}
+
+/** The key of the next whole segment. */
+function keyOfSegment({ history, segmentsEnd }: ArchivePosition): string {
+  return `${history.names.log}${digitsOf(segmentsEnd)}`
 }

@@ -41,6 +41,14 @@ const PAGES_WITHOUT_ENTRY = 100
 /** The condition under which a write takes effect. */
 export type Condition = { ifAbsent: true } | { ifMatch: string }
 
+interface PutOptions {
+  sha256: string
+  metadata?: Metadata
+  condition?: Condition | undefined
+  /** Ends the request, in addition to the signal of the bucket. It may still take effect. */
+  signal?: AbortSignal | undefined
+}
+
 interface BucketRequest extends UnsignedRequest {
   method: 'GET' | 'PUT' | 'HEAD' | 'DELETE'
   body?: Uint8Array | PieceThread
@@ -85,13 +93,13 @@ export class Bucket {
   async put(
     key: string,
     body: Uint8Array | PieceThread,
-    { sha256, metadata = {}, condition }: { sha256: string; metadata?: Metadata; condition?: Condition | undefined },
+    { sha256, metadata = {}, condition, signal }: PutOptions,
   ): Promise<string> {
     const headers: Record<string, string> = {}
     for (const [name, value] of Object.entries(metadata)) headers[`${META}${name}`] = value
     if (condition !== undefined && 'ifAbsent' in condition) headers['if-none-match'] = '*'
     if (condition !== undefined && 'ifMatch' in condition) headers['if-match'] = condition.ifMatch
-    const { status, headers: answer } = await this.#call({ method: 'PUT', key, headers, body, sha256 })
+    const { status, headers: answer } = await this.#call({ method: 'PUT', key, headers, body, sha256, signal })
     // A store answers `If-Match` for a key that does not exist with 404.
     if (status !== 404) return answer.etag ?? ''
     const message = `PUT ${this.urlOf(key)}: 404. ${CHECK_ENDPOINT}`

@@ -7,8 +7,13 @@ export interface Limits {
   rotations?: number
   faults?: number
   gates?: boolean
+  force?: boolean
+  isListed?: boolean
 }
 export const BROKEN: readonly string[]
+export const BROKEN_FORCE: string
+export const BROKEN_WHOLE: string
+export const DEAD: Limits
 export const STARVING: string
 export const GATES: Limits
 export function explore(

@@ -21,6 +21,10 @@ export const BROKEN = [
   'a late upload wins',
   'a fence is looked for only at the next seq',
 ]
+/** A change that must lose a record if a standby completes the claim of another one, which has died. */
+export const BROKEN_FORCE = 'a claim is completed at the end that was listed'
+/** A change that must lose a record while a writer replaces the parts of a segment. */
+export const BROKEN_WHOLE = 'parts are deleted before the whole segment is stored'
 /** A change that must let a writer upload without end while a copy claims the next generation. */
 export const STARVING = 'a writer passes closed gates'
 
@@ -58,12 +62,19 @@ const newestIn = (seen) => Math.max(0, ...generationsIn(seen))
 const fencesIn = (seen, generation) =>
   Object.entries(seen).filter(([key, { owner }]) => key.startsWith(`t${generation}/`) && owner !== undefined)
 
+/** The keys of the parts that begin before seq `end`. */
+const partsIn = (seen, generation, end) =>
+  Object.entries(seen)
+    .filter(([key, { records, first }]) => key.startsWith(`t${generation}/`) && records !== undefined && first < end)
+    .map(([key]) => key)
+
 /** The objects of the store never change. */
 function copyOf(state) {
   const { actors, store, late, acknowledged } = state
   const own = actors.map((actor) => ({
     ...actor,
     ...(actor.log && { log: [...actor.log] }),
+    ...(actor.replaces && { replaces: { ...actor.replaces } }),
     seen: actor.seen && { ...actor.seen },
   }))
   return { ...state, actors: own, store: { ...store }, late: [...late], acknowledged: [...acknowledged] }
@@ -98,21 +109,31 @@ class Explorer {
     for (let id = 1; id <= this.#limits.standbys; id++) actors.push({ id, role: 'standby', log: [], pc: 'list' })
     if (this.#limits.archivers)
       actors.push({ id: 9, role: 'archiver', of: 0, generation: 0, pc: 'list', next: 0, whole: 0 })
-    return { actors, store: {}, late: [], acknowledged: [], faults: this.#limits.faults }
+    const { faults, isListed } = this.#limits
+    if (!isListed) return { actors, store: {}, late: [], acknowledged: [], faults }
+    // A record is replicated, and each standby has listed it.
+    const log = ['0.0']
+    Object.assign(writer, { log, made: 1, pc: 'ready', next: 1 })
+    for (const standby of actors.slice(1)) Object.assign(standby, { log: [...log], parent: 0, pc: 'claim' })
+    return { actors, store: { 't0/0': { first: 0, records: log } }, late: [], acknowledged: [...log], faults }
   }
 
   /** Returns the first broken promise, with the steps that lead to it; undefined if every state keeps all promises. */
   run() {
-    const stack = [{ state: this.#first(), steps: undefined }]
-    while (stack.length > 0) {
-      const { state, steps } = stack.pop()
-      const key = createHash('md5').update(JSON.stringify(state)).digest('latin1')
-      if (this.#visited.has(key)) continue
-      this.#visited.add(key)
-      this.states++
-      const failure = this.#check(state)
-      if (failure !== undefined) return `${failure}\n${stepsOf(steps).join('\n')}`
-      this.#expand(state, (text, next) => stack.push({ state: next, steps: { text, before: steps } }))
+    // The shortest paths first, so that a failure has few steps.
+    let level = [{ state: this.#first(), steps: undefined }]
+    while (level.length > 0) {
+      const following = []
+      for (const { state, steps } of level) {
+        const key = createHash('md5').update(JSON.stringify(state)).digest('latin1')
+        if (this.#visited.has(key)) continue
+        this.#visited.add(key)
+        this.states++
+        const failure = this.#check(state)
+        if (failure !== undefined) return `${failure}\n${stepsOf(steps).join('\n')}`
+        this.#expand(state, (text, next) => following.push({ state: next, steps: { text, before: steps } }))
+      }
+      level = following
     }
     return undefined
   }
@@ -172,6 +193,7 @@ class Explorer {
           own.rotations++
         })
     }
+    if (actor.replaces !== undefined) this.#replaceParts(actor, fork, state)
     if (pc === 'fenced') return
     if (role === 'standby') this.#standby(actor, fork, state)
     else this.#archiver(actor, fork, state)
@@ -183,7 +205,8 @@ class Explorer {
     if (state.faults === 0) return
     const again = (next, own) => {
       next.faults--
-      own.pc = 'list'
+      if (own.replaces?.key === key) own.replaces = undefined
+      this.#endSession(next, own, 'list')
     }
     fork(`PUT ${key}, whose answer is lost`, (next, own) => {
       this.#apply(next, key, object)
@@ -216,6 +239,41 @@ class Explorer {
     else shows('segments', pc, (key) => key[0] === 'l')
   }
 
+  /** Ends the session of a writer, whose upload of a whole segment may still arrive, and continues at `pc`. */
+  #endSession({ late }, own, pc) {
+    const { replaces } = own
+    own.replaces = undefined
+    own.pc = pc
+    if (replaces?.pc !== 'put') return
+    late.push({ key: replaces.key, object: replaces.object })
+    late.sort((one, other) => (one.key < other.key ? -1 : 1))
+  }
+
+  /** The next step of a writer that stores a whole segment while it stores parts of the next one. */
+  #replaceParts({ generation, replaces: { pc, key, object } }, fork, state) {
+    const end = object.first + object.records.length
+    if (pc === 'put')
+      return this.#put(fork, state, key, object, (isNew, next, own) => {
+        if (isNew) own.replaces.pc = 'fences'
+        else {
+          own.replaces = undefined
+          this.#endSession(next, own, 'list')
+        }
+      })
+    if (pc === 'fences')
+      return fork('lists fences after a segment', (next, own) => {
+        if (fencesIn(next.store, generation).length > 0) this.#endSession(next, own, 'list')
+        else own.replaces.pc = 'remove'
+      })
+    const parts = partsIn(state.store, generation, end)
+    for (const part of parts) fork(`DELETE ${part}`, (next) => delete next.store[part])
+    if (parts.length > 0) return
+    fork('has replaced all parts', (_, own) => {
+      own.whole = end
+      own.replaces = this.#broken === BROKEN_WHOLE ? { pc: 'put', key, object } : undefined
+    })
+  }
+
   #archiver(actor, fork, state) {
     const { pc, generation, role } = actor
     const source = role === 'archiver' ? state.actors[actor.of] : actor
@@ -238,7 +296,7 @@ class Explorer {
         const atNext = this.#broken === 'a fence is looked for only at the next seq'
         const isFenced = atNext ? fences.some(([key]) => key === `t${generation}/${own.next}`) : fences.length > 0
         if (isFenced) {
-          own.pc = pc === 'fences' ? 'fenced' : 'list'
+          this.#endSession(next, own, pc === 'fences' ? 'fenced' : 'list')
           return
         }
         if (pc !== 'fences') own.next = Math.max(own.next, own.whole)
@@ -246,55 +304,62 @@ class Explorer {
         own.pc = 'remove'
       })
     if (pc === 'remove') {
-      const parts = Object.entries(state.store).filter(
-        ([key, { records, first }]) =>
-          key.startsWith(`t${generation}/`) && records !== undefined && first < actor.whole,
-      )
+      const parts = partsIn(state.store, generation, actor.whole)
       if (parts.length === 0)
         return fork('has removed all parts', (_, own) => {
           own.pc = 'ready'
         })
-      for (const [key] of parts) fork(`DELETE ${key}`, (next) => delete next.store[key])
+      for (const key of parts) fork(`DELETE ${key}`, (next) => delete next.store[key])
       return
     }
     if (this.#limits.gates && !actor.mayStore && actor.next < source.log.length)
       return this.#passGate(actor, fork, state)
-    // A writer may store the whole segment as soon as it is sealed, or first its part, if that upload has begun before.
-    if (actor.whole < source.sealed) {
-      const first = actor.whole
-      const records = source.log.slice(first, source.sealed)
-      this.#put(fork, state, `l${generation}/${first}`, { first, records }, (isNew, _, own) => {
-        if (isNew) own.whole = first + records.length
+    const { next: begun, whole, replaces } = actor
+    const { sealed, log } = source
+    if (replaces === undefined && whole < sealed && role === 'writer' && begun >= sealed)
+      return fork('begins to store a whole segment', (_, own) => {
+        const object = { first: whole, records: log.slice(whole, sealed) }
+        const key = `l${generation}/${whole}`
+        own.replaces = { pc: this.#broken === BROKEN_WHOLE ? 'remove' : 'put', key, object }
+      })
+    // The rest of a sealed segment may be too long for a part.
+    if (replaces === undefined && whole < sealed) {
+      const records = log.slice(whole, sealed)
+      this.#put(fork, state, `l${generation}/${whole}`, { first: whole, records }, (isNew, _, own) => {
+        if (isNew) own.whole = whole + records.length
         own.pc = isNew ? 'fences after a segment' : 'list'
       })
-    } else if (actor.next < source.log.length) {
-      const first = actor.next
-      const records = source.log.slice(first)
-      this.#put(fork, state, `t${generation}/${first}`, { first, records }, (isNew, next, own) => {
-        own.pc = isNew ? 'ready' : 'list'
-        if (this.#limits.gates) own.mayStore = false
-        if (!isNew) return
-        if (gatesIn(next.store, generation).some(({ owner }) => owner !== own.id)) own.afterGate++
-        own.next = first + records.length
-        this.#acknowledge(next, own)
-      })
+      if (role !== 'writer' || begun <= whole) return
     }
+    const first = begun
+    const records = log.slice(first, first < sealed ? sealed : log.length)
+    if (records.length === 0) return
+    this.#put(fork, state, `t${generation}/${first}`, { first, records }, (isNew, next, own) => {
+      if (this.#limits.gates) own.mayStore = false
+      if (!isNew) return this.#endSession(next, own, 'list')
+      own.pc = 'ready'
+      if (gatesIn(next.store, generation).some(({ owner }) => owner !== own.id)) own.afterGate++
+      own.next = first + records.length
+      this.#acknowledge(next, own)
+    })
   }
 
   /** A writer passes the next gate by creating it, unless another copy has closed it. */
   #passGate({ id, generation, gate }, fork, state) {
-    const pass = (own, number, isClosed) => {
-      if (isClosed && this.#broken !== STARVING) own.pc = 'fenced'
+    const pass = (next, own, number, isClosed) => {
+      if (isClosed && this.#broken !== STARVING) this.#endSession(next, own, 'fenced')
       else Object.assign(own, { gate: number, mayStore: gate !== undefined })
     }
     if (gate === undefined)
       return fork('lists gates', (next, own) => {
         const gates = gatesIn(next.store, generation)
         const { number, owner } = gates.at(-1) ?? { number: 0, owner: id }
-        pass(own, number, owner !== id)
+        pass(next, own, number, owner !== id)
       })
     const key = `g${generation}/${gate + 1}`
-    this.#put(fork, state, key, { owner: id }, (_, { store }, own) => pass(own, gate + 1, store[key].owner !== id))
+    this.#put(fork, state, key, { owner: id }, (_, next, own) =>
+      pass(next, own, gate + 1, next.store[key].owner !== id),
+    )
   }
 
   #acknowledge(state, { role, log, next, id, fence }) {
@@ -345,7 +410,7 @@ class Explorer {
         else if (owner === undefined) own.pc = this.#afterRefusal
         else if (!this.#limits.force) own.pc = 'fenced'
         // The other standby may have died before it added the history.
-        else Object.assign(own, { pc: 'check-list', helps: owner })
+        else Object.assign(own, { pc: this.#broken === BROKEN_FORCE ? 'add' : 'check-list', helps: owner })
       })
     }
     if (pc === 'gates')
@@ -406,7 +471,19 @@ function stepsOf(steps) {
 /** Limits with gates, and with so many records that a writer meets one that is closed. */
 export const GATES = { gates: true, records: [5, 1], rotations: 0, faults: 0 }
 
-const USUAL = { standbys: 1, archivers: 0, records: [2, 1], rotations: 1, faults: 1, gates: false, force: false }
+/** Limits with a standby that may die after its claim, and another one that completes the claim. */
+export const DEAD = { standbys: 2, records: [2, 0], rotations: 1, faults: 0, force: true, isListed: true }
+
+const USUAL = {
+  standbys: 1,
+  archivers: 0,
+  records: [2, 1],
+  rotations: 1,
+  faults: 1,
+  gates: false,
+  force: false,
+  isListed: false,
+}
 /** Limits that have too many states to explore all of them. With `force`, standbys take over as `standBy` does. */
 const WIDE = { standbys: 2, archivers: 1, records: [3, 2], faults: 4, gates: true, force: true }
 const LONGEST_PATH = 300
@@ -441,6 +518,8 @@ if (process.argv[1] === fileURLToPath(import.meta.url)) {
     console.log(`${Date.now() - begun} ms`)
   }
   for (const broken of BROKEN) show(broken, explore({ faults: 2 }, broken), true)
+  show(BROKEN_WHOLE, explore({}, BROKEN_WHOLE), true)
+  show(BROKEN_FORCE, explore(DEAD, BROKEN_FORCE), true)
   show(STARVING, explore(GATES, STARVING), true)
   show(`${PATHS} paths of ${JSON.stringify(WIDE)}`, explorePaths(PATHS, WIDE), false)
   for (const broken of BROKEN) show(`paths, ${broken}`, explorePaths(PATHS, WIDE, broken), true)

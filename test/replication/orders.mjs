@@ -62,7 +62,7 @@ class Round {
   #dir
   #random
   #broken
-  /** Whether each record of a writer is in its own segment. */
+  /** Whether each record of a writer is in its own segment, which is sealed before or after the record is stored. */
   #rotates
   #s3
   #logs = []
@@ -86,7 +86,7 @@ class Round {
     this.#base = base
     this.#dir = dir
     this.#random = randomFrom(seed)
-    this.#rotates = broken === undefined && seed % 2 === 0
+    this.#rotates = broken === undefined ? [undefined, 'before', 'after'][seed % 3] : undefined
     this.#broken = broken
   }
 
@@ -151,8 +151,9 @@ class Round {
     for (let i = 0; i < RECORDS; i++) {
       acknowledged.push(this.#append(log, name, `${name}${i}`))
       // A sealed segment is uploaded whole, also if an upload of its part is still on its way.
-      if (this.#rotates) await log.rotate()
-      else await acknowledged.at(-1)
+      if (this.#rotates !== 'before') await acknowledged.at(-1)
+      // The whole segment is uploaded while the part of the next one is.
+      if (this.#rotates !== undefined) await log.rotate()
     }
     await Promise.all(acknowledged)
   }

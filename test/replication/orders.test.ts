@@ -5,7 +5,7 @@
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { scratchDir } from '../fixtures/scratch.js'
-import { explore, GATES, STARVING } from './model.mjs'
+import { BROKEN_FORCE, BROKEN_WHOLE, DEAD, explore, GATES, STARVING } from './model.mjs'
 import { makeBase, runOrder } from './orders.mjs'
 
 test('in an order of the requests of a writer and two standbys, no acknowledged record is lost or acknowledged twice', async () => {
@@ -27,6 +27,14 @@ test.each([
   'a fence is looked for only at the next seq',
 ])('the model loses an acknowledged record with: %s', (broken) => {
   expect(explore({ faults: 2 }, broken).failure).toMatch(/acknowledged as/)
+})
+
+test('the model loses an acknowledged record if parts are deleted before their whole segment is stored', () => {
+  expect(explore({}, BROKEN_WHOLE).failure).toMatch(/acknowledged as/)
+})
+
+test('the model loses an acknowledged record if the claim of a dead standby is completed at the end that was listed', () => {
+  expect(explore(DEAD, BROKEN_FORCE).failure).toMatch(/acknowledged as/)
 })
 
 test('the model starves a claim if a writer passes gates that another copy has closed', () => {

@@ -85,6 +85,53 @@ test('an acknowledgement is one PUT', async () => {
   expect(s3.requests.slice(before).map(({ method }) => method)).toEqual(['PUT', 'PUT', 'PUT'])
 })
 
+test('appends at replicated settle while the sealed segment, whose parts are stored, is stored whole', async () => {
+  const s3 = await store()
+  const log = await openAt(join(scratchDir(), 'a'), s3)
+  await log.append('0', REPLICATED)
+  const whole = gate()
+  s3.fault = async ({ method, key }) =>
+    method === 'PUT' && key.includes('/log/') ? whole.pass().then(() => undefined) : undefined
+  // The rest of the sealed segment is stored as a part.
+  const rest = log.append('1', REPLICATED)
+  await log.rotate()
+  await rest
+  await log.append('2', REPLICATED)
+  await whole.arrived
+  await log.append('3', REPLICATED)
+  expect(s3.keys('/log/')).toEqual([])
+  expect(await archived(s3)).toEqual(['0', '1', '2', '3'])
+  whole.open()
+  await vi.waitFor(() => expect(s3.keys('/tail/')).toHaveLength(2), { timeout: 60_000 })
+  expect(s3.keys('/log/')).toHaveLength(1)
+  expect(await archived(s3)).toEqual(['0', '1', '2', '3'])
+})
+
+test('the upload of a whole segment that the store refuses does not change what a restore delivers', async () => {
+  const s3 = await store()
+  const dir = join(scratchDir(), 'a')
+  const log = await openAt(dir, s3)
+  await log.append('0', REPLICATED)
+  const refused = gate()
+  s3.fault = async ({ method, key }) => {
+    if (method !== 'PUT' || !key.includes('/log/')) return undefined
+    void refused.pass()
+    return { status: 503 }
+  }
+  await log.rotate()
+  await log.append('1', REPLICATED)
+  await refused.arrived
+  // The first upload ends this session, which begins again.
+  await log.append('2', REPLICATED)
+  await log.close()
+  s3.fault = () => undefined
+  expect(await archived(s3)).toEqual(['0', '1', '2'])
+  const again = await openAt(dir, s3)
+  await again.append('3', REPLICATED)
+  await vi.waitFor(() => expect(s3.keys('/log/')).toHaveLength(1), { timeout: 60_000 })
+  expect(await archived(s3)).toEqual(['0', '1', '2', '3'])
+})
+
 test('an upload that arrives after the claim has no effect on what a restore delivers', async () => {
   const s3 = await store()
   const former = await openAt(join(scratchDir(), 'a'), s3)
@@ -112,8 +159,12 @@ test.each(['sent', 'lost'] as const)(
   'a whole segment that is stored after the claim acknowledges nothing (its answer is %s)',
   async (answer) => {
     const s3 = await store()
-    const former = await openAt(join(scratchDir(), 'a'), s3)
+    const replicate = archiveTo({ ...s3.access, flushMs: 20 })
+    const former = await openUntilDone(join(scratchDir(), 'a'), { replicate })
     await former.append('0', REPLICATED)
+    // No part of the next segment is stored, so that it is stored whole at once.
+    await former.rotate()
+    await vi.waitFor(() => expect(s3.keys('/tail/')).toEqual([]), { timeout: 60_000 })
     const gates = { log: gate(), history: gate() }
     let late: { key: string; body: Buffer; metadata: Record<string, string> } | undefined
     let refused: Promise<DurlogError> | undefined

@@ -10,7 +10,11 @@ const { now } = Date
 let wrong = Number(wrongMs)
 Date.now = () => now() + wrong
 
-const { openStreams } = await import('durlog/streams')
+const { openExclusive } = await import('../../dist/streams/api/open-streams.js')
+
+/** A segment of the main log is sealed after about 60 appends. */
+const LOG = { logSegmentBytes: 65_536 }
+const VALUE_BYTES = 1000
 
 const place = JSON.parse(access)
 const isBucket = place.bucket !== undefined
@@ -29,7 +33,7 @@ process.on('message', async (message) => {
   const { id, stream, value, options } = message
   if (streams === undefined) return send({ id, code: 'standby' })
   try {
-    const { seq } = await streams.stream(stream).append(value, options)
+    const { seq } = await streams.stream(stream).append(value.padEnd(VALUE_BYTES), options)
     send({ id, seq })
   } catch ({ code, message: text, nextSeq }) {
     send({ id, code: code ?? text, nextSeq })
@@ -48,7 +52,7 @@ try {
   })
   const lease = { leaseMs: Number(leaseMs) }
   const replicate = isBucket ? archiveTo({ ...place, ...lease, flushMs: 1000 }) : jetstream({ ...place, ...lease })
-  streams = await openStreams(dir, { exclusive: true, replicate, durability: 'replicated' })
+  streams = await openExclusive(dir, { exclusive: true, replicate, durability: 'replicated' }, LOG)
   send({ kind: 'serving' })
 } catch ({ code, message }) {
   send({ kind: 'ended', code: code ?? message })

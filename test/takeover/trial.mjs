@@ -444,7 +444,7 @@ class Trial {
     const final = new Map()
     for (const name of STREAMS) {
       const values = []
-      for await (const { value } of streams.stream(name).read()) values.push(value)
+      for await (const { value } of streams.stream(name).read()) values.push(value.trimEnd())
       final.set(name, values)
     }
     await streams.close()
