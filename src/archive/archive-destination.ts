@@ -64,6 +64,8 @@ export class ArchiveDestination implements Destination {
   #checkpoints: CheckpointArchiver | undefined
   /** The checkpoint that is being archived. */
   #checkpoint: Promise<void> | undefined
+  /** The segment that was the newest one when the folder was listed last. */
+  #newest: LocalSegment | undefined
   /** The whole segment that is being stored while parts of the next one are stored. */
   #whole: { endSeq: number; stored: Promise<void>; stop: () => Promise<void> } | undefined
   /** The failure of the last checkpoint, or of `#whole`: the session ends with it. */
@@ -137,6 +139,7 @@ export class ArchiveDestination implements Destination {
 
   failed(): void {
     this.#segments.forget()
+    this.#newest = undefined
   }
 
   send(): void {
@@ -327,6 +330,10 @@ export class ArchiveDestination implements Destination {
   async #archive(session: ReplicationSession, position: ArchivePosition): Promise<void> {
     const { log } = session
     const end = log.syncedSeq + 1
+    // Usually the newest segment holds them, and the folder is not listed.
+    if (this.#failure === undefined && position.next < end && this.#newest !== undefined) {
+      if (await this.#archiveTogether(session, position, this.#newest, end, PART_BYTES)) return
+    }
     for (;;) {
       if (this.#failure !== undefined) throw this.#failure.error
       if (position.next < log.firstSeq) throw new SegmentRemoved('records were trimmed')
@@ -367,7 +374,12 @@ export class ArchiveDestination implements Destination {
   async #archiveSealed(session: ReplicationSession, position: ArchivePosition, segment: SealedSegment): Promise<void> {
     const { endSeq } = segment
     const mayWait = this.#options.replicates && (this.#whole !== undefined || position.next > position.segmentsEnd)
-    if (mayWait && position.next < endSeq && (await this.#archiveRest(session, position, segment))) return
+    if (
+      mayWait &&
+      position.next < endSeq &&
+      (await this.#archiveTogether(session, position, segment, endSeq, REST_BYTES))
+    )
+      return
     // Not more than one at a time: if the store is slower than the appends, they wait here.
     await this.#whole?.stored
     if (this.#failure !== undefined) throw this.#failure.error
@@ -433,12 +445,21 @@ export class ArchiveDestination implements Destination {
     await this.#removeParts(position)
   }
 
-  /** Archives the records of a sealed segment that are not archived yet as a part. Returns false if it is too long. */
-  async #archiveRest(session: ReplicationSession, position: ArchivePosition, segment: SealedSegment): Promise<boolean> {
-    const { endSeq } = segment
-    const range = { seq: position.next, endSeq, maxBytes: REST_BYTES, compresses: false }
-    const piece = await this.#read(session, segment, range)
-    if (piece.facts.lastSeq + 1 < endSeq) return false
+  /**
+   * Archives all records before `endSeq` as one part. Returns false if `segment` does not hold all of them, or if they
+   * have more than `maxBytes`.
+   */
+  async #archiveTogether(
+    session: ReplicationSession,
+    position: ArchivePosition,
+    segment: LocalSegment,
+    endSeq: number,
+    maxBytes: number,
+  ): Promise<boolean> {
+    const range = { seq: position.next, endSeq, maxBytes, compresses: false }
+    const piece = await this.#segments.read(segment, range)
+    await this.#checkGeneration(session)
+    if (piece?.facts.lastSeq !== endSeq - 1) return false
     await this.#storePart(session, position, segment, piece)
     return true
   }
@@ -453,6 +474,7 @@ export class ArchiveDestination implements Destination {
     const endSeq = Math.min(end, segment.endSeq ?? end)
     const range = { seq: position.next, endSeq, maxBytes: PART_BYTES, compresses: false }
     const piece = await this.#read(session, segment, range)
+    this.#newest = segment
     await this.#storePart(session, position, segment, piece)
   }
 
