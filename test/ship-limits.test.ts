@@ -18,9 +18,13 @@ function shipInto(log: Log, target: ShipTarget, options: ShipperOptions = {}): L
   return made
 }
 
-/** Trims the records before the position of the cursor "ship", as far as `keep` allows. */
-async function keptBy(log: Log, keep: { maxAgeMs?: number; maxBytes?: number }): Promise<void> {
-  const trimmer = new Trimmer(log as WriterLog, keep, 'ship')
+/** Trims the records before the position of the cursor "ship" and before `neededFrom`, as far as `keep` allows. */
+async function keptBy(
+  log: Log,
+  keep: { maxAgeMs?: number; maxBytes?: number },
+  neededFrom = Number.POSITIVE_INFINITY,
+): Promise<void> {
+  const trimmer = new Trimmer(log as WriterLog, keep, 'ship', () => neededFrom)
   trimmer.acknowledged((error) => expect.unreachable(String(error)))
   await trimmer.settled()
 }
@@ -162,6 +166,14 @@ describe('keepAfterAck', () => {
     await keptBy(log, keep)
     expect(log.firstSeq).toBeGreaterThan(150)
     expect(log.firstSeq).toBeLessThanOrEqual(250)
+  })
+
+  test('keeps acknowledged records that the destination reads again', async () => {
+    const log = await filledLog(500)
+    await log.ensureCursor('ship', { from: 400 })
+    await keptBy(log, { maxBytes: 0 }, 200)
+    expect(log.firstSeq).toBeGreaterThan(100)
+    expect(log.firstSeq).toBeLessThanOrEqual(200)
   })
 
   test('keeps the records that replace acknowledged records after a truncation', async () => {

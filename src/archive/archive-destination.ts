@@ -116,6 +116,11 @@ export class ArchiveDestination implements Destination {
     return this.#log?.generation === this.#generation
   }
 
+  /** A sealed segment is archived whole after its parts. */
+  get neededFrom(): number {
+    return this.#position?.segmentsEnd ?? Number.POSITIVE_INFINITY
+  }
+
   get inFlight(): number {
     return this.#inFlight
   }

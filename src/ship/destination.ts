@@ -44,6 +44,8 @@ export interface Destination {
   readonly isCurrent: boolean
   /** Whether the log was not cut after the session began. */
   readonly isUncut: boolean
+  /** The destination will read the records from this seq on again, although it may have acknowledged them. */
+  readonly neededFrom: number
   /** The number of records that wait for an acknowledgement. */
   readonly inFlight: number
   /** The current way of storing records, as text for people. */

@@ -44,6 +44,10 @@ export class RecordDestination implements Destination {
     return this.isUncut
   }
 
+  get neededFrom(): number {
+    return Number.POSITIVE_INFINITY
+  }
+
   get inFlight(): number {
     return this.#session?.inFlight ?? 0
   }

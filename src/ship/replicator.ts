@@ -80,7 +80,8 @@ export class Replicator extends EventEmitter<ShipEvents> implements Shipper, Rep
     this.#destination = destination
     this.#options = options
     this.#failureFile = new FailureFile(log.dir, options.cursor)
-    if (options.keep !== undefined) this.#trimmer = new Trimmer(log as WriterLog, options.keep, options.cursor)
+    if (options.keep !== undefined)
+      this.#trimmer = new Trimmer(log as WriterLog, options.keep, options.cursor, () => destination.neededFrom)
     this.#idle = new IdleWaiters(log, (seq) => this.#cursor?.commit(seq).catch(() => {}))
     this.#lagWatch = new LagWatch(log, options.laggingMs, (lag) => this.#announce('lagging', lag))
     this.#running = this.#run()

@@ -14,14 +14,19 @@ export class Trimmer {
   readonly #log: WriterLog
   readonly #keep: ResolvedKeep
   readonly #cursor: string
+  readonly #neededFrom: () => number
   #last = Number.NEGATIVE_INFINITY
   #running: Promise<void> | undefined
 
-  /** The records before the position of the cursor named `cursor` are acknowledged. */
-  constructor(log: WriterLog, keep: ResolvedKeep, cursor: string) {
+  /**
+   * The records before the position of the cursor named `cursor` are acknowledged. Those from `neededFrom()` on stay
+   * nevertheless.
+   */
+  constructor(log: WriterLog, keep: ResolvedKeep, cursor: string, neededFrom: () => number) {
     this.#log = log
     this.#keep = keep
     this.#cursor = cursor
+    this.#neededFrom = neededFrom
   }
 
   /**
@@ -53,7 +58,7 @@ export class Trimmer {
     // The cursor is read directly before the trim, because `truncateAfter` may give the seqs of acknowledged records to
     // others.
     await trimFound(this.#log, async () => {
-      const acknowledged = Math.min(before, await this.#firstUnacknowledged())
+      const acknowledged = Math.min(before, await this.#firstUnacknowledged(), this.#neededFrom())
       return { before: acknowledged, regardless: acknowledged }
     })
   }
