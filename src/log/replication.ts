@@ -5,7 +5,7 @@ import { checkPayload, HELD_CALL_BYTES } from '../options/call-options.js'
 import type { ResolvedOptions } from '../options/open-options.js'
 import type { ReplicationLink, ReplicationListener } from '../options/replication-link.js'
 import { LinkedQueue } from '../support/linked-queue.js'
-import { clearTimeout, setImmediate, setTimeout } from '../timers.js'
+import { clearTimeout, nextTurn, setImmediate, setTimeout } from '../timers.js'
 import type { Log, Payload, ReplicationStall, ReplicationStats } from '../types.js'
 import { CallQueue } from './append/call-queue.js'
 import { HeldMemory } from './append/held-memory.js'
@@ -41,6 +41,8 @@ export class Replication implements ReplicationListener {
   #end = 0
   /** In the order of their seqs. */
   readonly #waiters = new LinkedQueue<ReplicationWaiter>()
+  /** Rejects the calls that have failed, in the order of their seqs. */
+  readonly #failed = new LinkedQueue<() => void>()
   /** The records of a folder of streams that wait. */
   readonly #frames = new Waiters()
   /** The appends that were made and wait for the destination, and their bytes. */
@@ -202,7 +204,7 @@ export class Replication implements ReplicationListener {
     if (this.#isSettling) setImmediate(() => this.#settleInTurn())
   }
 
-  /** Settles at most `limit` calls whose records are replicated. Returns their number. */
+  /** Settles at most `limit` calls: those whose records are replicated, then the failed ones. Returns their number. */
   #settle(limit: number): number {
     let settled = 0
     for (let first = this.#waiters.peek(); first !== undefined && first.seq < this.#end; first = this.#waiters.peek()) {
@@ -210,6 +212,11 @@ export class Replication implements ReplicationListener {
       this.#waiters.shift()
       first.resolve()
       settled++
+    }
+    for (; settled < limit; settled++) {
+      const reject = this.#failed.shift()
+      if (reject === undefined) break
+      reject()
     }
     return settled + this.#frames.settle(this.#end, limit - settled)
   }
@@ -249,6 +256,7 @@ export class Replication implements ReplicationListener {
     await this.#link.close()
     this.#isClosed = true
     this.#rejectFrom(0, (seq) => this.#notReplicated(seq, CLOSED_BEFORE))
+    while (this.#isSettling) await nextTurn()
   }
 
   #hasRoom(bytes: number): boolean {
@@ -292,7 +300,9 @@ export class Replication implements ReplicationListener {
   /** First settles the calls whose records are replicated. */
   #rejectFrom(firstSeq: number, errorFor: (seq: number) => DurlogError): void {
     this.#settle(Number.POSITIVE_INFINITY)
-    for (const { seq, reject } of this.#waiters.removeIf((waiter) => waiter.seq >= firstSeq)) reject(errorFor(seq))
+    // Removed at once: the seqs of records that were cut are assigned again.
+    for (const { seq, reject } of this.#waiters.removeIf((waiter) => waiter.seq >= firstSeq))
+      this.#failed.push(() => reject(errorFor(seq)))
     this.#frames.failFrom(firstSeq, (seq) => Promise.reject(errorFor(seq)))
     if (!this.#isSettling) this.#settleInTurn()
     if (!this.#isIdle) return

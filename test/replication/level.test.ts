@@ -108,6 +108,28 @@ test('appends that are acknowledged together settle in many turns of the event l
   expect((await failure(appends[4999] as Promise<number>)).code).toBe('ERR_DURLOG_DESTINATION_REFUSED')
 })
 
+test.each([
+  ['a failure', ({ hand }) => hand.listener().onFailed(new DurlogError('ERR_DURLOG_DESTINATION_REFUSED', 'refused'))],
+  ['a truncation', ({ log }) => log.truncateAfter(-1)],
+] satisfies [string, (one: { hand: ReturnType<typeof byHand>; log: Log }) => unknown][])(
+  '%s rejects the appends that wait in many turns of the event loop',
+  async (_, fail) => {
+    const hand = byHand()
+    const log = await openBy(hand.replicate)
+    let rejected = 0
+    const appends = Array.from({ length: 20_000 }, () => log.append('x', REPLICATED).catch(() => rejected++))
+    await log.reached(19_999)
+    await fail({ hand, log })
+    const perTurn: number[] = []
+    for (let before = 0; rejected < appends.length; before = rejected) {
+      await nextTurn()
+      perTurn.push(rejected - before)
+    }
+    expect(Math.max(...perTurn)).toBeLessThan(appends.length / 2)
+    expect(log.stats().replication).toMatchObject({ waitingAppends: 0, waitingBytes: 0 })
+  },
+)
+
 test('a signal ends the wait of an append at replicated, and the record stays', async () => {
   const hand = byHand()
   const log = await openBy(hand.replicate)

@@ -36,3 +36,18 @@ test('a stall names the oldest record that is waited for, in whichever order the
   await log.close()
   await Promise.all(calls)
 })
+
+test('close rejects every append that waits before it resolves', async () => {
+  const log: Log = await openUntilDone(join(scratchDir(), 'log'), { replicate: silent })
+  let rejected = 0
+  const appends = Array.from({ length: 5000 }, () =>
+    log.append('x', { durability: 'replicated' }).catch(() => rejected++),
+  )
+  await log.reached(4999)
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+  onTestFinished(() => void vi.useRealTimers())
+  const closed = log.close()
+  vi.advanceTimersByTime(2000)
+  await closed
+  expect(rejected).toBe(appends.length)
+})
