@@ -4,9 +4,11 @@
  */
 import { join } from 'node:path'
 import { Transform } from 'node:stream'
+import type { Msg } from '@nats-io/transport-node'
 import { describe, expect, test } from 'vitest'
 import { DurlogError, open } from '../src/index.js'
 import { restore, ship, takeOver } from '../src/jetstream/index.js'
+import { pubAckIn } from '../src/jetstream/pub-ack.js'
 import { missingServer } from './fixtures/nats.mjs'
 import { records, scratchDir } from './fixtures/scratch.js'
 import { type Admin, admin, makeStream, STREAM, SUBJECT, server } from './fixtures/ship.js'
@@ -224,6 +226,14 @@ interface Attack {
   look: Admin
   next: () => number
 }
+
+test.each([...TEXTS, '{"seq":0}', '{"seq":"7"}', '{"seq":-1}', '{"seq":0.5}', '{"stream":"ORDERS"}'])(
+  'the answer %j to a published message is no acknowledgement',
+  (text) => {
+    const answer = { json: () => JSON.parse(text) }
+    expect(() => pubAckIn(answer as Msg, 'publishing')).toThrow('publishing')
+  },
+)
 
 /** Short times, because a lie may be an answer that never comes. */
 const IMPATIENT = { timeoutMs: 150, retryForMs: 300 }

@@ -23,6 +23,8 @@ export function pubAckIn(answer: Msg, doing: string): PubAck {
   }
   const { error, seq, count, duplicate } = Object(content) as Partial<PubAck> & { error?: ApiError }
   if (error !== undefined) throw fromApiError(Object(error) as ApiError, doing)
-  if (!isWhole(seq)) throw new Error(`${doing}: the server has answered with something other than an acknowledgement`)
+  // Sequences count from 1; a refusal has the sequence 0.
+  if (!isWhole(seq) || seq === 0)
+    throw new Error(`${doing}: the server has answered with something other than an acknowledgement`)
   return { seq, count, duplicate: duplicate === true }
 }
