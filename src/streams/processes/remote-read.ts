@@ -65,9 +65,9 @@ export class RemoteRead {
         signal.throwIfAborted()
         const batch = this.#batches.shift()
         if (batch !== undefined) {
-          // Values of bytes are views of it.
-          guard(batch.buffer)
           const records = [...recordsIn(batch)].filter((record) => this.#isNew(record))
+          // Values of bytes are views of it.
+          if (records[0]?.value.encoding === 'buffer') guard(batch.buffer)
           if (records.length > 0) yield records
           this.#context.send(FrameType.more)
         } else if (this.#ended) {
