@@ -182,15 +182,20 @@ test.each([true, false])('a stream with a cancelled follower expires (exclusive:
   await expect.poll(() => stream.info()).toBeUndefined()
 })
 
-test.each([true, false])('a reader that the program has dropped is collected (exclusive: %s)', async (exclusive) => {
-  const streams = await openFolder(exclusive)
-  await streams.stream('s').appendAll([2, 3])
+test.each([
+  ['of a log', async () => open(join(scratchDir(), 'log')).then((log) => log.append('a').then(() => log))],
+  ['of a stream, exclusive', async () => (await openFolder(true)).stream('s')],
+  ['of a stream, shared', async () => (await openFolder(false)).stream('s')],
+])('a reader %s that the program has dropped is collected, although its signal is not', async (_, openIt) => {
+  const source = await openIt()
+  if ('close' in source) onTestFinished(() => source.close())
   const { setFlagsFromString } = await import('node:v8')
   const { runInNewContext } = await import('node:vm')
   setFlagsFromString('--expose-gc')
   const collect = runInNewContext('gc') as () => void
+  const { signal } = new AbortController()
   const drop = async (): Promise<WeakRef<object>> => {
-    const reader = streams.stream('s').read({ follow: true })
+    const reader = source.read({ follow: true, signal })
     await reader.next()
     return new WeakRef(reader)
   }
@@ -201,4 +206,5 @@ test.each([true, false])('a reader that the program has dropped is collected (ex
       return dropped.deref() === undefined
     })
     .toBe(true)
+  expect(signal.aborted).toBe(false)
 })

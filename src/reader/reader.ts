@@ -13,6 +13,9 @@ import { DecodedBatch } from './decoded-batch.js'
 import type { ReadSource } from './read-source.js'
 import type { Truncation } from './truncation.js'
 
+/** Ends the watches of readers that their callers have abandoned without `return`. */
+const abandoned = new FinalizationRegistry<() => void>((unwatch) => unwatch())
+
 export class Reader extends BufferedReader<LogRecord> implements LogReader {
   readonly #source: ReadSource
   readonly #options: ReturnType<typeof resolveReadOptions>
@@ -58,9 +61,19 @@ export class Reader extends BufferedReader<LogRecord> implements LogReader {
     this.#seqAt = seqAt
     this.#stop = to ?? Number.POSITIVE_INFINITY
     this.#durableOnly = durableOnly ?? false
-    const ends = [onAbort(signal, this.#onAbort), source.hold()]
-    this.#unwatch = () => ends.forEach((end) => void end())
+    this.#unwatch = Reader.#watch(new WeakRef(this), source, signal)
+    abandoned.register(this, this.#unwatch)
     if (signal?.aborted) this.#fail(signal.reason)
+  }
+
+  /** Returns `#unwatch`, which must not keep the reader: the signal and the source may outlive an abandoned one. */
+  static #watch(reader: WeakRef<Reader>, source: ReadSource, signal: AbortSignal | undefined): () => void {
+    const abort = (): void => {
+      const alive = reader.deref()
+      if (alive !== undefined) alive.#onAbort()
+    }
+    const ends = [onAbort(signal, abort), source.hold()]
+    return () => ends.forEach((end) => void end())
   }
 
   #nextLater(): Promise<IteratorResult<LogRecord, undefined>> {
@@ -265,7 +278,7 @@ export class Reader extends BufferedReader<LogRecord> implements LogReader {
     await this.#openAt(next, memory ?? (await BatchMemory.make()))
   }
 
-  readonly #onAbort = (): void => {
+  #onAbort(): void {
     this.#fail(this.#options.signal?.reason)
     this.#wake?.()
   }
