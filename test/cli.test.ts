@@ -373,6 +373,14 @@ test('a command whose input cannot be used creates no log and no folder of strea
   expect(existsSync(dir)).toBe(false)
 })
 
+test('an unknown command: the message suggests a similar one, and says where all are listed', async () => {
+  const { code, stderr } = await durlog(['verfy'])
+  expect([code, stderr]).toEqual([
+    64,
+    'durlog: USAGE: unknown command \'verfy\'\n(Did you mean verify?)\n  "durlog --help" lists the commands\n',
+  ])
+})
+
 test('import names the invalid line, and appends the lines before it', async () => {
   const dir = join(scratchDir(), 'log')
   const { code, stderr } = await durlog(['import', dir], '{"data":"a"}\n{"data":5}\n')

@@ -40,6 +40,7 @@ export async function run(args: readonly string[]): Promise<number> {
       ![...program.commands.map((command) => command.name()), 'help'].includes(chosen)
     )
       throw new InputError(`there is no command "${chosen}": "durlog --help" lists them`, ExitCode.usage)
+    program.showHelpAfterError('  "durlog --help" lists the commands')
     for (const command of program.commands) {
       command.addHelpText('after', EXIT_CODES_HINT)
       command.showHelpAfterError(`  usage: durlog ${command.name()} ${command.usage()}`)
