@@ -83,9 +83,11 @@ async function run(context: SuiteContext): Promise<string[]> {
   for (const durable of [true, false]) {
     for (const depth of [1, DEPTH]) await measure(context, contestants, durable, depth)
   }
-  const missing = peers.filter((peer) => !isInstalled(peer)).map(({ name }) => name)
+  const missing = peers.flatMap((peer) => (isInstalled(peer) ? [] : (peer.module ?? [])))
   if (missing.length === 0) return []
-  return [`Not installed here, so not measured: ${missing.join(', ')}. In the repo: npm ci --prefix bench/peers.`]
+  return [
+    `Not installed here, so not measured: ${missing.join(', ')}. In the current folder: npm install ${missing.join(' ')}.`,
+  ]
 }
 
 export const versus: Suite = {
