@@ -137,3 +137,13 @@ describe('since and until', () => {
     expect(refused.code).not.toBe(0)
   })
 })
+
+test('a reader uses the times that its dates had during the call', async () => {
+  const log = await scratchLog()
+  for (let seq = 0; seq < 10; seq++) await log.append(`r${seq}`, { timestamp: BEGIN + seq })
+  const [since, until] = [new Date(BEGIN + 4), new Date(BEGIN + 6)]
+  const reader = log.read({ since, until })
+  since.setTime(BEGIN)
+  until.setTime(Number.NaN)
+  expect(await texts(reader)).toEqual(['r4', 'r5'])
+})

@@ -222,13 +222,16 @@ export function collectBatch(list: unknown, { segmentBytes, maxPendingBytes }: N
   return records
 }
 
-/** Checks the options of `read`. Throws ERR_DURLOG_INVALID_ARGUMENT. */
+/**
+ * Checks the options of `read`. Returns times in milliseconds, because the caller may change a `Date` before its use.
+ * Throws ERR_DURLOG_INVALID_ARGUMENT.
+ */
 export function resolveReadOptions(options: unknown): ReadOptions {
   const given = bag('read options', options, READ_OPTION_NAMES) as ReadOptions
   if (given.from !== undefined) checkSeq('from', given.from, 1 - Number.MAX_SAFE_INTEGER)
   if (given.to !== undefined) checkSeq('to', given.to)
-  if (given.since !== undefined) toTimeMs('since', given.since)
-  if (given.until !== undefined) toTimeMs('until', given.until)
+  if (given.since !== undefined) given.since = toTimeMs('since', given.since)
+  if (given.until !== undefined) given.until = toTimeMs('until', given.until)
   if (flag('follow', given.follow, false) && given.until !== undefined)
     throw invalidArgument('until cannot be combined with follow: records before that time may still be appended')
   flag('durableOnly', given.durableOnly, false)
