@@ -1,7 +1,9 @@
 /** Readers that still deliver records after their log was closed, while another writer changes it. */
+import { spawnSync } from 'node:child_process'
 import { readdirSync, readlinkSync } from 'node:fs'
 import { platform } from 'node:os'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
 import type { Log, ReadableLog } from '../src/index.js'
 import { openUntilDone, records, scratchDir } from './fixtures/scratch.js'
@@ -72,3 +74,12 @@ test.skipIf(platform() !== 'linux').each(FACES)(
     expect(descriptorsOf(log.dir)).toEqual([])
   },
 )
+
+test('an abandoned reader of a closed log does not keep the process alive', () => {
+  const fixture = fileURLToPath(new URL('./fixtures/abandoned-reader.mjs', import.meta.url))
+  const { status, stdout, stderr } = spawnSync(process.execPath, [fixture, join(scratchDir(), 'log')], {
+    encoding: 'utf8',
+    timeout: 60_000,
+  })
+  expect([status, stdout], stderr).toEqual([0, 'closed\n'])
+})

@@ -97,6 +97,8 @@ export class FolderSource implements ReadSource {
     if (this.#ended) return
     this.look()
     this.#ended = true
+    // A reader that its caller has abandoned keeps the page, but must not keep the process alive.
+    this.#page.unwatch()
     this.#laterCuts.begin(() => this.#page)
     for (const follower of this.#followers) follower.done()
     this.#followers.clear()
@@ -181,7 +183,7 @@ export class FolderSource implements ReadSource {
     durableOnly: boolean,
     done: (error?: unknown) => void,
   ): () => void {
-    if (!this.#isValid()) return this.#pollFiles(reader, limit, durableOnly, done)
+    if (!this.#isValid() || this.#ended) return this.#pollFiles(reader, limit, durableOnly, done)
     const follower = { limit, durableOnly, seen: this.lastTruncation, session: 0, done }
     if (!this.#add(follower)) return this.#pollFiles(reader, limit, durableOnly, done)
     return () => this.#remove(follower)
