@@ -143,3 +143,39 @@ test('flushSync includes waiting appends that would start in later turns', async
   expect(log.flushSync()).toBe(19_999)
   expect(await appends.at(-1)).toBe(19_999)
 })
+
+test('a signal that aborts several waiting calls starts none of them', async () => {
+  stopClock()
+  const held: CallQueue = new CallQueue(() => held.admit())
+  const controller = new AbortController()
+  const { signal } = controller
+  let started = 0
+  const start = (): Promise<string> | undefined => {
+    started++
+    return started === 1 ? undefined : Promise.resolve('started')
+  }
+  const aborted = Array.from({ length: 3 }, () => held.hold(start, 'append', { signal }))
+  const last = held.hold(start, 'append')
+  held.admit()
+  controller.abort()
+  for (const call of aborted) await expect(call).rejects.toMatchObject({ name: 'AbortError' })
+  expect(await last).toBe('started')
+  expect(started).toBe(2)
+})
+
+test('a call that leaves the queue does not try again the call at its head', async () => {
+  stopClock()
+  const held: CallQueue = new CallQueue(() => held.admit())
+  let tries = 0
+  void held.hold<string>(() => {
+    tries++
+    return undefined
+  }, 'append')
+  held.admit()
+  const controller = new AbortController()
+  const { signal } = controller
+  const aborted = Array.from({ length: 100 }, () => held.hold(() => never, 'append', { signal }))
+  controller.abort()
+  await Promise.allSettled(aborted)
+  expect(tries).toBe(1)
+})

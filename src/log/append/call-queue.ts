@@ -5,7 +5,7 @@ import { type DurlogError, outcomeOfCall } from '../../errors.js'
 import { onAbort } from '../../options/abort-signal.js'
 import { LinkedQueue } from '../../support/linked-queue.js'
 import { TimeSlice } from '../../support/time-slice.js'
-import { setImmediate } from '../../timers.js'
+import { queueMicrotask, setImmediate } from '../../timers.js'
 
 /** A call that waits for room, or for all earlier calls to settle. */
 export interface QueuedCall {
@@ -133,12 +133,14 @@ export class CallQueue {
         unwatch()
       }
       const unwatch = onAbort(signal, () => {
+        const wasNext = this.#calls.peek() === call
         leave()
         remove()
         reject(signal?.reason)
-        this.#onReady()
+        // After the other calls with this signal have left too: none of them may start.
+        if (wasNext) queueMicrotask(this.#onReady)
       })
-      const remove = this.#calls.push({
+      const call: QueuedCall = {
         outlivesFailure: kind === 'drain',
         admit: () => {
           try {
@@ -157,7 +159,8 @@ export class CallQueue {
           leave()
           resolve(rejection())
         },
-      })
+      }
+      const remove = this.#calls.push(call)
     })
   }
 }
