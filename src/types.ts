@@ -422,7 +422,10 @@ export type LogReader<R extends LogRecord = LogRecord> = RecordReader<R>
 /** The failures that a cursor's position survives: see `Durability`. */
 export type CursorDurability = 'memory' | 'sync' | 'full'
 
-/** `signal` ends the wait of `waitMs`: then the cursor is not opened. */
+/**
+ * `signal` ends the wait of `waitMs`, and the wait of a new cursor for the sync of the records before its position:
+ * then the cursor is not opened.
+ */
 export interface CursorOptions extends WaitOptions {
   /**
    * The position of a new cursor: the oldest record (`first`), after the newest record (`next`), or a seq. Default

@@ -108,6 +108,16 @@ test('the signal ends the wait for a log, a cursor and a trim', async () => {
   expect(await abortedCall((options) => trim(log.dir, { before: 1, ...LONG, ...options }))).toBe(REASON)
 })
 
+test('the signal ends the wait of a new cursor for the sync of the records before it', async () => {
+  const log = await openUntilDone(join(scratchDir(), 'log'), { durability: 'memory' })
+  await log.append('x')
+  const reader = await openUntilDone(log.dir, { readOnly: true })
+  expect(reader.syncedSeq).toBe(-1)
+  expect(await abortedCall((options) => reader.cursor('new', { from: 1, ...options }))).toBe(REASON)
+  const cursor = await reader.cursor('new', LONG)
+  expect(cursor.position).toBe(0)
+})
+
 test('the signal ends the wait for a level, and the record is stored', async () => {
   const log = await openUntilDone(join(scratchDir(), 'log'), { durability: 'memory' })
   const seq = log.write('x')

@@ -4,6 +4,7 @@ import { closedError } from '../errors.js'
 import type { NativeCursorSummary } from '../native/cursors.js'
 import { waitForLock } from '../native/lock-wait.js'
 import { native } from '../native/native.js'
+import { abortable } from '../options/abort-signal.js'
 import {
   checkCursorName,
   type ResolvedCursorOptions,
@@ -30,7 +31,8 @@ export class LogCursors {
   async cursor(name: string, options?: CursorOptions): Promise<DurableCursor> {
     checkCursorName(name)
     const resolved = resolveCursorOptions(options)
-    return await atCaller(this.#untilClosed(this.#cursor(name, resolved)))
+    const open = (): Promise<NamedCursor> => this.#untilClosed(this.#cursor(name, resolved))
+    return await atCaller(abortable(resolved.signal, open, (late) => void late.close()))
   }
 
   async #cursor(name: string, { from, waitMs, signal }: ResolvedCursorOptions): Promise<NamedCursor> {
@@ -44,7 +46,7 @@ export class LogCursors {
     try {
       this.#check()
       this.#open.add(cursor)
-      await NamedCursor.start(cursor, from)
+      await NamedCursor.start(cursor, from, signal)
       return cursor
     } catch (error) {
       await cursor.close()

@@ -76,18 +76,19 @@ export class NamedCursor implements DurableCursor {
   }
 
   /** Takes the position from the file, or from `from` if the file has none. Static, because users must not call it. */
-  static start(cursor: NamedCursor, from: 'first' | 'next' | number): Promise<void> {
-    return cursor.#start(from)
+  static start(cursor: NamedCursor, from: 'first' | 'next' | number, signal?: AbortSignal): Promise<void> {
+    return cursor.#start(from, signal)
   }
 
-  async #start(from: 'first' | 'next' | number): Promise<void> {
+  async #start(from: 'first' | 'next' | number, signal: AbortSignal | undefined): Promise<void> {
     try {
       this.#position = this.#native.position()
     } catch (error) {
       this.#failure = error as DurlogError // the file is damaged: `position` has no other error
       return
     }
-    if (this.#position === -1) return this.#inTurn(() => this.#place(from).catch((error) => this.#discard(error)))
+    if (this.#position === -1)
+      return this.#inTurn(() => this.#place(from, signal).catch((error) => this.#discard(error)))
     this.#native.confirm()
     this.#delivered = this.#position
     this.#findCut()
