@@ -859,7 +859,8 @@ export interface Log<V = Payload, R extends LogRecord = LogRecord> extends Reada
   sync(level?: Durability, options?: WaitOptions): Promise<number>
   /**
    * Resolves once record `seq` and every earlier one have reached `level` (default `sync`): for a caller that appends
-   * first and waits later. Rejects like `append`, and with ERR_DURLOG_OUT_OF_RANGE if the log has no such record yet.
+   * first and waits later. Rejects like `append`, and with ERR_DURLOG_OUT_OF_RANGE if the log has no such record yet,
+   * or if it is cut meanwhile.
    */
   reached(seq: number, level?: AppendDurability, options?: WaitOptions): Promise<void>
 

@@ -62,3 +62,16 @@ test('cuts and trims before and after a rotation leave all other records', async
   expect([first, next, seq, trimmed]).toEqual([3, 2, 2, 2])
   expect(await texts(log.read())).toEqual(['d'])
 })
+
+test('reached rejects if the record is cut before it reaches the level', async () => {
+  const log = await openUntilDone(join(scratchDir(), 'log'), { durability: 'memory' })
+  for (let i = 0; i < 10; i++) await log.append(`r${i}`)
+  const cut = log.truncateAfter(4)
+  const [kept, removed] = [log.reached(4, 'full'), codeOf(log.reached(9, 'full'))]
+  const later = log.appendBatch(['s5', 's6', 's7', 's8', 's9'])
+  expect(await cut).toBe(5)
+  expect(await removed).toBe('ERR_DURLOG_OUT_OF_RANGE')
+  await kept
+  expect(await later).toEqual({ first: 5, last: 9 })
+  await log.reached(9, 'full')
+})

@@ -213,7 +213,9 @@ export class WriterLog extends LogFace implements Log<unknown> {
     const { level, signal, replicated } = resolveReached(seq, durability, options)
     const replication = replicated ? WriterLog.replicationOf(this) : undefined
     if (seq >= this.nextSeq) throw outOfRange(`the log has no record ${seq} yet; its next seq is ${this.nextSeq}`)
+    const seen = this.#source.lastTruncation
     await atCaller(abortable(signal, () => this.#pipeline.reached(seq, level)))
+    if (seen.lowestLater() <= seq) throw outOfRange(`record ${seq} was cut from the log before it reached the level`)
     if (replication !== undefined) await atCaller(replication.reached(seq, signal))
   }
 
