@@ -127,8 +127,13 @@ async function openPlain(dir: string, options: ResolvedOptions): Promise<Log> {
   refuseStreams(dir)
   const { openWriter, WriterLog } = await writers()
   const log = await openWriter(dir, options, WriterLog)
-  WriterLog.replicate(log)
-  return log
+  try {
+    WriterLog.replicate(log)
+    return log
+  } catch (error) {
+    await log.close()
+    throw error
+  }
 }
 
 /** The modules of writers. */

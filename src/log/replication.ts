@@ -253,10 +253,13 @@ export class Replication implements ReplicationListener {
         }
       })
     }
-    await this.#link.close()
-    this.#isClosed = true
-    this.#rejectFrom(0, (seq) => this.#notReplicated(seq, CLOSED_BEFORE))
-    while (this.#isSettling) await nextTurn()
+    try {
+      await this.#link.close()
+    } finally {
+      this.#isClosed = true
+      this.#rejectFrom(0, (seq) => this.#notReplicated(seq, CLOSED_BEFORE))
+      while (this.#isSettling) await nextTurn()
+    }
   }
 
   #hasRoom(bytes: number): boolean {

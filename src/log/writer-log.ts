@@ -276,12 +276,13 @@ export class WriterLog extends LogFace implements Log<unknown> {
     if (this.#closing === undefined) {
       // Replication reads the log, and has a cursor.
       const replicated = this.#replication?.close()
-      const cursors =
-        replicated === undefined ? LogFace.refuseReads(this) : replicated.then(() => LogFace.refuseReads(this))
+      // The files are closed also if the destination fails to close.
+      const ended = replicated?.catch(() => {})
+      const cursors = ended === undefined ? LogFace.refuseReads(this) : ended.then(() => LogFace.refuseReads(this))
       const closed = this.#changes
-        .close(() => (replicated === undefined ? this.#closeFiles() : replicated.then(() => this.#closeFiles())))
+        .close(() => (ended === undefined ? this.#closeFiles() : ended.then(() => this.#closeFiles())))
         .finally(() => this.#source.end())
-      this.#closing = atCaller(closed.finally(() => cursors))
+      this.#closing = atCaller(closed.finally(() => cursors).then(() => replicated))
       this.#announcer.onClosing()
     }
     return this.#closing

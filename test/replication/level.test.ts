@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { expect, onTestFinished, test } from 'vitest'
 import { archiveTo } from '../../src/archive/index.js'
-import { DurlogError, type Log, type OpenOptions, type ReplicationStats } from '../../src/index.js'
+import { DurlogError, type Log, type OpenOptions, open, type ReplicationStats } from '../../src/index.js'
 import type { ReplicationDestination, ReplicationListener } from '../../src/options/replication-link.js'
 import { plainRecordsIn, restored, store } from '../fixtures/archive.js'
 import type { FakeS3 } from '../fixtures/fake-s3.mjs'
@@ -297,6 +297,27 @@ test('after replication has failed, its lag and the failure stay visible, also i
   expect([state, lag.records, reason?.code]).toEqual(['stopped', 2, 'ERR_DURLOG_LOCKED'])
   expect([lag.bytes, lag.ms]).toEqual([64, expect.any(Number)])
   await held.close()
+})
+
+test('a destination that cannot start or close leaves no lock', async () => {
+  const dir = join(scratchDir(), 'log')
+  const { replicate } = byHand()
+  const reason = new Error('no destination')
+  const fails = (): never => {
+    throw reason
+  }
+  const failing = { ...replicate, start: fails } as ReplicationDestination
+  await expect(openUntilDone(dir, { replicate: failing })).rejects.toBe(reason)
+  const start: ReplicationDestination['start'] = (log, listener) => ({
+    ...replicate.start(log, listener),
+    close: async () => fails(),
+  })
+  const log = await open(dir, { replicate: { ...replicate, start } as ReplicationDestination })
+  const appended = failure(log.append('x', REPLICATED))
+  await log.sync()
+  await expect(log.close()).rejects.toBe(reason)
+  expect((await appended).code).toBe('ERR_DURLOG_NOT_REPLICATED')
+  await (await openUntilDone(dir)).close()
 })
 
 test('options of a destination are checked before a log is made', () => {
