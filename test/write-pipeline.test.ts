@@ -1,4 +1,4 @@
-/** The promises that settle in one turn of the event loop. */
+/** What settles, and who is notified, in one turn of the event loop. */
 import { setImmediate as turn } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { WritePipeline } from '../src/log/append/write-pipeline.js'
@@ -42,4 +42,35 @@ test('however many commits end in one turn of the event loop, at most 1024 promi
   }
   expect(settled).toBe(1024)
   while (settled < 5000) await turn()
+})
+
+test('readers learn of a record in a map in the turn of its append, and of the others after it', async () => {
+  const { native, commit } = fakeCore()
+  const append = native.append.bind(native)
+  let isMapped = true
+  native.append = (...call) => {
+    const refused = append(...call)
+    if (isMapped) commit()
+    return refused
+  }
+  const pipeline = new WritePipeline('/log', native, resolveOptions({}))
+  const events: string[] = []
+  pipeline.listen({
+    onReadable: () => events.push('readable'),
+    onMoved: () => events.push('moved'),
+    onRotated() {},
+    onLatched() {},
+    onStalled() {},
+  })
+  const call = { level: SYNC, timestamp: undefined, expectedSeq: undefined }
+  for (isMapped of [true, false]) {
+    const ended = turn()
+    // The second record of a turn is found when the turn ends.
+    for (let i = 0; i < 2; i++) void pipeline.append(Buffer.from('x'), call, undefined)
+    events.push('appended')
+    await ended
+    events.push('turn')
+    await turn()
+  }
+  expect(events).toEqual(['appended', 'readable', 'turn', 'moved', 'appended', 'turn', 'moved'])
 })

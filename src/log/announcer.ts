@@ -18,7 +18,7 @@ interface AnnouncedLog extends EventEmitter<LogEvents> {
   readonly syncedSeq: number
 }
 
-export class Announcer implements PipelineListener, ChangeListener {
+export class Announcer implements Omit<PipelineListener, 'onReadable'>, ChangeListener {
   readonly #log: AnnouncedLog
   readonly #native: NativeWriter
   /** The counts in the last message to subscribers. */

@@ -95,6 +95,7 @@ export class WriterLog extends LogFace implements Log<unknown> {
     const parts = { dir, uuid: native.uuid, native, unshared, pipeline, reads, onCut }
     this.#changes = new FileChanges(parts, announcer, options.retention)
     pipeline.listen({
+      onReadable: () => unshared?.source.wake(),
       onMoved: () => {
         unshared?.source.wake()
         announcer.onMoved()

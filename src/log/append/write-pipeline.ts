@@ -26,6 +26,8 @@ import type { Resolve } from './waiters.js'
 
 /** The pipeline calls these methods, but never from within a call that changes the log. */
 export interface PipelineListener {
+  /** An append was the first one of a turn of the event loop, and reached `memory` during its call. */
+  onReadable(): void
   /** The end of the records at `memory`, the end of the synced records, or both, may have moved. */
   onMoved(): void
   onRotated(firstSeq: number): void
@@ -42,7 +44,7 @@ export class WritePipeline {
   readonly #core: CoreCalls
   readonly #maxRecordBytes: number
   readonly #held = new HeldMemory('the appends that wait')
-  #listener: PipelineListener = { onMoved() {}, onRotated() {}, onLatched() {}, onStalled() {} }
+  #listener: PipelineListener = { onReadable() {}, onMoved() {}, onRotated() {}, onLatched() {}, onStalled() {} }
   readonly #acknowledgements: Acknowledgements
   readonly #gate: CallGate
   readonly #commitDelay: CommitDelay | undefined
@@ -123,7 +125,7 @@ export class WritePipeline {
   }
 
   #notified(seq: SeqOrRefusal, level: number, resolve: Resolve): boolean {
-    if (!this.#tickScheduled) this.#scheduleTick()
+    if (!this.#tickScheduled) this.#appended(seq)
     if (typeof seq === 'number') this.#acknowledgements.notify(seq, level, resolve)
     return typeof seq === 'number'
   }
@@ -131,7 +133,7 @@ export class WritePipeline {
   write(data: Payload): number {
     if (!this.#gate.isOpen) throw this.#refusal()
     const seq = this.#core.write(data)
-    if (!this.#tickScheduled) this.#scheduleTick()
+    if (!this.#tickScheduled) this.#appended(seq)
     return this.#accepted(seq)
   }
 
@@ -260,7 +262,7 @@ export class WritePipeline {
   }
 
   #acknowledged(seq: number, level: number, bytes: number, records = 1): Promise<number> {
-    if (!this.#tickScheduled) this.#scheduleTick()
+    if (!this.#tickScheduled) this.#appended(seq)
     return this.#acknowledgements.wait(seq, level, bytes, records)
   }
 
@@ -293,6 +295,15 @@ export class WritePipeline {
     this.#tickScheduled = true
     setImmediate(this.#tick)
   }
+
+  /** To be called after the first append of a turn. */
+  #appended(seq: SeqOrRefusal): void {
+    this.#scheduleTick()
+    // A record in a map can be read at once, so its followers need not wait for the end of the turn.
+    if (typeof seq === 'number' && this.#acknowledgements.end(LEVELS.memory) > seq) nextTick(this.#onReadable)
+  }
+
+  readonly #onReadable = (): void => this.#listener.onReadable()
 
   readonly #tick = (): void => {
     this.#tickScheduled = false
