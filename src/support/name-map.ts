@@ -8,9 +8,14 @@ const PARTS = 64
 
 export class NameMap<Value> {
   readonly #parts = Array.from({ length: PARTS }, () => new Map<string, Value>())
+  #size = 0
 
   get size(): number {
-    return this.#parts.reduce((size, part) => size + part.size, 0)
+    return this.#size
+  }
+
+  has(name: string): boolean {
+    return this.#partOf(name).has(name)
   }
 
   get(name: string): Value | undefined {
@@ -18,15 +23,19 @@ export class NameMap<Value> {
   }
 
   set(name: string, value: Value): void {
-    this.#partOf(name).set(name, value)
+    const part = this.#partOf(name)
+    const { size } = part
+    part.set(name, value)
+    this.#size += part.size - size
   }
 
   delete(name: string): void {
-    this.#partOf(name).delete(name)
+    if (this.#partOf(name).delete(name)) this.#size--
   }
 
   clear(): void {
     for (const part of this.#parts) part.clear()
+    this.#size = 0
   }
 
   /** In no order. The map may be changed meanwhile. */

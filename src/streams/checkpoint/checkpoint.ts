@@ -3,6 +3,7 @@
  */
 import { DurlogError, isCode } from '../../errors.js'
 import { ofFileSystem } from '../../support/file-system-error.js'
+import type { NameMap } from '../../support/name-map.js'
 import { TimeSlice } from '../../support/time-slice.js'
 import { clock, nextTurn } from '../../timers.js'
 import { FileRepair, type StepHook } from '../files/file-repair.js'
@@ -197,9 +198,9 @@ export class Checkpointer {
   }
 
   /** Writes the files of the streams in `dirty`, with CONCURRENT_JOBS jobs at a time, and syncs them. */
-  async #writeFiles(dirty: Map<string, StreamState>, memTable: MemTable, outcome: Outcome): Promise<void> {
+  async #writeFiles(dirty: NameMap<StreamState>, memTable: MemTable, outcome: Outcome): Promise<void> {
     const syncsAll = dirty.size > SYNC_ALL_STREAMS && (await this.#canSyncAll())
-    const states = dirty.values()
+    const states = dirty[Symbol.iterator]()
     let failed = false
     let folderChanged = false
     const worker = async (): Promise<void> => {
@@ -336,7 +337,7 @@ export class Checkpointer {
  * `count` is the number of streams taken.
  */
 function takeFlushes(
-  states: Iterator<StreamState>,
+  states: Iterator<[string, StreamState], void>,
   job: StoreJob<FileRequest>,
   memTable: MemTable,
   changes: CatalogChange[],
@@ -348,7 +349,8 @@ function takeFlushes(
     const next = states.next()
     if (next.done === true) break
     count++
-    const flush = new StreamFlush(next.value, memTable, nowMs)
+    const [, state] = next.value
+    const flush = new StreamFlush(state, memTable, nowMs)
     folderChanged ||= flush.changesFolder
     for (const request of flush.requests) job.add(request)
     if (flush.requests.length === 0) changes.push(flush.change)

@@ -111,7 +111,7 @@ export class Catalog {
       commit: async (committed) => {
         head = committed
         storedRequests = requests
-        await this.#noteAll(names, seqs)
+        await this.#noteAll(pairsOf(names, seqs))
       },
     })
     return { head, requests: storedRequests, ...(await this.#liveStreams(stored, firstSeq, withOptions)) }
@@ -151,7 +151,7 @@ export class Catalog {
     const log = this.#log
     const groupStart = log.nextSeq
     /** The seq of the new entry of each stream; undefined if the stream was deleted. */
-    const newSeqs = new Map<string, number | undefined>()
+    const newSeqs = new NameMap<number | undefined>()
     let version = FORMAT_VERSION
     const writer = new SliceWriter(log)
     writer.put(BEGIN)
@@ -173,7 +173,7 @@ export class Catalog {
     if (stored.bytes > 0) this.#requests.push(stored)
     await writer.flush()
     await log.append(JSON.stringify({ kind: 'commit', version, ...head }), { durability: level })
-    await this.#noteAll(newSeqs.keys(), newSeqs.values())
+    await this.#noteAll(newSeqs)
     this.#liveFrom = liveFrom
   }
 
@@ -190,11 +190,7 @@ export class Catalog {
    * Copies live entries from the beginning of the catalog to its end. Returns the seq before which no record is live
    * when the group is complete.
    */
-  async #moveOldest(
-    groupStart: number,
-    writer: SliceWriter,
-    newSeqs: Map<string, number | undefined>,
-  ): Promise<number> {
+  async #moveOldest(groupStart: number, writer: SliceWriter, newSeqs: NameMap<number | undefined>): Promise<number> {
     const from = Math.max(this.#liveFrom, this.#log.firstSeq)
     const requestBytes = this.#requests.reduce((sum, { bytes }) => sum + bytes, 0)
     if (groupStart - from <= 2 * this.#live.size + SLACK_RECORDS && requestBytes <= SLACK_BYTES) return from
@@ -217,16 +213,19 @@ export class Catalog {
    * Notes the entries of a complete group: the name and the seq of each, which is undefined if the stream was deleted.
    * Pauses for the event loop, because a group can contain all streams.
    */
-  async #noteAll(names: Iterable<string>, seqs: Iterable<number | undefined>): Promise<void> {
+  async #noteAll(entries: Iterable<[name: string, seq: number | undefined]>): Promise<void> {
     const slice = new TimeSlice()
-    const seqOfNext = seqs[Symbol.iterator]()
-    for (const name of names) {
+    for (const [name, seq] of entries) {
       if (slice.isOver()) await slice.nextTurn()
-      const { value: seq } = seqOfNext.next()
       if (seq === undefined) this.#live.delete(name)
       else this.#live.set(name, seq)
     }
   }
+}
+
+/** Pairs made one at a time: the garbage collector would have to move 100,000 of them. */
+function* pairsOf<A, B>(first: readonly A[], second: readonly B[]): Generator<[A, B], void, undefined> {
+  for (const [at, one] of first.entries()) yield [one, second[at] as B]
 }
 
 /** Takes the records of a catalog, group by group. */

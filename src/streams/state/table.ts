@@ -1,5 +1,6 @@
 /** The state of all streams of a folder, after all entries of the log so far. */
 import { DurlogError } from '../../errors.js'
+import { NameMap } from '../../support/name-map.js'
 import { TimeSlice } from '../../support/time-slice.js'
 import { defaultMeta, expires, type StreamMeta } from '../port/meta.js'
 import { canBeForkOf } from './catalog-check.js'
@@ -14,9 +15,9 @@ import { StreamMap } from './stream-map.js'
 export class StreamTable {
   readonly streams: StreamMap
   /** The streams that were changed or deleted since the last checkpoint began. */
-  dirty: Map<string, StreamState> = new Map()
+  dirty: NameMap<StreamState> = new NameMap()
   /** The streams that the checkpoint in progress has yet to store. */
-  #toStore: Map<string, StreamState> = new Map()
+  #toStore: NameMap<StreamState> = new NameMap()
   #checkpoints = 0
   /** The records that may not be in their streams' files yet. */
   readonly memTable: MemTable = new MemTable()
@@ -212,9 +213,9 @@ export class StreamTable {
    * Begins a checkpoint of the dirty streams. From now on, a change of one of them first copies its state into
    * `snapshot`.
    */
-  beginCheckpoint(): Map<string, StreamState> {
+  beginCheckpoint(): NameMap<StreamState> {
     this.#toStore = this.dirty
-    this.dirty = new Map()
+    this.dirty = new NameMap()
     this.#checkpoints++
     return this.#toStore
   }
@@ -260,7 +261,7 @@ export class StreamTable {
       state.changedAfter = this.#checkpoints
       this.dirty.set(name, state)
     }
-    this.#toStore = new Map()
+    this.#toStore = new NameMap()
   }
 
   /** Whether a reader waits for the stream `name`. */
