@@ -5,8 +5,9 @@ import { Body } from '../streams/port/body.js'
 const SPARE_BYTES = 8 << 20
 
 /**
- * Memory for reading bodies. A body that takes at least half of its memory keeps it. A shorter one is copied, so that
- * the memory can be used again, and a slow client holds only the bytes of its answer.
+ * Memory for reading bodies. A body that takes at least half of its memory keeps it until it is sent. A shorter one is
+ * copied, so that the memory can be used again, and a slow client holds only the bytes of its answer. If each answer
+ * took new memory, V8 would collect garbage for each.
  */
 export class BodyMemory {
   readonly #bytes: number
@@ -21,10 +22,20 @@ export class BodyMemory {
     return this.#spare.pop() ?? Buffer.allocUnsafeSlow(this.#bytes)
   }
 
+  /** Nothing uses `body`, which `detach` has returned, any more. */
+  sent(body: Buffer): void {
+    // Longer records and copies have other memory.
+    if (body.buffer.byteLength === this.#bytes) this.#keep(Buffer.from(body.buffer))
+  }
+
+  #keep(memory: Buffer): void {
+    if ((this.#spare.length + 1) * this.#bytes <= SPARE_BYTES) this.#spare.push(memory)
+  }
+
   /** Returns `body`, or its copy if `memory`, in which it was read, is used again. */
   detach(body: Buffer, memory: Buffer): Buffer {
     if (body.buffer === memory.buffer && 2 * body.length >= memory.length) return body
-    if ((this.#spare.length + 1) * this.#bytes <= SPARE_BYTES) this.#spare.push(memory)
+    this.#keep(memory)
     return body.buffer === memory.buffer ? Buffer.from(body) : body
   }
 }

@@ -63,7 +63,8 @@ export interface Exchange extends Held {
   body(maxBytes: number, take: (body: Buffer) => void, fail: (error: unknown) => void): void
   /** Leaves the request to the other routes of the application. Returns false if there are none, or it was answered. */
   pass(): boolean
-  reply(status: number, headers: HeaderList, body?: Buffer | string): void
+  /** May call `sent` when the system has all bytes of `body` and nothing else uses them. */
+  reply(status: number, headers: HeaderList, body?: Buffer | string, sent?: () => void): void
   /** Begins an answer whose body is sent in parts. */
   open(status: number, headers: HeaderList): BodySink
   /** Calls `ended` once, when the answer is complete or the client has disconnected; at once if that was before. */

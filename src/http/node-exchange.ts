@@ -1,5 +1,5 @@
 /** An Exchange for a request of `node:http`. */
-import type { IncomingMessage, ServerResponse } from 'node:http'
+import { type IncomingMessage, ServerResponse } from 'node:http'
 import type { TLSSocket } from 'node:tls'
 import { clearTimeout, setImmediate, setTimeout } from '../timers.js'
 import { type BodySink, type ClientLimits, EMPTY, type Exchange, type HeaderList } from './exchange.js'
@@ -146,18 +146,19 @@ export class NodeExchange implements Exchange, BodySink {
     return true
   }
 
-  reply(status: number, headers: HeaderList, body?: Buffer | string): void {
+  reply(status: number, headers: HeaderList, body?: Buffer | string, sent?: () => void): void {
     // A client that waits may send its body nevertheless, so the connection must not be used for a next request.
     if (this.waitsToSend) this.#send(status, [...headers, 'connection', 'close'], body)
-    else if (this.#request.complete || !this.#hasBody()) this.#send(status, headers, body)
+    else if (this.#request.complete || !this.#hasBody()) this.#send(status, headers, body, sent)
     else this.#discardBody((ended) => this.#send(status, ended ? headers : [...headers, 'connection', 'close'], body))
   }
 
-  #send(status: number, headers: HeaderList, body: Buffer | string | undefined): void {
+  #send(status: number, headers: HeaderList, body: Buffer | string | undefined, sent?: () => void): void {
     const response = this.#response
     if (response.headersSent || response.destroyed) return
     if (body !== undefined) headers.push('content-length', String(Buffer.byteLength(body)))
     response.writeHead(status, headers)
+    if (sent !== undefined && !isWrapped(response)) response.once('finish', sent)
     response.end(this.method === 'HEAD' ? undefined : body)
     if (this.unread > 0) this.#awaitReader()
   }
@@ -268,6 +269,11 @@ function baseOf({
 }: IncomingMessage & { baseUrl?: unknown; originalUrl?: unknown }): string {
   if (typeof baseUrl === 'string') return baseUrl
   return typeof originalUrl === 'string' && originalUrl.endsWith(url) ? originalUrl.slice(0, -url.length) : ''
+}
+
+/** Whether a middleware gets the parts of the answer, which it may keep. */
+function isWrapped({ write, end }: ServerResponse): boolean {
+  return write !== ServerResponse.prototype.write || end !== ServerResponse.prototype.end
 }
 
 function unknownCoding(): HttpError {

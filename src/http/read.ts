@@ -138,7 +138,7 @@ function answer(
     }
   }
   headers.push('content-type', contentTypeOf(state.meta), ...SANDBOX)
-  reply(service, call, 200, headers, body)
+  reply(service, call, 200, headers, body, () => service.memory.sent(body))
 }
 
 /** Answers a read with offset=now: the offset of the end, without data. */

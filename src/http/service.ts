@@ -55,10 +55,11 @@ export function reply(
   status: number,
   own: HeaderList,
   body?: Buffer | string,
+  sent?: () => void,
 ): void {
   for (const header of headers) own.push(header)
   if (live.isClosing) own.push('connection', 'close')
-  exchange.reply(status, own, body)
+  exchange.reply(status, own, body, sent)
 }
 
 /**
