@@ -621,3 +621,15 @@ test('a cursor in memory soon has the checksum of a record that it has committed
   await cursor.commit(2)
   await expect.poll(proven).toBe(3)
 })
+
+test('each call that the state of a cursor rejects has a separate error', async () => {
+  const log = await scratchLog()
+  await appendEach(log, ['a', 'b', 'c'])
+  const cursor = await log.cursor('c')
+  expect(await seqs(cursor)).toEqual([0, 1, 2])
+  await log.truncateAfter(0)
+  const calls = [cursor.commit(2), cursor.commit(2), cursor.read().next(), cursor.read().next()]
+  const errors = await Promise.all(calls.map(errorOf))
+  expect(errors.map(({ code }) => code)).toEqual(errors.map(() => 'ERR_DURLOG_CURSOR_CUT'))
+  expect(new Set(errors).size).toBe(errors.length)
+})

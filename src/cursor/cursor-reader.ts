@@ -1,6 +1,7 @@
 /**
  * Iterates over the records from a cursor's position on. The cursor is notified of each record before it is delivered.
  */
+import { atCaller } from '../caller-stack.js'
 import { DurlogError } from '../errors.js'
 import { BufferedReader, DONE } from '../reader/buffered-reader.js'
 import type { LogReader, LogRecord } from '../types.js'
@@ -46,12 +47,14 @@ export class CursorReader extends BufferedReader<LogRecord> implements LogReader
   }
 
   #nextLater(): Promise<IteratorResult<LogRecord, undefined>> {
-    return this.#checked(async () => {
+    const read = async (): Promise<IteratorResult<LogRecord, undefined>> => {
       const result = await this.#reader.next()
       if (result.done || this.#ended) return this.#end()
       this.#pass(result.value)
       return result
-    })
+    }
+    // The error may be the state of the cursor, which later calls report too.
+    return atCaller(this.#checked(read))
   }
 
   #buffered(max: number): LogRecord[] {

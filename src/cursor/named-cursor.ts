@@ -190,7 +190,7 @@ export class NamedCursor implements DurableCursor {
       if (seq >= this.#position) this.#commitMemory(seq)
       return durability === 'memory' ? DONE : atCaller(this.#commitSynced(seq, durability))
     } catch (error) {
-      return Promise.reject(error)
+      return atCaller(Promise.reject(error))
     }
   }
 

@@ -228,8 +228,7 @@ export class Replication implements ReplicationListener {
   onFailed(error: DurlogError): void {
     if (this.#failure !== undefined) return
     this.#failure = error
-    const unknown = withOutcome(error, 'unknown')
-    this.#rejectFrom(0, () => unknown)
+    this.#rejectFrom(0, () => withOutcome(error, 'unknown'))
     this.#queue.fail(withOutcome(error, 'not-written'))
     this.#host.onFailed(error)
   }

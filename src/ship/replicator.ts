@@ -3,6 +3,7 @@
  * pause. A `Destination` implements the sessions for one kind of destination.
  */
 import { EventEmitter } from 'node:events'
+import { atCaller } from '../caller-stack.js'
 import { DurlogError, type DurlogErrorCode } from '../errors.js'
 import type { DurableCursor, LeaseView, Log, ReadableLog, ReadOnlyLog, WaitOptions } from '../index.js'
 import type { WriterLog } from '../open.js'
@@ -117,7 +118,7 @@ export class Replicator extends EventEmitter<ShipEvents> implements Shipper, Rep
   async idle(options?: WaitOptions): Promise<void> {
     const signal = resolveWait('idle', options)
     const seq = await abortable(signal, () => this.#lastSynced())
-    if (this.#failure !== undefined) throw this.#failure
+    if (this.#failure !== undefined) return atCaller(Promise.reject(this.#failure))
     if (this.#state === 'stopped') throw closedError()
     const idle = this.#idle.wait(seq, signal)
     this.#destination.flush()

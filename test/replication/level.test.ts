@@ -209,6 +209,19 @@ test('a fenced writer rejects waiting and later appends at every level, and can 
   await log.close()
 })
 
+test('each append that a failed destination rejects has a separate error', async () => {
+  const hand = byHand()
+  const log = await openBy(hand.replicate)
+  const append = (): Promise<DurlogError> => failure(log.append('a', REPLICATED))
+  const waiting = [append(), append()]
+  await log.sync()
+  hand.listener().onFailed(new DurlogError('ERR_DURLOG_FENCED', 'another writer has taken over'))
+  const later = [append(), append(), failure(log.append('b')), failure(log.append('b'))]
+  const errors = await Promise.all([...waiting, ...later])
+  expect(errors.map(({ code }) => code)).toEqual(errors.map(() => 'ERR_DURLOG_FENCED'))
+  expect(new Set(errors).size).toBe(errors.length)
+})
+
 test('with fencedAppends "replicated", a fenced writer keeps accepting appends at other levels', async () => {
   const hand = byHand()
   const log = await openBy({ ...hand.replicate, keepsLocal: true })

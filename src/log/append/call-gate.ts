@@ -1,5 +1,5 @@
 /** Decides whether a call goes to the core at once, waits for its turn, or runs alone. */
-import { closedError, type DurlogError } from '../../errors.js'
+import { closedError, type DurlogError, withOutcome } from '../../errors.js'
 import { CallQueue, type HeldKind, type HoldOptions } from './call-queue.js'
 
 /** The gate calls these methods, but never from within a call that changes the log. */
@@ -22,14 +22,19 @@ export class CallGate {
   isOpen = true
   /** Whether `close` was called. */
   isClosed = false
-  /** The error of every append from now on; undefined while appends are accepted. */
-  refusedBy: DurlogError | undefined
+  /** The failure because of which every append is refused; undefined while appends are accepted. */
+  #refusing: DurlogError | undefined
   /** Whether a call runs alone in the core, or the core is closed. */
   isSuspended = false
 
   constructor(dir: string, host: GateHost) {
     this.#dir = dir
     this.#host = host
+  }
+
+  /** A new error for an append that is refused; undefined while appends are accepted. */
+  get refusedBy(): DurlogError | undefined {
+    return this.#refusing && withOutcome(this.#refusing, 'not-written')
   }
 
   get waiting(): number {
@@ -43,7 +48,8 @@ export class CallGate {
   /** As `CallQueue.hold`. */
   hold<T>(start: () => Promise<T> | undefined, kind: HeldKind, options?: HoldOptions): Promise<T> {
     if (this.isClosed) return Promise.reject(closedError(this.#dir))
-    if (this.refusedBy !== undefined && kind === 'append') return Promise.reject(this.refusedBy)
+    const refusal = kind === 'append' ? this.refusedBy : undefined
+    if (refusal !== undefined) return Promise.reject(refusal)
     const promise = this.#held.hold(start, kind, options)
     this.isOpen = false
     this.#host.onWaiting()
@@ -113,9 +119,9 @@ export class CallGate {
     return closed
   }
 
-  /** Refuses later appends with `error`. Other calls, and the appends that wait, continue. */
+  /** Refuses later appends because of `error`. Other calls, and the appends that wait, continue. */
   refuseAppends(error: DurlogError): void {
-    this.refusedBy = error
+    this.#refusing = error
     this.#update()
   }
 
@@ -138,6 +144,6 @@ export class CallGate {
   }
 
   #update(): void {
-    this.isOpen = this.#held.size === 0 && !this.isClosed && this.refusedBy === undefined
+    this.isOpen = this.#held.size === 0 && !this.isClosed && this.#refusing === undefined
   }
 }

@@ -120,7 +120,8 @@ export class WritePipeline {
 
   /** Throws if the log refuses every append: the caller would wait for room forever. */
   #mayFrame(): boolean {
-    if (this.#gate.refusedBy !== undefined) throw this.#gate.refusedBy
+    const refusal = this.#gate.refusedBy
+    if (refusal !== undefined) throw refusal
     return this.#gate.isOpen
   }
 
@@ -204,7 +205,7 @@ export class WritePipeline {
 
   /** As `CallGate.refuseAppends`. */
   refuseAppends(error: DurlogError): void {
-    this.#gate.refuseAppends(withOutcome(error, 'not-written'))
+    this.#gate.refuseAppends(error)
   }
 
   /** Resolves once every record up to `seq` has reached `level`. */
