@@ -61,6 +61,7 @@
       'src-native/streams/stream_file_reader.cc',
       'src-native/streams/entry_payloads.cc',
       'src-native/streams/json_string.cc',
+      'src-native/streams/lines_again.cc',
       'src-native/streams/record_writer.cc',
       'src-native/streams/store_streams.cc',
       'src-native/log/append.cc',

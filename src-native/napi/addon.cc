@@ -16,7 +16,7 @@
 #include "napi/exports.h"
 #include "platform/output_pipe.h"
 #include "read/measure.h"
-#include "recovery/drop_cache.h"
+#include "streams/lines_again.h"
 
 namespace durlog {
 namespace {
@@ -141,18 +141,19 @@ Napi::Value AddFileTo(const Napi::CallbackInfo& info) {
       [](Napi::Env env) { return env.Undefined(); });
 }
 
-Result<bool> DropCacheIn(const std::string& path, const std::string& name) {
-  DURLOG_ASSIGN_OR_RETURN(const auto directory, DefaultFileSystem().OpenDirectory(path, false));
-  DURLOG_ASSIGN_OR_RETURN(const auto file, directory->Open(name, OpenMode::kReadWrite));
-  return DropCache(*file);
-}
-
-Napi::Value DropCacheOf(const Napi::CallbackInfo& info) {
+Napi::Value LinesAgain(const Napi::CallbackInfo& info) {
   const std::string path = StringAt(info, 0);
   const std::string name = StringAt(info, 1);
+  const uint64_t from = ToWhole(info[2]);
+  const auto given = info[3].As<Napi::Uint8Array>();
+  std::vector<uint8_t> lines(given.Data(), given.Data() + given.ElementLength());
   return RunFor(
-      info.Env(), [path, name] { return DropCacheIn(path, name); },
-      [](Napi::Env env, bool on_device) { return Napi::Boolean::New(env, on_device); });
+      info.Env(),
+      [path, name, from, lines = std::move(lines)]() -> Result<bool> {
+        DURLOG_ASSIGN_OR_RETURN(const auto folder, DefaultFileSystem().OpenDirectory(path, false));
+        return WriteLinesAgain(*folder, name, from, Bytes{lines.data(), lines.size()});
+      },
+      [](Napi::Env env, bool written) { return Napi::Boolean::New(env, written); });
 }
 
 Result<std::vector<std::string>> NamesWith(const std::string& path, const std::string& prefix) {
@@ -218,7 +219,7 @@ constexpr std::pair<const char*, Napi::Value (*)(const Napi::CallbackInfo&)> kEx
     {"extent", ExtentOf},
     {"repair", RepairLog},
     {"addFile", AddFileTo},
-    {"dropCache", DropCacheOf},
+    {"writeLinesAgain", LinesAgain},
     {"names", NamesIn},
     {"hasNoReader", HasNoReaderOf},
     {"errorOfErrno", ErrorOfErrno},

@@ -10,9 +10,6 @@
 namespace durlog {
 namespace {
 
-// A reader of a growing file may see a part of a buffered write, which ends with a page. Also the
-// alignment of direct writes.
-constexpr size_t kPageBytes = 4096;
 // If records need more pages than this, they are written with direct I/O.
 constexpr size_t kBufferedPagesMax = 16;
 // The approximate size of a direct write, and of a write of frames. A longer record is written
@@ -101,7 +98,7 @@ Status RecordWriter::WriteLines(uint64_t size, const StreamRecord* records, size
     total += records[i].data.size + 1;
     longest = std::max(longest, records[i].data.size + 1);
   }
-  return longest > kPageBytes || total > kBufferedPagesMax * kPageBytes
+  return longest > kStreamPageBytes || total > kBufferedPagesMax * kStreamPageBytes
              ? WriteInBlocks(records, count, crc, ends)
              : WriteInPages(records, count, crc, ends);
 }
@@ -112,7 +109,8 @@ Status RecordWriter::WriteInPages(const StreamRecord* records, size_t count, uin
                                   std::vector<uint64_t>* ends) {
   for (size_t i = 0; i < count; ++i) {
     const Bytes line = records[i].data;
-    const size_t room = kPageBytes - static_cast<size_t>((offset_ + used_) % kPageBytes);
+    const size_t room =
+        kStreamPageBytes - static_cast<size_t>((offset_ + used_) % kStreamPageBytes);
     if (line.size + 1 > room) DURLOG_RETURN_IF_ERROR(AddSpaces(room));
     DURLOG_RETURN_IF_ERROR(Add(line.data, line.size));
     DURLOG_RETURN_IF_ERROR(Add("\n", 1));
@@ -125,8 +123,9 @@ Status RecordWriter::WriteInPages(const StreamRecord* records, size_t count, uin
 // padded with spaces before its newline.
 Status RecordWriter::WriteInBlocks(const StreamRecord* records, size_t count, uint32_t* crc,
                                    std::vector<uint64_t>* ends) {
-  if (offset_ % kPageBytes != 0) {
-    DURLOG_RETURN_IF_ERROR(AddSpaces(kPageBytes - static_cast<size_t>(offset_ % kPageBytes)));
+  if (offset_ % kStreamPageBytes != 0) {
+    DURLOG_RETURN_IF_ERROR(
+        AddSpaces(kStreamPageBytes - static_cast<size_t>(offset_ % kStreamPageBytes)));
     DURLOG_RETURN_IF_ERROR(Flush(false, crc));
     // The direct writes extend the file on the device. Without this sync, a power cut could leave
     // zeros in place of the spaces, which are only in memory.
@@ -138,7 +137,7 @@ Status RecordWriter::WriteInBlocks(const StreamRecord* records, size_t count, ui
     const bool last = i + 1 == count || used_ + 1 >= kPieceBytes;
     if (last) {
       DURLOG_RETURN_IF_ERROR(
-          AddSpaces(static_cast<size_t>(AlignUp(used_ + 1, kPageBytes)) - used_ - 1));
+          AddSpaces(static_cast<size_t>(AlignUp(used_ + 1, kStreamPageBytes)) - used_ - 1));
     }
     DURLOG_RETURN_IF_ERROR(Add("\n", 1));
     ends->push_back(offset_ + used_);

@@ -18,6 +18,9 @@ constexpr char kLinesExtension[] = ".jsonl";
 constexpr char kFramesExtension[] = ".frames";
 // The header of a frame: the length and the CRC-32C of its data.
 constexpr size_t kStreamFrameHeaderBytes = 8;
+// A reader of a growing file may see a part of a buffered write, which ends with a page. Also the
+// alignment of direct writes.
+constexpr size_t kStreamPageBytes = 4096;
 
 struct StreamRecord {
   Bytes data;

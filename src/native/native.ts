@@ -77,11 +77,11 @@ export interface Native extends NativeJson {
    */
   addFile(dir: string, name: string, text: string): Promise<void>
   /**
-   * Syncs the file `name` and drops it from the page cache. Resolves to true if both were successful: all bytes that
-   * are read from now on are on the device. An O_DIRECT read is no such proof, because Btrfs may answer it from the
-   * page cache.
+   * Makes `lines` durable, which readers see from the offset `from` to the end of the file of a stream, and fills the
+   * last page with spaces. Readers see the same lines all the time. Resolves to false if the file system has no direct
+   * I/O.
    */
-  dropCache(dir: string, name: string): Promise<boolean>
+  writeLinesAgain(dir: string, name: string, from: number, lines: Uint8Array): Promise<boolean>
   /** The names in the folder `dir` that begin with `prefix`. */
   names(dir: string, prefix: string): Promise<string[]>
   /** Whether a write to the pipe or socket `fd` would fail, because its reader has closed it. False on Windows. */

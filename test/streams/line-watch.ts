@@ -58,12 +58,13 @@ export class LineWatch {
       return
     }
     try {
-      const { ino, birthtimeNs } = fstatSync(file, { bigint: true })
+      const { ino, birthtimeNs, size } = fstatSync(file, { bigint: true })
       const id = `${ino} ${birthtimeNs}`
       const seen = this.#seen.get(id) ?? { lines: 0, end: 0 }
       const bytes = readFrom(file, seen.lines)
       const end = seen.lines + bytes.length
-      if (end < seen.end) throw new Error(`${path} had ${seen.end} bytes, and now has ${end}`)
+      const least = Math.min(end, Number(size))
+      if (least < seen.end) throw new Error(`${path} had ${seen.end} bytes, and now has ${least}`)
       const complete = bytes.lastIndexOf(0x0a) + 1
       for (const line of bytes.toString('utf8', 0, complete).split('\n').slice(0, -1)) {
         JSON.parse(line)

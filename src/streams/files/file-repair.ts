@@ -154,28 +154,48 @@ export class FileRepair {
   /** Keeps complete lines after the last checkpoint if they equal `records`, and cuts off all other bytes. */
   async #examine(records: readonly MemTableRecord[], size: number): Promise<Found> {
     const { bytes: from } = this.#disk
-    // Bytes that may be in the page cache alone are cut off and written again.
-    const isOnDevice = this.#codec.lines && (await native.dropCache(dirname(this.#path), basename(this.#path)))
-    const found = isOnDevice ? matching(records, await readRange(this.#file as FileHandle, from, size), from) : NOTHING
-    if (found.kept.length === size - from) return found
+    const found = this.#codec.lines ? matching(records, await this.#read(from, size), from) : NOTHING
     const end = from + found.kept.length
-    const rest = await readRange(this.#file as FileHandle, end, size)
+    if (end < size) await this.#keepForeign(records.slice(found.ends.length), await this.#read(end, size), end)
+    if (end < size) await this.#cut(end)
+    if (end === from) return NOTHING
+    // They may be in the page cache alone. Other programs read them, so they are not cut off and appended again.
+    this.#context.onStep('write again')
+    if (await native.writeLinesAgain(dirname(this.#path), basename(this.#path), from, found.kept))
+      return { ...found, kept: withFullPage(found.kept, end) }
+    await this.#cut(from)
+    return NOTHING
+  }
+
+  #read(from: number, to: number): Promise<Buffer> {
+    return readRange(this.#file as FileHandle, from, to)
+  }
+
+  /** Copies the file if `rest`, which is in it from `from` on, is not from a checkpoint that wrote `records`. */
+  async #keepForeign(records: readonly MemTableRecord[], rest: Buffer, from: number): Promise<void> {
     const areOwn = this.#codec.lines ? areOwnLines : areOwnFrames
-    const waiting = records.slice(found.ends.length).map(({ data }) => data)
-    if (!areOwn(rest, end, waiting)) {
-      const { name } = this.#state
-      const original = await this.#context.files.aside(name, this.#codec)
-      await copyDurably(this.#path, original)
-      this.#context.onChanged({ stream: name, original, ...NONE_LOST })
-    }
+    const waiting = records.map(({ data }) => data)
+    if (areOwn(rest, from, waiting)) return
+    const { name } = this.#state
+    const original = await this.#context.files.aside(name, this.#codec)
+    await copyDurably(this.#path, original)
+    this.#context.onChanged({ stream: name, original, ...NONE_LOST })
+  }
+
+  async #cut(end: number): Promise<void> {
+    const file = this.#file as FileHandle
     this.#context.onStep('cut')
-    await (this.#file as FileHandle).truncate(end)
+    await file.truncate(end)
     // Without this sync a power cut could leave the old length, with new lines at the place of the cut and old bytes
     // after them.
     this.#context.onStep('sync cut')
-    await syncFile(this.#file as FileHandle)
-    return found
+    await syncFile(file)
   }
+}
+
+/** `bytes`, which end at the offset `end` of the file, with spaces up to the end of the page. */
+function withFullPage(bytes: Buffer, end: number): Buffer {
+  return Buffer.concat([bytes, Buffer.alloc((PAGE_BYTES - (end % PAGE_BYTES)) % PAGE_BYTES, ' ')])
 }
 
 /**
