@@ -77,6 +77,10 @@ std::shared_ptr<TrimJob> Log::BeginTrim(uint64_t seq) {
 void Log::FinishTrim(const TrimJob& job) {
   chain_.FinishTrim(job);
   live_.StoreFirstSeq(first_seq());
+  if (job.status().code() != Code::kSyncFailed) return;
+  // The failure may concern the name of a segment for which a commit syncs the folder after this,
+  // and the system may report it only once.
+  static_cast<void>(commits_.Latch(job.status(), 0, point_.stored_end()));
 }
 
 std::shared_ptr<RetentionJob> Log::BeginRetention(const RetentionPolicy& policy) {

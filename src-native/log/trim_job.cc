@@ -1,8 +1,10 @@
 #include "log/trim_job.h"
 
 #include <memory>
+#include <utility>
 
 #include "record/segment_name.h"
+#include "write/log_writer.h"
 
 namespace durlog {
 
@@ -27,7 +29,8 @@ void TrimJob::Run() {
     ++trimmed_;
     trimmed_bytes_ += trimmed.bytes;
   }
-  status_ = directory_.Sync();
+  Status synced = directory_.Sync();
+  if (!synced.ok()) status_ = AsSyncFailure(std::move(synced));
 }
 
 }  // namespace durlog

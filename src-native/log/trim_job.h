@@ -31,7 +31,7 @@ class TrimJob final : public Job {
         items_(std::move(items)),
         segment_bytes_(segment_bytes) {}
 
-  // After done().
+  // After done(). kSyncFailed if the sync of the folder has failed.
   const Status& status() const { return status_; }
   // How many of the items were removed; all of them if status() is OK.
   size_t trimmed() const { return trimmed_; }

@@ -74,6 +74,7 @@ std::shared_ptr<SharedTrimJob> SharedLog::BeginTrim(uint64_t seq) {
 
 Status SharedLog::FinishTrim(const SharedTrimJob& trim) {
   if (trim.stall()) listener_->OnStalled(trim.stall()->pid, trim.stall()->seq, false);
+  if (trim.status().code() == Code::kSyncFailed) commits_.Latch(trim.status());
   return trim.status();
 }
 

@@ -62,7 +62,12 @@ Status SharedTrimJob::RemoveSegments() {
   for (size_t i = 0; i < trimmed; ++i) {
     DURLOG_RETURN_IF_ERROR(member_->directory().Remove(SegmentName(segments[i])));
   }
-  return trimmed == 0 ? Status::Ok() : member_->directory().Sync();
+  if (trimmed == 0) return Status::Ok();
+  Status synced = member_->directory().Sync();
+  if (synced.ok()) return synced;
+  // The failure may concern the name of a segment for which a member syncs the folder after this.
+  page.Raise(PageWord::kLatched, 1);
+  return AsSyncFailure(std::move(synced));
 }
 
 Status SharedTrimJob::Trim() {

@@ -25,7 +25,7 @@ class SharedTrimJob final : public Job {
         stall_ms_(stall_ms) {}
 
   bool waits() const override { return true; }
-  // After done().
+  // After done(). kSyncFailed if the job has latched the log for all members.
   const Status& status() const { return status_; }
   // The member that caused the status kStalled.
   const std::optional<Stall>& stall() const { return stall_; }

@@ -181,6 +181,27 @@ TEST_P(RotationStrategyTest, ByHandSealsASegmentThatMayThenBeTrimmed) {
   ExpectRecords(10, 30);
 }
 
+// The failure may concern the name of the next segment, for which a commit then syncs the folder.
+TEST_P(RotationStrategyTest, AFailedSyncOfTheFolderInATrimLatchesTheLog) {
+  std::unique_ptr<Log> log = OpenObserved(SmallOptions(GetParam()));
+  while (listener_.rotated.empty()) {
+    AppendMany(*log, 10, Level::kSync);
+    Settle(*log);
+  }
+  const std::shared_ptr<TrimJob> trim = log->BeginTrim(listener_.rotated.front());
+  ASSERT_NE(trim, nullptr);
+  observer_ = [](const ObservedCall& call) {
+    return call.call == "sync-directory" ? Status::System("fsync", EIO, "folder") : Status::Ok();
+  };
+  trim->RunOnce();
+  log->FinishTrim(*trim);
+  observer_ = nullptr;
+  EXPECT_EQ(trim->status().code(), Code::kSyncFailed);
+  EXPECT_EQ(WriteNext(*log).status().code(), Code::kLatched);
+  ASSERT_EQ(listener_.failures.size(), 1u);
+  EXPECT_TRUE(listener_.failures[0].latched);
+}
+
 TEST_P(RotationStrategyTest, ByHandLeavesASegmentWithoutRecords) {
   std::unique_ptr<Log> log = OpenObserved(SmallOptions(GetParam()));
   for (int i = 0; i < 2; ++i) {

@@ -452,6 +452,28 @@ TEST_F(SharedLogTest, AFailedSyncLatchesEveryMemberBeforeAnybodyIsAcknowledged) 
   EXPECT_EQ(Write(*again, PayloadOf(9)), 3u);
 }
 
+TEST_F(SharedLogTest, AFailedSyncOfTheFolderInATrimLatchesEveryMember) {
+  bool fails = false;
+  ObservedFileSystem failing([&fails](const ObservedCall& call) {
+    const bool syncs = call.call == "sync-directory";
+    return fails && syncs ? Status::System("fsync", EIO, "folder") : Status::Ok();
+  });
+  std::unique_ptr<SharedLog> second = OpenMember();
+  Result<std::unique_ptr<SharedLog>> first = SharedLog::Open(failing, PathOf("log"), Small());
+  ASSERT_TRUE(first.ok()) << first.status().message();
+  RecordingListener listener;
+  (*first)->Attach(&inline_, &listener);
+  while (listener_.rotated.empty()) Write(*second, PayloadOf(900));
+  ASSERT_TRUE(second->Sync(Level::kSync).ok());
+  fails = true;
+  const std::shared_ptr<SharedTrimJob> trim = (*first)->BeginTrim(second->next_seq());
+  trim->Await();
+  EXPECT_EQ((*first)->FinishTrim(*trim).code(), Code::kSyncFailed);
+  EXPECT_TRUE((*first)->latched());
+  EXPECT_EQ(second->AppendSync(AsBytes(PayloadOf(3)), Level::kSync).status().code(),
+            Code::kLatched);
+}
+
 TEST_F(SharedLogTest, AnOpenThatCannotPopulateThePageOfTheMembersIsRefused) {
   bool fails = true;
   ObservedFileSystem failing([&fails](const ObservedCall& call) {
