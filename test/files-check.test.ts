@@ -1,7 +1,7 @@
 /** Another program changes the files of an open log or of an open folder of streams. */
-import { copyFileSync, readdirSync, renameSync, rmSync, truncateSync } from 'node:fs'
+import { copyFileSync, cpSync, readdirSync, renameSync, rmSync, truncateSync } from 'node:fs'
 import { join } from 'node:path'
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import type { DurlogError } from '../src/errors.js'
 import { type Log, type OpenOptions, open } from '../src/index.js'
 import { openStreams } from '../src/streams/index.js'
@@ -118,6 +118,38 @@ test.runIf(unix)('every member of a shared log is latched', async () => {
   await one.close()
   await other.close()
 })
+
+const FOLDERS = [true, false].flatMap((exclusive) =>
+  ['streams', 'index'].flatMap((part) => [true, false].map((replaced) => ({ exclusive, part, replaced }))),
+)
+
+test.runIf(unix).each(FOLDERS)(
+  'streams whose folder $part another program moved (replaced by a copy: $replaced) keep their records in the log (exclusive: $exclusive)',
+  async ({ exclusive, part, replaced }) => {
+    const dir = join(scratchDir(), 'streams')
+    const options = { exclusive, checkpointMs: 3_600_000 }
+    const streams = await openStreams(dir, options)
+    const append = async (from: number): Promise<void> => {
+      for (let n = from; n < from + 40; n++) await streams.stream('a').append({ n })
+    }
+    await append(0)
+    await streams.checkpoint()
+    const path = join(dir, part)
+    renameSync(path, `${path}.1`)
+    if (replaced) cpSync(`${path}.1`, path, { recursive: true })
+    await append(40)
+    await expect(streams.checkpoint()).rejects.toMatchObject({ code: 'ERR_DURLOG_FILE_CHANGED', path })
+    await streams.close().catch(() => {})
+    rmSync(path, { recursive: true, force: true })
+    renameSync(`${path}.1`, path)
+    const again = await openStreams<{ n: number }>(dir, options)
+    onTestFinished(() => again.close())
+    const stored: number[] = []
+    for await (const { value } of again.stream('a').read()) stored.push(value.n)
+    expect(stored).toEqual(Array.from({ length: 80 }, (_, n) => n))
+    expect(again.changes).toEqual([])
+  },
+)
 
 test.runIf(unix).each(['log', 'catalog', '.'])(
   'streams whose %s another program moves accept no more records',

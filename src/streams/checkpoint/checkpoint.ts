@@ -88,7 +88,8 @@ class Outcome {
   }
 }
 
-export interface CheckpointContext extends Pick<OpenFolder, 'log' | 'catalog' | 'cursor' | 'files' | 'storage'> {
+export interface CheckpointContext
+  extends Pick<OpenFolder, 'log' | 'catalog' | 'cursor' | 'files' | 'folders' | 'storage'> {
   /** The durability of the syncs of the log and of the catalog, and of the cursor's position. */
   level: 'sync' | 'full'
   encoding: CatalogHead['encoding']
@@ -147,6 +148,7 @@ export class Checkpointer {
       await this.#writeFiles(dirty, table.memTable, outcome)
       // If the same streams are still blocked, there is nothing new to store.
       if (position > this.#position || changes.length > blocked.size) {
+        await this.#context.folders.check()
         this.#context.onStep('catalog')
         const { log, encoding } = this.#context
         const voids = [...table.voids].filter((at) => at < position && at >= log.firstSeq)

@@ -10,6 +10,7 @@ import { STREAMS_CURSOR } from '../../support/streams-log.js'
 import { TimeSlice } from '../../support/time-slice.js'
 import type { StepHook } from '../files/file-repair.js'
 import { FolderFiles } from '../files/folder-files.js'
+import { HeldFolders } from '../files/held-folders.js'
 import type { OpenFolder } from '../files/open-folder.js'
 import { checkEncoding, RECORD_MAX_BYTES } from '../port/encoding.js'
 import type { ResolvedStreamsOptions } from '../port/options.js'
@@ -111,6 +112,7 @@ async function openOwned(
       cursor,
       files,
       storage: await native.openStreamFiles(files.recordsFolder, files.indexFolder),
+      folders: await HeldFolders.at([files.recordsFolder, files.indexFolder]),
       table,
       position,
       load: async () => (await load(log, catalog)).table,

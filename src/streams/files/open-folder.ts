@@ -5,6 +5,7 @@ import type { FramingLog } from '../../open.js'
 import type { Catalog } from '../state/catalog.js'
 import type { StreamTable } from '../state/table.js'
 import type { FolderFiles } from './folder-files.js'
+import type { HeldFolders } from './held-folders.js'
 
 export interface OpenFolder {
   log: FramingLog
@@ -12,6 +13,7 @@ export interface OpenFolder {
   /** Its position in the log is that of the last checkpoint. It keeps the log from trimming later records. */
   cursor: DurableCursor
   files: FolderFiles
+  folders: HeldFolders
   storage: NativeStreamFiles
   table: StreamTable
   /** The position of the last complete checkpoint. */
