@@ -12,7 +12,6 @@ import { checkpointsOf, listCheckpoints, noCheckpointError, streamsOf } from './
 import type { ChosenArchive } from './choose.js'
 import { inParallel } from './in-parallel.js'
 import { packFolder } from './layout.js'
-import type { Manifest } from './manifest.js'
 import { damaged, sha256Of } from './piece.js'
 import { readRange } from './ranges.js'
 import { StoreFailure } from './store-errors.js'
@@ -45,7 +44,8 @@ export async function loadCheckpoint(
 ): Promise<LoadedCheckpoint | undefined> {
   const { whole } = await listCheckpoints(bucket, root)
   const usable = checkpointsOf(whole, histories, manifest.history)
-  const archiveEnd = await endOf(manifest)
+  // Without a piece, a checkpoint needs none.
+  const archiveEnd = (await manifest.end()) ?? Number.POSITIVE_INFINITY
   let failure: unknown
   for (const { manifest: checkpoint } of usable.toReversed()) {
     const { from, head } = checkpoint
@@ -65,12 +65,6 @@ export async function loadCheckpoint(
   const first = manifest.entries[0]?.firstSeq ?? 0
   if (first === 0 && !manifest.isEmpty) return undefined
   throw failure ?? noCheckpointError(bucket.urlOf(root), first, usable[0])
-}
-
-/** The end of the archived main log; Infinity if it has no piece: then a checkpoint needs none. */
-async function endOf(manifest: Manifest): Promise<number> {
-  const last = await manifest.last()
-  return last === undefined ? Number.POSITIVE_INFINITY : manifest.endOf(manifest.entries.length - 1, last)
 }
 
 /** A part of a pack, and its place in a file. */

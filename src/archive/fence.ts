@@ -110,6 +110,5 @@ async function endOfHistory(bucket: Bucket, root: string, generation: number): P
   const history = histories.find((one) => one.generation === generation)
   if (history === undefined) throw new StoreFailure('the archive has changed')
   const manifest = await listPieces(bucket, histories, history)
-  const last = await manifest.last()
-  return last === undefined ? history.from : manifest.endOf(manifest.entries.length - 1, last)
+  return (await manifest.end()) ?? history.from
 }

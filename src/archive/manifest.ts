@@ -158,6 +158,12 @@ export class Manifest {
     if (facts === undefined) throw new StoreFailure('the archive has changed')
     return facts
   }
+
+  /** The seq after the last record of the history; undefined if no piece is archived. Throws as `last`. */
+  async end(): Promise<number | undefined> {
+    const last = await this.last()
+    return last && this.endOf(this.entries.length - 1, last)
+  }
 }
 
 async function readFacts(bucket: Bucket, entry: PieceEntry): Promise<PieceFacts | undefined> {

@@ -123,7 +123,7 @@ class ArchiveReader {
     const manifest = await this.#list()
     const firstSeq = manifest.entries[0]?.firstSeq ?? 0
     if (from === undefined) return firstSeq
-    const end = logEnd ?? ((await manifest.last())?.lastSeq ?? -1) + 1
+    const end = logEnd ?? (await manifest.end()) ?? 0
     return Math.max(firstSeq, Math.min(to, end) + from)
   }
 
@@ -203,11 +203,10 @@ class ArchiveReader {
     const at = manifest.entries.findLastIndex(({ firstSeq }) => firstSeq <= seq)
     if (at === -1) throw new DurlogError('ERR_DURLOG_OUT_OF_RANGE', `the archive begins after seq ${seq}`)
     const facts = await manifest.facts(at)
-    const following = manifest.entries[at + 1]?.firstSeq ?? Number.POSITIVE_INFINITY
     const entry = manifest.entries[at] as PieceEntry
     if (facts === undefined) throw new PieceDeleted(`${this.#bucket.urlOf(entry.key)} was deleted after it was listed`)
-    if (facts.lastSeq < seq) return undefined
-    return { facts, entry, nextSeq: Math.min(facts.lastSeq + 1, following) }
+    const nextSeq = manifest.endOf(at, facts)
+    return nextSeq <= seq ? undefined : { facts, entry, nextSeq }
   }
 
   /** Reads the piece that has `facts`, and no other piece that this answer of the store may describe. */

@@ -57,9 +57,7 @@ async function commonEnd(
   { uuid, manifest }: ChosenArchive,
   { access, signal }: Omit<ResolvedRejoin, 'into'>,
 ): Promise<number> {
-  const last = await manifest.last()
-  const archiveEnd = last === undefined ? 0 : manifest.endOf(manifest.entries.length - 1, last)
-  const end = Math.min(archiveEnd, log.nextSeq)
+  const end = Math.min((await manifest.end()) ?? 0, log.nextSeq)
   const segments = new Segments(log.dir)
   try {
     const piece = await firstDifference(bucket, log, segments, manifest)

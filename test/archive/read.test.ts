@@ -1,9 +1,14 @@
+import { randomUUID } from 'node:crypto'
 import { readdirSync, truncateSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import { Bucket } from '../../src/archive/bucket.js'
+import { resolveBucket } from '../../src/archive/bucket-options.js'
 import { listArchive, probeBucket, readArchive } from '../../src/archive/index.js'
+import { archiveRoot } from '../../src/archive/layout.js'
+import { addHistory } from '../../src/archive/manifest.js'
 import type { Log, LogRecord } from '../../src/index.js'
-import { archiveAll, archiver, type Plain, plainRecords, store } from '../fixtures/archive.js'
+import { archiveAll, archiver, type Plain, plainRecords, plainRecordsIn, restored, store } from '../fixtures/archive.js'
 import { codeOf, scratchDir, scratchLog } from '../fixtures/scratch.js'
 
 async function append(log: Log, count: number): Promise<void> {
@@ -139,4 +144,21 @@ test('a store that does not answer is reported as unreachable by calls that try 
   expect(await codeOf(plain(readArchive(nowhere)))).toBe(code)
   expect(await codeOf(listArchive(nowhere))).toBe(code)
   expect(await codeOf(probeBucket(nowhere))).toBe(code)
+})
+
+test('a reader delivers no record that the former writer stored after another copy had taken over', async () => {
+  const s3 = await store()
+  const log = await scratchLog()
+  await append(log, 3)
+  await archiveAll(log, s3)
+  // The other copy has archived no record yet. Its history begins within the last object of the former writer.
+  const { prefix } = resolveBucket(s3.access)
+  const history = { generation: 1, from: 2, parent: 0, owner: randomUUID() }
+  await addHistory(new Bucket(resolveBucket(s3.access)), archiveRoot(prefix, log.uuid), history)
+  const seqsOf = async (from?: number): Promise<number[]> =>
+    (await plain(readArchive({ ...s3.access, ...(from !== undefined && { from }) }))).map(([seq]) => seq)
+  expect(await plainRecordsIn(await restored(s3))).toHaveLength(2)
+  expect(await seqsOf()).toEqual([0, 1])
+  expect(await seqsOf(-1)).toEqual([1])
+  expect(await seqsOf(2)).toEqual([])
 })
