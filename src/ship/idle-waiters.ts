@@ -1,6 +1,7 @@
 /** Callers of `idle`, which wait until the destination holds every record of the log up to a seq. */
 import type { ReadableLog } from '../index.js'
 import { abortable } from '../options/abort-signal.js'
+import { LinkedQueue } from '../support/linked-queue.js'
 import { isVoid } from './voids.js'
 
 interface IdleWaiter {
@@ -12,7 +13,8 @@ interface IdleWaiter {
 export class IdleWaiters {
   readonly #log: ReadableLog
   readonly #onVoid: (seq: number) => void
-  readonly #waiters = new Set<IdleWaiter>()
+  /** The lowest seq first: an acknowledgement visits only the waiters that it resolves. */
+  readonly #waiters = new LinkedQueue<IdleWaiter>()
   #shipped = -1
 
   /** `onVoid(seq)` is called if none of the seqs after the shipped records up to `seq` holds a record. */
@@ -23,12 +25,11 @@ export class IdleWaiters {
 
   /** Resolves after a call of `settle` with `seq`, or with a lower seq if the log has no record between the two. */
   wait(seq: number, signal: AbortSignal | undefined): Promise<void> {
-    let waiter: IdleWaiter | undefined
+    let leave = (): void => {}
     const done = new Promise<void>((resolve, reject) => {
-      waiter = { seq, resolve, reject }
-      this.#waiters.add(waiter)
+      leave = this.#waiters.insertAfter((other) => other.seq <= seq, { seq, resolve, reject })
     })
-    return abortable(signal, () => done).finally(() => this.#waiters.delete(waiter as IdleWaiter))
+    return abortable(signal, () => done).finally(leave)
   }
 
   /**
@@ -37,29 +38,33 @@ export class IdleWaiters {
    */
   settle(shipped: number, nothingInFlight: boolean): void {
     this.#shipped = shipped
-    for (const waiter of this.#waiters) {
-      if (shipped >= waiter.seq) this.#resolve(waiter)
-      else if (nothingInFlight) void this.#resolveAfterVoid(waiter)
-    }
+    this.#resolveTo(shipped)
+    if (nothingInFlight) void this.#resolveAfterVoids()
   }
 
   reject(error: Error): void {
-    for (const { reject } of this.#waiters) reject(error)
-    this.#waiters.clear()
+    for (let next = this.#waiters.shift(); next !== undefined; next = this.#waiters.shift()) next.reject(error)
   }
 
-  /** Resolves a waiter if only seqs without a record are missing, because those are never acknowledged. */
-  async #resolveAfterVoid(waiter: IdleWaiter): Promise<void> {
+  #resolveTo(seq: number): void {
+    for (let next = this.#waiters.peek(); next !== undefined && next.seq <= seq; next = this.#waiters.peek()) {
+      this.#waiters.shift()
+      next.resolve()
+    }
+  }
+
+  /** Resolves the waiters for which only seqs without a record are missing, because those are never acknowledged. */
+  async #resolveAfterVoids(): Promise<void> {
     const shipped = this.#shipped
-    // A truncation may have removed the last records that the waiter waits for.
-    const last = Math.min(waiter.seq, this.#log.nextSeq - 1)
-    if (!(await isVoid(this.#log, shipped + 1, last)) || this.#shipped !== shipped) return
-    if (last > shipped) this.#onVoid(last)
-    this.#resolve(waiter)
-  }
-
-  #resolve(waiter: IdleWaiter): void {
-    this.#waiters.delete(waiter)
-    waiter.resolve()
+    for (let next = this.#waiters.peek(); next !== undefined; next = this.#waiters.peek()) {
+      // A truncation may have removed the last records that the waiter waits for.
+      const last = Math.min(next.seq, this.#log.nextSeq - 1)
+      if (!(await isVoid(this.#log, shipped + 1, last)) || this.#shipped !== shipped) return
+      if (last > shipped) this.#onVoid(last)
+      this.#resolveTo(last)
+      if (this.#waiters.peek() !== next) continue
+      this.#waiters.shift()
+      next.resolve()
+    }
   }
 }

@@ -1,0 +1,29 @@
+import { expect, test } from 'vitest'
+import type { ReadableLog } from '../../src/index.js'
+import { IdleWaiters } from '../../src/ship/idle-waiters.js'
+
+test('many waiting calls of idle read one record for each call, and are resolved in the order of their seqs', async () => {
+  const count = 1000
+  let reads = 0
+  const get = (): Promise<unknown> => {
+    reads++
+    return Promise.resolve({})
+  }
+  const waiters = new IdleWaiters({ nextSeq: count, get } as unknown as ReadableLog, () => {})
+  const resolved: number[] = []
+  const waiting: Promise<unknown>[] = []
+  for (let i = 0; i < count; i++) {
+    // After a truncation, a later call may wait for a lower seq.
+    const seq = i ^ 1
+    waiting.push(waiters.wait(seq, undefined).then(() => resolved.push(seq)))
+    waiters.settle(-1, true)
+  }
+  expect(reads).toBe(count)
+  waiters.settle(count / 2 - 1, false)
+  await Promise.all(waiting.slice(0, count / 2))
+  expect(resolved).toEqual(Array.from({ length: count / 2 }, (_, seq) => seq))
+  const failure = new Error('closed')
+  waiters.reject(failure)
+  const rest = await Promise.allSettled(waiting.slice(count / 2))
+  expect(rest.every((one) => one.status === 'rejected' && one.reason === failure)).toBe(true)
+})
