@@ -1,4 +1,6 @@
 /** Callers of `idle`, which wait until the destination holds every record of the log up to a seq. */
+import { GroupRejection } from '../caller-stack.js'
+import type { DurlogError } from '../errors.js'
 import type { ReadableLog } from '../index.js'
 import { abortable } from '../options/abort-signal.js'
 import { LinkedQueue } from '../support/linked-queue.js'
@@ -6,8 +8,7 @@ import { isVoid } from './voids.js'
 
 interface IdleWaiter {
   seq: number
-  resolve: () => void
-  reject: (error: Error) => void
+  settle: (result: undefined | Promise<never>) => void
 }
 
 export class IdleWaiters {
@@ -26,8 +27,8 @@ export class IdleWaiters {
   /** Resolves after a call of `settle` with `seq`, or with a lower seq if the log has no record between the two. */
   wait(seq: number, signal: AbortSignal | undefined): Promise<void> {
     let leave = (): void => {}
-    const done = new Promise<void>((resolve, reject) => {
-      leave = this.#waiters.insertAfter((other) => other.seq <= seq, { seq, resolve, reject })
+    const done = new Promise<undefined>((settle) => {
+      leave = this.#waiters.insertAfter((other) => other.seq <= seq, { seq, settle })
     })
     return abortable(signal, () => done).finally(leave)
   }
@@ -42,14 +43,16 @@ export class IdleWaiters {
     if (nothingInFlight) void this.#resolveAfterVoids()
   }
 
-  reject(error: Error): void {
-    for (let next = this.#waiters.shift(); next !== undefined; next = this.#waiters.shift()) next.reject(error)
+  reject(error: DurlogError): void {
+    const rejections = new GroupRejection()
+    for (let next = this.#waiters.shift(); next !== undefined; next = this.#waiters.shift())
+      next.settle(rejections.rejection(error))
   }
 
   #resolveTo(seq: number): void {
     for (let next = this.#waiters.peek(); next !== undefined && next.seq <= seq; next = this.#waiters.peek()) {
       this.#waiters.shift()
-      next.resolve()
+      next.settle(undefined)
     }
   }
 
@@ -64,7 +67,7 @@ export class IdleWaiters {
       this.#resolveTo(last)
       if (this.#waiters.peek() !== next) continue
       this.#waiters.shift()
-      next.resolve()
+      next.settle(undefined)
     }
   }
 }
