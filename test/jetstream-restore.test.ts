@@ -319,6 +319,18 @@ describe.skipIf(missingServer !== '')('a restore', () => {
     expect(readdirSync(dir)).toContain('restoring')
   })
 
+  test('reports a record that the stream loses while it is read', async () => {
+    const { nats, look } = await shippedLog(5)
+    const { nc } = await admin(nats)
+    const request = nc.request.bind(nc)
+    nc.request = async (subject, payload, more) => {
+      if (subject.includes('CONSUMER.CREATE')) await look.manager.streams.deleteMessage(STREAM, 5)
+      return request(subject, payload, more)
+    }
+    const restoring = restore(join(scratchDir(), 'restored'), { connection: nc, stream: STREAM, subject: SUBJECT })
+    await expect(restoring).rejects.toMatchObject({ code: 'ERR_DURLOG_DESTINATION_GAP', lostFirst: 4, lostLast: 4 })
+  })
+
   test('stops at a record whose checksum is wrong', async () => {
     const { nats, look, log } = await shippedLog(3)
     const { headers } = await import('@nats-io/transport-node')

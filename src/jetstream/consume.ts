@@ -12,15 +12,20 @@ const READ_AHEAD_BYTES = 8 * MIB
 /** The server sends a heartbeat after this time without a message. Two missing heartbeats end the messages. */
 const HEARTBEAT_MS = 2000
 
+export interface MessageRange {
+  stream: string
+  subject: string
+  domain?: string | undefined
+  /** The sequence of the first message. */
+  sequence: number
+  /** Whether the stream should hold more messages than the caller has used. */
+  expectsMore: () => boolean
+}
+
 /** Throws like the methods of a ShipTarget. The caller closes the messages. */
 export async function consume(
   { nc }: LiveLink,
-  {
-    stream,
-    subject,
-    domain,
-    sequence,
-  }: { stream: string; subject: string; domain?: string | undefined; sequence: number },
+  { stream, subject, domain, sequence, expectsMore }: MessageRange,
   ackTimeout: AckTimeout,
 ): Promise<ConsumerMessages> {
   const { jetStream } = await loadPeers()
@@ -37,7 +42,7 @@ export async function consume(
       max_bytes: Math.max(READ_AHEAD_BYTES, 2 * (nc.info?.max_payload ?? MIB)),
       idle_heartbeat: HEARTBEAT_MS,
     })
-    void stopWithoutHeartbeat(messages)
+    void stopIfSilent(messages, expectsMore)
     return messages
   } catch (error) {
     const failure = fromClientError(error, 'reading the stream')
@@ -46,9 +51,21 @@ export async function consume(
   }
 }
 
-/** Ends `messages` if the server sends neither messages nor heartbeats. */
-async function stopWithoutHeartbeat(messages: ConsumerMessages): Promise<void> {
+/**
+ * Ends `messages` if the server sends neither messages nor heartbeats, or only heartbeats although more messages are
+ * expected: the stream may have lost them after they were found.
+ */
+async function stopIfSilent(messages: ConsumerMessages, expectsMore: () => boolean): Promise<void> {
+  let received = -1
+  let since = 0
   for await (const { type } of messages.status()) {
     if (type === 'heartbeats_missed') messages.stop(new Unanswered('the stream sends no heartbeat'))
+    if (type !== 'heartbeat') continue
+    if (messages.getReceived() !== received) {
+      received = messages.getReceived()
+      since = clock.now()
+    } else if (expectsMore() && clock.now() - since >= HEARTBEAT_MS) {
+      messages.stop(new Error('the stream sends no more messages, although it has reported more'))
+    }
   }
 }

@@ -186,6 +186,11 @@ export interface StoredPart extends ShippedRecord {
   readonly streams: StreamEncoding | undefined
 }
 
+/** The seq before which a stream holds whole records if its last message is `part`. */
+export function endOf({ whole, seq }: StoredPart): number {
+  return whole ? seq + 1 : seq
+}
+
 /** Whether this is a marker that the server stored when the last message of a subject expired or was removed. */
 export function isDeletionMarker(headers: MsgHdrs | undefined): boolean {
   return headers?.has(Header.markerReason) === true

@@ -11,6 +11,7 @@ import { AckTimeout } from './ack-timeout.js'
 import { Assembler } from './assembler.js'
 import { consume } from './consume.js'
 import { isOwn } from './is-own.js'
+import { endOf } from './message.js'
 import { type LiveLink, type NatsLink, withLink } from './nats-link.js'
 import {
   MARK_CHECKS,
@@ -64,14 +65,14 @@ async function commonEnd(
   const seqs = new StreamSeqs(live, stream, subject)
   const last = await seqs.last()
   if (last === undefined) throw nothingThere(stream, subject)
-  const { uuid, whole, seq } = last.part
+  const { uuid } = last.part
   if (uuid !== log.uuid)
     throw new DurlogError(
       'ERR_DURLOG_DESTINATION_OTHER',
       `the subject ${subject} holds the log ${uuid}, not ${log.uuid}`,
     )
   if (await isOwn(log, (await readLockedCopy(log.dir)).id, last)) throw notReplaced(log.dir, stream)
-  const end = Math.min(whole ? seq + 1 : seq, log.nextSeq)
+  const end = Math.min(endOf(last.part), log.nextSeq)
   const begin = await seqs.find(log.firstSeq, last)
   if (begin === undefined || end <= log.firstSeq) return { subject, cutTo: end }
   // Of a stream that drops its oldest messages, the log may hold more.
@@ -99,8 +100,9 @@ async function* recordsOf(
   { options, subject, sequence, uuid, from, end }: SharedRange,
 ): AsyncGenerator<LogRecord> {
   const { stream, access, timeoutMs } = options
-  const place = { stream, subject, domain: access.domain, sequence }
-  const messages = await consume(live, place, new AckTimeout(timeoutMs))
+  // The caller ends the messages after the last record.
+  const range = { stream, subject, domain: access.domain, sequence, expectsMore: () => true }
+  const messages = await consume(live, range, new AckTimeout(timeoutMs))
   const forget = link.onLost((error) => messages.stop(error))
   try {
     const assembler = new Assembler(uuid, from)

@@ -23,7 +23,7 @@ import { announceClaim, type NoticePlace } from './claim-notice.js'
 import { consume } from './consume.js'
 import { gapInStream } from './gap.js'
 import { isOwn } from './is-own.js'
-import { claimHeaders } from './message.js'
+import { claimHeaders, endOf } from './message.js'
 import { NatsLease } from './nats-lease.js'
 import { type LiveLink, NatsLink, withLink } from './nats-link.js'
 import { publishAfter } from './publish-after.js'
@@ -235,7 +235,7 @@ class Restore {
       { uuid: mark.uuid, firstSeq: mark.first, generation: last.part.generation + 1 },
       { durability: 'memory', segmentBytes },
     )
-    this.#end = follow ? Number.POSITIVE_INFINITY : Math.min(to, last.part.whole ? last.part.seq + 1 : last.part.seq)
+    this.#end = follow ? Number.POSITIVE_INFINITY : Math.min(to, endOf(last.part))
   }
 
   /**
@@ -271,7 +271,10 @@ class Restore {
     // After the message that `find` knew as the last one: other messages may have been stored meanwhile.
     const sequence = begin?.sequence ?? (last?.sequence ?? 0) + 1
     const { domain } = this.#options.access
-    const messages = await consume(live, { stream, subject: this.#subject, domain, sequence }, this.#ackTimeout)
+    const found = last === undefined ? 0 : endOf(last.part)
+    const expectsMore = (): boolean => log.nextSeq < (follow ? found : this.#end)
+    const range = { stream, subject: this.#subject, domain, sequence, expectsMore }
+    const messages = await consume(live, range, this.#ackTimeout)
     const forget = this.#link.onLost((error) => messages.stop(error))
     // The server has responded and the stream holds no more records, so this attempt has succeeded.
     if (begin === undefined) {
@@ -307,7 +310,7 @@ class Restore {
       const record = await lastRecord(log)
       if (last === undefined || record === undefined) throw nothingThere(this.#options.stream, this.#subject)
       const { part, sequence } = last
-      this.#end = Math.max(this.#end, part.whole ? part.seq + 1 : part.seq)
+      this.#end = Math.max(this.#end, endOf(part))
       const { id: owner } = await readLockedCopy(this.#logDir)
       const isOwn = part.claimedBy === owner
       this.generation = isOwn ? part.generation : Math.max(part.generation + 1, log.generation)
