@@ -297,4 +297,13 @@ describe.skipIf(missingServer !== '')('a shipper', () => {
     const log = await scratchLog()
     expect(() => ship(log, options as never)).toThrow(message)
   })
+
+  test.each(['nats://user:s3cr/et@host:4222', 'user:s3cret@host:99999'])(
+    'does not repeat the password of the address %s',
+    async (servers) => {
+      const { ship } = await import('../src/jetstream/index.js')
+      const log = await scratchLog()
+      expect(() => ship(log, { stream: 'S', servers })).toThrow(/^(?!.*s3cr)servers must be .*…@host/)
+    },
+  )
 })

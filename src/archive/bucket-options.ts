@@ -1,6 +1,6 @@
 /** The checks and defaults of `BucketAccess`. */
 import { invalidArgument } from '../errors.js'
-import { isUnicode, shown, whole } from '../options/checks.js'
+import { isUnicode, shown, shownAddress, whole } from '../options/checks.js'
 import type { BucketAccess, S3Credentials } from './types.js'
 
 export const BUCKET_OPTION_NAMES: readonly string[] = [
@@ -27,7 +27,7 @@ export function resolveBucket(given: BucketAccess): ResolvedBucket {
   const { env } = process
   const match = typeof given.bucket === 'string' ? /^s3:\/\/([a-zA-Z0-9._-]+)(?:\/(.*))?$/.exec(given.bucket) : null
   if (match === null)
-    throw invalidArgument(`bucket must be s3://bucket or s3://bucket/prefix; got ${shown(given.bucket)}`)
+    throw invalidArgument(`bucket must be s3://bucket or s3://bucket/prefix; got ${shownAddress(given.bucket)}`)
   const name = match[1] as string
   // A URL with such a part names another object or bucket, and a URL cannot hold half of a surrogate pair.
   if (given.bucket.split('/').some((part) => part === '.' || part === '..') || !isUnicode(given.bucket))
@@ -62,7 +62,7 @@ function urlOf(name: string, endpoint: string | undefined, region: string): stri
   }
   const url = tryUrl(endpoint)
   if (url === null || !/^https?:$/.test(url.protocol))
-    throw invalidArgument(`endpoint must be a URL that begins with http:// or https://; got ${shown(endpoint)}`)
+    throw invalidArgument(`endpoint must be a URL that begins with http:// or https://; got ${shownAddress(endpoint)}`)
   return `${url.origin}${url.pathname.replace(/\/+$/, '')}/${name}/`
 }
 

@@ -1,6 +1,6 @@
 /** Parses the addresses of servers that the caller or the cluster provides. */
 import { invalidArgument } from '../errors.js'
-import { shown } from '../options/checks.js'
+import { shown, shownAddress } from '../options/checks.js'
 
 const DEFAULT_PORT = 4222
 
@@ -35,7 +35,7 @@ export function parseClusterAddress(text: string): ServerAddress | undefined {
 
 function parseUrl(server: unknown): URL {
   const text = typeof server === 'string' && !server.includes('://') ? `nats://${server}` : server
-  if (typeof text !== 'string' || !URL.canParse(text)) throw badServers(shown(server))
+  if (typeof text !== 'string' || !URL.canParse(text)) throw badServers(shownAddress(server))
   const url = new URL(text)
   // The text may contain a password, so the message does not repeat it.
   if (url.username !== '' || url.password !== '')

@@ -15,6 +15,11 @@ export function shown(value: unknown): string {
   return String(value)
 }
 
+/** As `shown`, for an address: leaves out a user and a password, which are also the reason why some are no URLs. */
+export function shownAddress(value: unknown): string {
+  return shown(typeof value === 'string' ? value.replace(/^.*@/s, '…@') : value)
+}
+
 /** Whether `text` has no unpaired surrogate, which UTF-8 cannot express. */
 export function isUnicode(text: string): boolean {
   return !/\p{Surrogate}/u.test(text)

@@ -97,6 +97,15 @@ test.each(['s3://bucket/../other', 's3://bucket/a/./b', 's3://..', 's3://bucket/
   },
 )
 
+test.each([
+  { endpoint: 'http://user:s3cr/et@host:9000' },
+  { endpoint: 's3://user:s3cret@host:9000' },
+  { bucket: 's3://user:s3cret@bucket/prefix' },
+])('the error about %j does not repeat the password', async (options) => {
+  const access = { bucket: 's3://bucket', credentials: { accessKeyId: 'key', secretAccessKey: 'secret' } }
+  await expect(listArchive({ ...access, ...options })).rejects.toThrow(/^(?!.*s3cr).* must be .*…@/)
+})
+
 test('a write that is answered with status 200 and an error is not taken for done', async () => {
   const s3 = await store()
   const log = await scratchLog(SMALL)

@@ -3,7 +3,7 @@ import { DurlogError } from '../../src/errors.js'
 import type { ReadableLog } from '../../src/index.js'
 import { IdleWaiters } from '../../src/ship/idle-waiters.js'
 
-test('many waiting calls of idle read one record for each call, and are resolved in the order of their seqs', async () => {
+test('many waiting calls of idle read one record each, and are resolved in the order of their seqs', async () => {
   const count = 1000
   let reads = 0
   const get = (): Promise<unknown> => {
