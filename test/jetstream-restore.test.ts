@@ -3,10 +3,11 @@ import { getEventListeners, once } from 'node:events'
 import { readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { describe, expect, onTestFinished, test } from 'vitest'
-import { type Log, open, type ReadableLog, verify } from '../src/index.js'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { DurlogError, type Log, open, type ReadableLog, verify } from '../src/index.js'
 import { type RestoreOptions, restore } from '../src/jetstream/index.js'
 import { MARK_CHECKS } from '../src/jetstream/restore-options.js'
+import { RestoringLog } from '../src/log/ordered-log.js'
 import { openRestored } from '../src/open.js'
 import { enterFolder, markFolder } from '../src/support/restore-folder.js'
 import { missingServer, type NatsServer } from './fixtures/nats.mjs'
@@ -329,6 +330,21 @@ describe.skipIf(missingServer !== '')('a restore', () => {
     }
     const restoring = restore(join(scratchDir(), 'restored'), { connection: nc, stream: STREAM, subject: SUBJECT })
     await expect(restoring).rejects.toMatchObject({ code: 'ERR_DURLOG_DESTINATION_GAP', lostFirst: 4, lostLast: 4 })
+  })
+
+  test('ends its connection and reports its failure, also if the log fails to close', async () => {
+    const { nats, look } = await shippedLog(5)
+    await look.manager.streams.deleteMessage(STREAM, 3)
+    const proxy = await proxyTo(nats.port)
+    const { close } = RestoringLog.prototype
+    vi.spyOn(RestoringLog.prototype, 'close').mockImplementationOnce(async function (this: RestoringLog) {
+      await close.call(this)
+      throw new DurlogError('ERR_DURLOG_IO', 'the device fails')
+    })
+    onTestFinished(() => void vi.restoreAllMocks())
+    const restoring = restore(join(scratchDir(), 'restored'), options(nats, { servers: proxy.url }))
+    expect(await codeOf(restoring)).toBe('ERR_DURLOG_DESTINATION_GAP')
+    await expect.poll(() => proxy.open()).toBe(0)
   })
 
   test('stops at a record whose checksum is wrong', async () => {

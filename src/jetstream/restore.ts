@@ -152,7 +152,8 @@ class Restore {
         return await this.#finish(before !== undefined)
       } finally {
         forget()
-        await this.#log?.close()
+        // After a failure, which is reported instead. Otherwise the log is closed already.
+        await this.#log?.close().catch(() => {})
         await this.#link.close()
       }
     })
