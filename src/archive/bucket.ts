@@ -114,7 +114,7 @@ export class Bucket {
    */
   async get(
     key: string,
-    range?: { offset: number; length: number; into?: Buffer; signal?: AbortSignal },
+    range?: { offset: number; length: number; into?: Buffer; signal?: AbortSignal | undefined },
   ): Promise<StoredObject | undefined> {
     const headers: Record<string, string> =
       range === undefined ? {} : { range: `bytes=${range.offset}-${range.offset + range.length - 1}` }

@@ -20,6 +20,7 @@ export interface LoadOptions {
   /** The restored log ends here or later. */
   end: number
   retryForMs: number
+  signal: AbortSignal | undefined
   /** Called with the bytes of each pack and those of all packs. */
   onRead: (bytes: number, total: number) => void
 }
@@ -79,27 +80,22 @@ async function load(
   root: string,
   checkpoint: CheckpointManifest,
   folder: string,
-  { retryForMs, onRead }: LoadOptions,
+  { retryForMs, signal, onRead }: LoadOptions,
 ): Promise<void> {
   await beginFolder(folder)
   const { streams, placed } = await place(bucket, root, checkpoint, folder)
   const packs = [...placed.keys()]
   const total = packs.reduce((sum, pack) => sum + (checkpoint.packs.get(pack)?.bytes ?? 0), 0)
-  const ending = new AbortController()
-  try {
-    await inParallel(packs, async (pack) => {
-      const key = `${packFolder(root)}${pack}`
-      const length = checkpoint.packs.get(pack)?.bytes ?? 0
-      const into = Buffer.allocUnsafeSlow(Math.max(length, 65_536))
-      const object = await readRange(bucket, { entry: { key }, offset: 0, length }, into, ending.signal, retryForMs)
-      if (object === undefined) throw new StoreFailure(`${bucket.urlOf(key)} was deleted: the archive has changed`)
-      if ((await sha256Of(object.body)) !== pack) throw damaged(bucket.urlOf(key))
-      await write(object.body, placed.get(pack) ?? [])
-      onRead(length, total)
-    })
-  } finally {
-    ending.abort()
-  }
+  await inParallel(packs, async (pack) => {
+    const key = `${packFolder(root)}${pack}`
+    const length = checkpoint.packs.get(pack)?.bytes ?? 0
+    const into = Buffer.allocUnsafeSlow(Math.max(length, 65_536))
+    const object = await readRange(bucket, { entry: { key }, offset: 0, length }, into, signal, retryForMs)
+    if (object === undefined) throw new StoreFailure(`${bucket.urlOf(key)} was deleted: the archive has changed`)
+    if ((await sha256Of(object.body)) !== pack) throw damaged(bucket.urlOf(key))
+    await write(object.body, placed.get(pack) ?? [])
+    onRead(length, total)
+  })
   const paths = new Set([...placed.values()].flatMap((parts) => parts.map(({ path }) => path)))
   await inParallel([...paths], async (path) => {
     const file = await open(path, constants.O_RDWR | SAFE_FLAGS)

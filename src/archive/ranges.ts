@@ -52,7 +52,7 @@ export async function readRange(
   bucket: Bucket,
   { entry, offset, length }: Omit<RangeRequest, 'entry'> & { entry: Pick<PieceEntry, 'key'> },
   into: Buffer,
-  signal: AbortSignal,
+  signal: AbortSignal | undefined,
   retryForMs: number,
 ): Promise<StoredObject | undefined> {
   const until = clock.now() + REPEAT_MS

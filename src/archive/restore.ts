@@ -251,6 +251,7 @@ class ArchiveRestore {
     return loadCheckpoint(this.#bucket, chosen, this.#folder, {
       end: await knownEnd(chosen.manifest, this.#options),
       retryForMs: this.#retryForMs,
+      signal: this.#options.signal,
       onRead: (bytes, total) => {
         this.#bytes += bytes
         onProgress(this.#bytes, before + total)
