@@ -1,4 +1,5 @@
 /** Output of commands to stdout: bytes in large pieces, lines of JSON, tables, formatted numbers. */
+import { fstatSync, writeSync } from 'node:fs'
 import { stripVTControlCharacters } from 'node:util'
 import { clearBar } from './progress.js'
 import { COLOURED, PLAIN, renderTable } from './table.js'
@@ -53,15 +54,28 @@ export class OutputSink {
 }
 
 /** Writes to stdout and waits until the data is written. Throws OutputClosedError if the reader has closed stdout. */
-export function writeOut(data: Uint8Array | string): Promise<void> {
-  if (process.stdout.isTTY) clearBar()
-  return new Promise((resolve, reject) => {
-    process.stdout.write(data, (error) => {
-      if (!error) resolve()
-      else if ((error as NodeJS.ErrnoException).code === 'EPIPE') reject(new OutputClosedError())
-      else reject(Object.assign(error, { path: 'stdout' }))
+export async function writeOut(data: Uint8Array | string): Promise<void> {
+  const { stdout } = process
+  if (stdout.isTTY) clearBar()
+  try {
+    if (isFile(stdout.fd)) return writeWhole(stdout.fd, data)
+    await new Promise<void>((resolve, reject) => {
+      stdout.write(data, (error) => (error ? reject(error) : resolve()))
     })
-  })
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'EPIPE') throw new OutputClosedError()
+    throw Object.assign(error as Error, { path: 'stdout' })
+  }
+}
+
+function isFile(fd: number | undefined): boolean {
+  return fd !== undefined && fstatSync(fd).isFile()
+}
+
+/** On a disk that becomes full, a file takes a part of the bytes. Node's stdout drops the others without an error. */
+function writeWhole(fd: number, data: Uint8Array | string): void {
+  const bytes = typeof data === 'string' ? Buffer.from(data) : data
+  for (let at = 0; at < bytes.length; ) at += writeSync(fd, bytes, at)
 }
 
 /** Writes a command's report on completed work. A closed stdout is not an error. */

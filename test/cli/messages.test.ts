@@ -1,6 +1,7 @@
 /** Messages with a remedy that names options of the command. */
+import { spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { closeSync, existsSync, mkdirSync, openSync, readdirSync } from 'node:fs'
+import { closeSync, existsSync, mkdirSync, openSync, readdirSync, statSync } from 'node:fs'
 import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
 import type { Readable } from 'node:stream'
@@ -11,7 +12,7 @@ import { judgeFlush } from '../../src/cli/doctor/flush.js'
 import { toFailure } from '../../src/cli/failure.js'
 import { DurlogError } from '../../src/errors.js'
 import { openStreams } from '../../src/streams/index.js'
-import { durlog, durlogProcess, startDurlog } from '../fixtures/command.js'
+import { DURLOG, durlog, durlogProcess, startDurlog } from '../fixtures/command.js'
 import { codeOf, openUntilDone, scratchDir, scratchLog } from '../fixtures/scratch.js'
 
 const advice = (code: ConstructorParameters<typeof DurlogError>[0], ...flags: string[]): string =>
@@ -129,6 +130,21 @@ test.skipIf(!existsSync('/dev/full'))('stdout on a full disk is reported with th
     expect.stringMatching(/^durlog: ERR_DURLOG_NO_SPACE: write: .*\[stdout\]\n {2}free/),
   ])
 })
+
+test.skipIf(process.platform !== 'linux').each([['export'], ['tail', '--cursor', 'c']])(
+  'stdout is a file that takes only a part of the output: %s fails, and commits no cursor',
+  async (command, ...flags) => {
+    const dir = join(scratchDir(), 'log')
+    await durlog(['append', dir], 'x'.repeat(131_072))
+    // The file may have 64 KiB: the system writes as much, and reports the error at the next write.
+    const program = `ulimit -f 64; exec '${process.execPath}' '${DURLOG}' "$@" > '${dir}.out'`
+    const { status, stderr } = spawnSync('bash', ['-c', program, 'bash', command, dir, ...flags], { encoding: 'utf8' })
+    expect([status, stderr]).toEqual([73, expect.stringMatching(/^durlog: ERR_DURLOG_NO_SPACE: write: .*\[stdout\]\n/)])
+    expect(statSync(`${dir}.out`).size).toBe(65_536)
+    const log = await openUntilDone(dir, { readOnly: true })
+    expect((await log.cursors()).map(({ position }) => position)).toEqual(flags.length === 0 ? [] : [0])
+  },
+)
 
 test('a damaged log: repair advises to fetch the records from a backup before it gives them up', () => {
   const flags = ['--apply', '--from', '--salvage']
