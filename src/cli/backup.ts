@@ -5,7 +5,7 @@ import { DurlogError } from '../errors.js'
 import { inspect, type LogSummary, open, type ReadOnlyLog, verify } from '../index.js'
 import { openRestored, type RestoringLog } from '../open.js'
 import { replaceSynced } from '../support/durable-files.js'
-import { BACKUP_MARK, refuseReplica } from '../support/folder-marks.js'
+import { BACKUP_MARK, isBackup, refuseReplica } from '../support/folder-marks.js'
 import { type MarkChecks, markFolder, restoreInto, unmarkFolder } from '../support/restore-folder.js'
 import { copySegmentBytes, mayHoldCopy } from '../support/segment-name.js'
 import { InputError } from '../terminal/input-error.js'
@@ -45,7 +45,7 @@ export async function copyLog(
   from: string,
   to: string,
   onProgress: (done: number, total: number) => void,
-  { isBackup = false, without, ...salvage }: CopyOptions = {},
+  { isBackup: marks = false, without, ...salvage }: CopyOptions = {},
 ): Promise<CopyReport> {
   if (realPath(from) === realPath(to)) throw new InputError(`${to} is the log itself: name another folder`)
   await using source = await open(from, { readOnly: true })
@@ -61,11 +61,11 @@ export async function copyLog(
   } while (source.generation !== summary.generation)
   const { generation, syncedSeq } = source
   const end = syncedSeq + 1
-  if (isBackup) refuseOther(to)
+  if (marks) refuseOther(to)
   await using copy = await openCopy(summary, source.firstSeq, to)
   const first = copy.nextSeq
   await checkContinues(source, copy, end, to)
-  if (isBackup) await markBackup(to, source.dir)
+  if (marks) await markCopy(copy, source.dir, to)
   const lastTimestamp = await copyRecords(source, copy, end, salvage, (seq) => onProgress(seq - first, end - first))
   // A truncation also ends the reader. The seqs after it are no voids.
   if (copy.nextSeq < end && !(await isUncut(source, generation, end)))
@@ -129,6 +129,14 @@ function refuseOther(to: string): void {
   // A replica has the UUID of the log too, and another process writes it.
   refuseReplica(to)
   if (!mayHoldCopy(to)) throw new InputError(`${to} is not empty and holds no log: name an empty or a new folder`)
+}
+
+/** Throws if the copy is another writer: its cursors would move back, and nothing could append to it any more. */
+async function markCopy({ firstSeq, nextSeq }: RestoringLog, source: string, to: string): Promise<void> {
+  // A backup is marked before its first record.
+  if (nextSeq > firstSeq && !isBackup(to))
+    throw new InputError(`${to} holds this log, but is no backup of it: name an empty or a new folder`)
+  await markBackup(to, source)
 }
 
 async function openCopy(source: LogSummary, firstSeq: number, to: string): Promise<RestoringLog> {

@@ -219,6 +219,24 @@ test('a restore that has finished is not repeated, because it would move the cur
   expect(await reader.cursors()).toMatchObject([{ name: 'mailer', position: 1 }])
 })
 
+test('a log that is no backup is not made one, which would move its cursors back', async () => {
+  const folder = scratchDir()
+  const [dir, copy, restored] = ['log', 'copy', 'restored'].map((name) => join(folder, name)) as [
+    string,
+    string,
+    string,
+  ]
+  await durlog(['append', dir], 'a\nb\n')
+  await durlog(['cursors', dir, '--create', 'mailer'])
+  await durlog(['backup', dir, copy])
+  await durlog(['restore', restored, copy])
+  await durlog(['cursors', restored, '--seek', 'mailer', '--from', '2'])
+  const { code, stderr } = await durlog(['backup', copy, restored])
+  expect([code, stderr]).toEqual([65, expect.stringContaining('is no backup of it')])
+  await using writer = await open(restored)
+  expect(await writer.cursors()).toMatchObject([{ name: 'mailer', position: 2 }])
+})
+
 test('no process can append to a restore that was interrupted, and the next call completes it', async () => {
   const folder = scratchDir()
   const [dir, copy, restored] = ['log', 'copy', 'restored'].map((name) => join(folder, name)) as [
