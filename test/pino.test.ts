@@ -1,5 +1,5 @@
 import { execFileSync, spawn, spawnSync } from 'node:child_process'
-import { once } from 'node:events'
+import { type EventEmitter, once } from 'node:events'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import pino from 'pino'
@@ -223,8 +223,8 @@ describe('a transport', () => {
 })
 
 describe.each([
-  ['a transport', async (dir: string) => (await transport({ dir })) as LineStream],
-  ['a destination', (dir: string) => destination({ dir })],
+  ['a transport', async (dir: string) => (await transport({ dir, durability: 'sync' })) as LineStream],
+  ['a destination', (dir: string) => destination({ dir, durability: 'sync' })],
 ] as const)('%s that ends', (_what, make) => {
   test('answers a flush at that moment, and one afterwards, without an error', async () => {
     const dir = join(scratchDir(), 'log')
@@ -234,6 +234,19 @@ describe.each([
     stream.end()
     expect([await flushed(), await flushed()]).toEqual([undefined, undefined])
     expect(await linesIn(dir)).toEqual(['last'])
+  })
+
+  test('stores a line that was written during a sync, without an error', async () => {
+    const dir = join(scratchDir(), 'log')
+    const stream = await make(dir)
+    const closed = once(stream as EventEmitter, 'close')
+    stream.write('first\n')
+    // The sync of this line has begun; it does not include the next one.
+    await new Promise(setImmediate)
+    stream.write('last\n')
+    stream.end()
+    await closed
+    expect(await linesIn(dir)).toEqual(['first', 'last'])
   })
 })
 

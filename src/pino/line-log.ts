@@ -73,7 +73,8 @@ export class LineLog {
     try {
       for (let synced = -1; synced < this.log.nextSeq - 1; ) synced = await this.log.sync(this.#kept)
     } catch (error) {
-      this.#onError(error)
+      // `close` syncs every line, and reports its own failure.
+      if (!isCode(error, 'ERR_DURLOG_CLOSED')) this.#onError(error)
     } finally {
       this.#syncing = false
     }
