@@ -1,6 +1,6 @@
 /** `durlog streams`. */
 import { once } from 'node:events'
-import { appendFileSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { appendFileSync, mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { ACTIONS } from '../../src/cli/streams/actions.js'
@@ -374,6 +374,26 @@ test('import --watch follows a file that is appended to, and continues after a k
     await new Promise((resolve) => child.once('close', resolve))
   }
   expect(await values(streams.stream('s').read())).toEqual(written)
+  await streams.close()
+})
+
+test('import --watch stores the last lines of a file that is rotated, then fails', async () => {
+  const folder = scratchDir()
+  const [dir, file] = [join(folder, 'streams'), join(folder, 's.jsonl')]
+  writeFileSync(file, '1\n')
+  const child = startDurlog(['streams', dir, 'import', '--watch', file])
+  let stderr = ''
+  child.stderr?.on('data', (chunk: Buffer) => {
+    stderr += chunk.toString()
+  })
+  const ended = once(child, 'close')
+  await new Promise((resolve) => child.stdout?.once('data', resolve))
+  appendFileSync(file, '2\n3')
+  renameSync(file, `${file}.1`)
+  writeFileSync(file, '4\n')
+  expect([(await ended)[0], stderr]).toEqual([65, expect.stringContaining('s.jsonl was replaced after its line 3')])
+  const streams = await openStreams(dir)
+  expect(await values(streams.stream('s').read())).toEqual([1, 2, 3])
   await streams.close()
 })
 

@@ -203,10 +203,13 @@ class FileImport {
     await this.#report(isListed)
   }
 
-  /** Imports what was appended to the file since the last call. */
+  /** Imports what was appended to the file since the last call. Throws if the file was replaced or shortened. */
   async follow(): Promise<void> {
-    await this.#read(false)
+    // Before the read, which then takes the last lines of the old file.
+    const isReplaced = await this.#isReplaced()
+    await this.#read(isReplaced)
     await this.#report()
+    if (isReplaced) throw this.#newFile(`replaced after its line ${this.#line}`)
   }
 
   async close(): Promise<void> {
@@ -241,7 +244,6 @@ class FileImport {
   /** Reads the file to its current end. With `isLast`, a last line without a newline is a line too. */
   async #read(isLast: boolean, progress?: Progress): Promise<void> {
     const file = this.#file as FileHandle
-    await this.#checkReplaced(file)
     for (;;) {
       const { bytesRead } = await file.read(chunk, 0, chunk.length, this.#offset).catch(this.#failRead)
       if (bytesRead === 0) break
@@ -387,14 +389,17 @@ class FileImport {
     takeOwner(path)
   }
 
-  /** Throws if the file was replaced or shortened: its new records would have the producer seqs of the old ones. */
-  async #checkReplaced(file: FileHandle): Promise<void> {
+  /** Whether another file has the path now. Throws if the file was shortened. */
+  async #isReplaced(): Promise<boolean> {
     // As bigint, because ids of NTFS and XFS may exceed 2^53.
-    const opened = await file.stat({ bigint: true })
+    const opened = await (this.#file as FileHandle).stat({ bigint: true })
+    if (opened.size < this.#offset) throw this.#newFile('shortened')
     const now = await stat(this.path, { bigint: true }).catch(() => undefined)
-    if (opened.size >= this.#offset && (now === undefined || now.ino === opened.ino)) return
-    throw new InputError(
-      `${this.path} was ${opened.size < this.#offset ? 'shortened' : 'replaced'} during the import: import the new file under another name`,
-    )
+    return now !== undefined && now.ino !== opened.ino
+  }
+
+  /** The records of such a file would have the producer seqs of the old ones. */
+  #newFile(change: string): InputError {
+    return new InputError(`${this.path} was ${change} during the import: import the new file under another name`)
   }
 }
