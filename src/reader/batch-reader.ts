@@ -66,7 +66,7 @@ export class BatchReader<T> extends BufferedReader<T> {
   constructor(make: (signal: AbortSignal) => Generator<T>, signal: AbortSignal | undefined) {
     super({ nextLater: () => this.#nextLater(), take: (max) => this.#buffered(max) })
     this.#feed = new Feed(make, signal)
-    abandoned.register(this, this.#feed)
+    abandoned.register(this, this.#feed, this)
   }
 
   #nextLater(): Promise<IteratorResult<T, undefined>> {
@@ -113,6 +113,7 @@ export class BatchReader<T> extends BufferedReader<T> {
 
   #end(): Promise<void> {
     this.#drop()
+    abandoned.unregister(this)
     this.#ended ??= this.#feed.end()
     return this.#ended
   }

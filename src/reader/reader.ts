@@ -62,7 +62,7 @@ export class Reader extends BufferedReader<LogRecord> implements LogReader {
     this.#stop = to ?? Number.POSITIVE_INFINITY
     this.#durableOnly = durableOnly ?? false
     this.#unwatch = Reader.#watch(new WeakRef(this), source, signal)
-    abandoned.register(this, this.#unwatch)
+    abandoned.register(this, this.#unwatch, this)
     if (signal?.aborted) this.#fail(signal.reason)
   }
 
@@ -292,6 +292,8 @@ export class Reader extends BufferedReader<LogRecord> implements LogReader {
   #finish(): void {
     this.#done = true
     this.#batch.drop()
+    // Electron does not end if the garbage collector has found an object with a registered call before it quits.
+    abandoned.unregister(this)
     this.#unwatch()
   }
 
