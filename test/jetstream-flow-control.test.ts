@@ -37,7 +37,7 @@ describe('the wait for an acknowledgement', () => {
     const send = (): void => {
       publications.request('s', Buffer.from('x'), rawHeaders(''), ({ seq }) => acks.push(seq))
     }
-    const answer = (body: unknown = { seq: acks.length }): void => {
+    const answer = (body: unknown = { seq: acks.length + 1 }): void => {
       onMessage(null, { subject: replies.shift(), json: () => body })
     }
     return { send, answer, acks, failures, publications }
@@ -50,7 +50,7 @@ describe('the wait for an acknowledgement', () => {
       vi.advanceTimersByTime(1900)
       answer()
     }
-    expect(acks).toEqual([0, 1, 2, 3])
+    expect(acks).toEqual([1, 2, 3, 4])
     vi.advanceTimersByTime(60_000)
     expect(failures).toEqual([])
   })
