@@ -21,8 +21,9 @@ class PosixReserve {
   bool GiveUpOne();
 
  private:
-  // A segment takes two: one for direct writes.
-  std::array<std::atomic<int>, 2> fds_ = {-1, -1};
+  // A segment takes two: one for direct writes. A worker that looks into the folder may meanwhile
+  // take one that a sealed segment has given back.
+  std::array<std::atomic<int>, 3> fds_ = {-1, -1, -1};
 };
 
 }  // namespace durlog

@@ -9,7 +9,7 @@ const LEAST_SEGMENTS = 3
 const FEW_SEGMENTS = 16
 const LEAST_INODES = 16
 const FEW_INODES = 1000
-/** Node itself uses about 20 descriptors; a log uses 6, and one for the segment of each reader. */
+/** Node itself uses about 20 descriptors; a log uses 7, and one for the segment of each reader. */
 const LEAST_DESCRIPTORS = 64
 const FEW_DESCRIPTORS = 1024
 

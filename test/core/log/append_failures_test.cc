@@ -150,6 +150,28 @@ TEST_P(AppendFailuresTest, WithoutFreeDescriptorsALogContinues) {
   ExpectRecords(0, 800);
 }
 
+// As if a worker that looks into the folder once a second had it open at each rotation.
+TEST_P(AppendFailuresTest, ALookIntoTheFolderTakesNoDescriptorOfASegment) {
+  std::unique_ptr<Log> log = Open(Options());
+  AppendMany(*log, 10, Level::kSync);
+  Settle(*log);
+  {
+    const NoMoreDescriptors none;
+    int look = -1;
+    for (uint64_t seq = log->next_seq(); seq < 800; ++seq) {
+      const Result<uint64_t> appended = log->AppendSync(AsBytes(PayloadOf(seq)), Level::kSync);
+      EXPECT_TRUE(appended.ok()) << seq << ": " << appended.status().message();
+      if (!appended.ok()) break;
+      Settle(*log);
+      if (look < 0) look = open("/", O_RDONLY | O_CLOEXEC);
+    }
+    if (look >= 0) close(look);
+  }
+  EXPECT_GE(log->Stats().rotations, 3u);
+  Close(std::move(log));
+  ExpectRecords(0, 800);
+}
+
 TEST_F(LogTestFolder, AMappedSegmentNeedsNoFurtherDescriptor) {
   LogOptions options = SmallOptions(Strategy::kMmap);
   options.segment_bytes = 1 << 20;
