@@ -215,6 +215,21 @@ describe.skipIf(missingServer !== '')('a restored log', () => {
     await restore(dir, options(nats))
     expect(readdirSync(dir)).not.toContain('restoring')
   })
+
+  test('is a replica that reports no earlier than with its last record that it has caught up', async () => {
+    const { nats, log } = await shippedLog(0)
+    // Each record arrives in several reads of the socket.
+    for (let i = 0; i < 20; i++) await log.append(Buffer.alloc(400_000, i))
+    await shipAll(log, nats)
+    const ending = new AbortController()
+    const caughtUp: number[] = []
+    const onCaughtUp = (next: number): void => {
+      caughtUp.push(next)
+      if (next === 20) ending.abort()
+    }
+    await restore(join(scratchDir(), 'restored'), options(nats, { follow: true, signal: ending.signal, onCaughtUp }))
+    expect(caughtUp).toEqual([20])
+  })
 })
 
 test.skipIf(missingServer !== '')('a replica that lost its connection does not continue in other records', async () => {

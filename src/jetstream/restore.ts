@@ -277,6 +277,7 @@ class Restore {
     const range = { stream, subject: this.#subject, domain, sequence, expectsMore }
     const messages = await consume(live, range, this.#ackTimeout)
     const forget = this.#link.onLost((error) => messages.stop(error))
+    let isBehind = begin !== undefined
     // The server has responded and the stream holds no more records, so this attempt has succeeded.
     if (begin === undefined) {
       this.#backoff.succeeded()
@@ -288,9 +289,13 @@ class Restore {
           if (!(await this.#store(log, record))) break
         if (this.#done) this.#done = await this.#mayEnd(live, seqs)
         if (this.#done) break
-        if (!follow || messages.getPending() > 0) continue
+        if (!follow) continue
+        // The client may count one of its requests as a pending message.
+        const isNew = isBehind && !expectsMore()
+        if (messages.getPending() > 0 && !isNew) continue
         await log.sync()
-        this.#caughtUp(log)
+        isBehind = expectsMore()
+        if (!isBehind) this.#caughtUp(log)
       }
       if (!this.#done) throw new Error('the stream ended')
     } finally {
