@@ -1,6 +1,6 @@
 /** `durlog backup` and `durlog restore` of a folder of streams. */
 import { execFileSync, spawnSync } from 'node:child_process'
-import { readdirSync, readFileSync, truncateSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readdirSync, readFileSync, truncateSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect, onTestFinished, test } from 'vitest'
@@ -124,11 +124,13 @@ test('a backup that fails leaves nothing behind but an earlier one', async () =>
   await durlog(['backup', dir, copy])
   const log = await openUntilDone(join(dir, 'log'), { readOnly: true })
   const other = await log.cursor('durlog-backup')
+  // The copy that the other backup is making.
+  mkdirSync(join(folder, 'new.durlog-new'))
   for (const to of [copy, join(folder, 'new')]) {
     const { code, stderr } = await durlog(['backup', dir, to])
     expect([code, stderr]).toEqual([65, expect.stringContaining(`another backup of ${dir} is running`)])
   }
-  expect(readdirSync(folder)).toEqual(['copy'])
+  expect(readdirSync(folder)).toEqual(['copy', 'new.durlog-new'])
   await other.close()
   await log.close()
   expect((await durlog(['backup', dir, copy])).code).toBe(0)

@@ -57,10 +57,12 @@ export async function copyStreams(
   const { uuid } = await inspect(source.log)
   await checkTarget(to, uuid, backup)
   const made = `${to}.durlog-new`
-  await rm(made, { recursive: true, force: true })
-  const copy = new FolderFiles(made)
-  await makeFolder(made)
+  // Before the files in `made` are removed: another backup may be writing them.
+  const release = await holdLog(source)
   try {
+    await rm(made, { recursive: true, force: true })
+    const copy = new FolderFiles(made)
+    await makeFolder(made)
     const report = { uuid, ...(await fillCopy(source, copy, onProgress)) }
     await copy.sync()
     if (backup) await markBackup(made, from)
@@ -71,6 +73,8 @@ export async function copyStreams(
     // Its space is needed if the disk is full.
     await rm(made, { recursive: true, force: true })
     throw ofFileSystem(error, made)
+  } finally {
+    await release()
   }
 }
 
@@ -79,20 +83,15 @@ async function fillCopy(
   copy: FolderFiles,
   onProgress: (done: number, total: number) => void,
 ): Promise<Omit<StreamsCopyReport, 'uuid'>> {
-  const release = await holdLog(source)
-  try {
-    await copy.make()
-    const { position, ...found } = await copyFiles(source, copy, onProgress)
-    const { firstSeq, nextSeq } = await copyLog(source.log, copy.log, () => {}, { without: HOLD })
-    if (nextSeq < position || firstSeq > position)
-      throw new InputError(
-        `the main log of ${source.dir} is not known to be synced up to its last checkpoint: open the streams once, for example with "durlog streams ${source.dir} stat", then repeat the command`,
-      )
-    const changed = await withoutDeleted(copy.log, { changed: found.changed, position })
-    return { ...found, changed, firstSeq, nextSeq }
-  } finally {
-    await release()
-  }
+  await copy.make()
+  const { position, ...found } = await copyFiles(source, copy, onProgress)
+  const { firstSeq, nextSeq } = await copyLog(source.log, copy.log, () => {}, { without: HOLD })
+  if (nextSeq < position || firstSeq > position)
+    throw new InputError(
+      `the main log of ${source.dir} is not known to be synced up to its last checkpoint: open the streams once, for example with "durlog streams ${source.dir} stat", then repeat the command`,
+    )
+  const changed = await withoutDeleted(copy.log, { changed: found.changed, position })
+  return { ...found, changed, firstSeq, nextSeq }
 }
 
 /** Throws InputError unless `to` is a new or empty folder, or, for a backup, an earlier one of the same streams. */
