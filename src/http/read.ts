@@ -1,6 +1,6 @@
 /** GET by offset and by long-poll, HEAD, and DELETE. */
 
-import { crc32 } from 'node:zlib'
+import { createHash } from 'node:crypto'
 import { contentTypeOf } from '../streams/port/meta.js'
 import type { StreamView } from '../streams/port/port.js'
 import { type BodyChunk, isJson, readChunk } from './chunk.js'
@@ -16,6 +16,7 @@ const CACHE_SECONDS = 60
 const STALE_SECONDS = 300
 /** The bytes at the end of a body that its ETag depends on. */
 const TAG_BYTES = 1024
+const SUM_CHARACTERS = 11
 /**
  * If a browser opens the URL of a stream, scripts in the data must not run: clients choose the data and its content
  * type, and the origin may be that of the application.
@@ -129,7 +130,7 @@ function answer(
   }
   if (!isNow) {
     // If an older copy of the folder was put back, other data have the same offsets.
-    const sum = crc32(body.subarray(-TAG_BYTES)).toString(36)
+    const sum = createHash('sha256').update(body.subarray(-TAG_BYTES)).digest('base64url').slice(0, SUM_CHARACTERS)
     const etag = `"${offsetOf(access, state, from)}:${next}:${sum}${closed ? ':c' : ''}"`
     headers.push('etag', etag)
     if (matches(call.exchange.header('if-none-match'), etag)) {
