@@ -1,7 +1,7 @@
 /** The folders of the streams' files. The core keeps them open, so it would write into one that was moved. */
-import { stat } from 'node:fs/promises'
 import { DurlogError } from '../../errors.js'
 import { ofFileSystem } from '../../support/file-system-error.js'
+import { folderIdOf } from '../../support/folder-id.js'
 
 export class HeldFolders {
   readonly #ids: ReadonlyMap<string, string>
@@ -23,11 +23,10 @@ export class HeldFolders {
   }
 }
 
-/** Identifies the folder at `path`, which may be a link. '' if there is none. */
+/** As `folderIdOf`, and '' if there is no folder. */
 async function identityOf(path: string): Promise<string> {
   try {
-    const { dev, ino } = await stat(path, { bigint: true })
-    return `${dev} ${ino}`
+    return await folderIdOf(path)
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException
     if (code === 'ENOENT' || code === 'ENOTDIR') return ''

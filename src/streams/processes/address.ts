@@ -1,7 +1,7 @@
 /** The address at which the owner of a folder of streams listens. */
 import { createHash, randomBytes } from 'node:crypto'
 import { closeSync, constants, openSync } from 'node:fs'
-import { lstat, readFile, realpath, rm, stat, unlink, writeFile } from 'node:fs/promises'
+import { lstat, readFile, realpath, rm, unlink, writeFile } from 'node:fs/promises'
 import type { Server } from 'node:net'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
@@ -122,12 +122,6 @@ export async function markExclusive(dir: string): Promise<void> {
 export async function isExclusive(dir: string, pid: number | undefined): Promise<boolean> {
   const marked = await readFile(join(dir, 'owner', 'exclusive'), READ_ITSELF).catch(() => '')
   return marked !== '' && (pid === undefined || Number(marked) === pid)
-}
-
-/** Identifies the folder itself. A copy of the folder has another id, even if it contains the socket as a hard link. */
-export async function folderIdOf(dir: string): Promise<string> {
-  const { dev, ino } = await stat(dir, { bigint: true })
-  return `${dev}:${ino}`
 }
 
 function hashOf(path: string): string {

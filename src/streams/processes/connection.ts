@@ -2,7 +2,8 @@
 import { connect, type Socket } from 'node:net'
 import { type DurlogError, isCode, replacedStreamsError } from '../../errors.js'
 import { ofFileSystem } from '../../support/file-system-error.js'
-import { addressOf, folderIdOf } from './address.js'
+import { folderIdOf } from '../../support/folder-id.js'
+import { addressOf } from './address.js'
 import {
   type FrameMaker,
   FrameReader,
