@@ -195,13 +195,14 @@ test('a file in the place of the folder of the copy: the message names the remed
   }
 })
 
-test('a restore that has finished is not repeated, because it would move the cursors back', async () => {
+/** The paths of a log, of its backup, and of the log that is restored from it, in the new folder `folder`. */
+function copyPaths(): { folder: string; dir: string; copy: string; restored: string } {
   const folder = scratchDir()
-  const [dir, copy, restored] = ['log', 'copy', 'restored'].map((name) => join(folder, name)) as [
-    string,
-    string,
-    string,
-  ]
+  return { folder, dir: join(folder, 'log'), copy: join(folder, 'copy'), restored: join(folder, 'restored') }
+}
+
+test('a restore that has finished is not repeated, because it would move the cursors back', async () => {
+  const { dir, copy, restored } = copyPaths()
   const log = await open(dir, OPTIONS)
   await log.appendBatch(['a', 'b'])
   await log.ensureCursor('mailer')
@@ -220,12 +221,7 @@ test('a restore that has finished is not repeated, because it would move the cur
 })
 
 test('a log that is no backup is not made one, which would move its cursors back', async () => {
-  const folder = scratchDir()
-  const [dir, copy, restored] = ['log', 'copy', 'restored'].map((name) => join(folder, name)) as [
-    string,
-    string,
-    string,
-  ]
+  const { dir, copy, restored } = copyPaths()
   await durlog(['append', dir], 'a\nb\n')
   await durlog(['cursors', dir, '--create', 'mailer'])
   await durlog(['backup', dir, copy])
@@ -238,12 +234,7 @@ test('a log that is no backup is not made one, which would move its cursors back
 })
 
 test('no process can append to a restore that was interrupted, and the next call completes it', async () => {
-  const folder = scratchDir()
-  const [dir, copy, restored] = ['log', 'copy', 'restored'].map((name) => join(folder, name)) as [
-    string,
-    string,
-    string,
-  ]
+  const { folder, dir, copy, restored } = copyPaths()
   await durlog(['append', dir], 'a\nb\n')
   await durlog(['backup', dir, copy])
   const interrupted = (): never => {
