@@ -1,6 +1,7 @@
 /** Removes old records from a log that need not be open here, even while another process has it open. */
 import { atCaller } from './caller-stack.js'
 import { DurlogError } from './errors.js'
+import { inspect, type SegmentSummary } from './inspect.js'
 import {
   currentBounds,
   isTrimRequested,
@@ -16,7 +17,7 @@ import { type ResolvedTrim, resolveTrimOptions } from './options/trim-options.js
 import { refuseReplica } from './support/folder-marks.js'
 import { refuseStreams } from './support/streams-log.js'
 import { clock, wait } from './timers.js'
-import type { TrimOptions, TrimReport } from './types.js'
+import type { CursorOverrun, TrimOptions, TrimReport } from './types.js'
 
 const POLL_MS = 20
 
@@ -32,13 +33,14 @@ export async function trim(dir: string | URL, options: TrimOptions): Promise<Tri
 async function trimFolder(path: string, resolved: ResolvedTrim): Promise<TrimReport> {
   refuseStreams(path)
   // Read before the plan is made: no record that is appended later is in a segment that is removed.
-  const { firstSeq, nextSeq, uuid, generation } = await native.bounds(path)
+  const { firstSeq, nextSeq, uuid, generation, segments } = await inspect(path)
   const plan = await planTrim(path, resolved)
   const { seal, segmentBytes } = plan
   const before = seal ? nextSeq : plan.before
-  const segments = plan.segments + (seal ? 1 : 0)
-  const report = { firstSeq, before, segments, bytes: plan.bytes + (seal ? segmentBytes : 0), overruns: plan.overruns }
-  if (resolved.dryRun || segments === 0) return { by: 'none', ...report }
+  const planned = { firstSeq, before, ...removalUpTo(before, segments, plan.overruns) }
+  if (resolved.dryRun || planned.segments === 0) return { by: 'none', ...planned }
+  // Less than planned if a cursor was created meanwhile.
+  const done = (first: number) => ({ firstSeq: first, before, ...removalUpTo(first, segments, plan.overruns) })
   const regardless = resolved.policy.keepForCursors ? plan.regardless : before
   // -1 means that the list of truncations is damaged: then the truncations since the plan are unknown.
   const request: TrimRequest = { before, regardless, seal, generation: Math.max(0, generation) }
@@ -47,7 +49,7 @@ async function trimFolder(path: string, resolved: ResolvedTrim): Promise<TrimRep
   for (;;) {
     resolved.signal?.throwIfAborted()
     try {
-      const trimmed = { by: 'caller' as const, ...report, firstSeq: await trimHere(path, request, segmentBytes) }
+      const trimmed = { by: 'caller' as const, ...done(await trimHere(path, request, segmentBytes)) }
       if (asked !== undefined) removeTrimRequest(path, asked)
       return trimmed
     } catch (error) {
@@ -56,10 +58,27 @@ async function trimFolder(path: string, resolved: ResolvedTrim): Promise<TrimRep
     asked ??= await writeTrimRequest(path, uuid, request)
     const leftMs = deadline - clock.now()
     if (leftMs > 0) await wait(Math.min(POLL_MS, leftMs))
-    const done = !isTrimRequested(path, asked)
+    const isServed = !isTrimRequested(path, asked)
     // The lock may belong to another call of `trim`, which serves no requests, so the next turn tries to take it again.
-    if (!done && leftMs > 0) continue
-    return { by: done ? 'writer' : 'requested', ...report, firstSeq: (await native.bounds(path)).firstSeq }
+    if (!isServed && leftMs > 0) continue
+    const now = (await native.bounds(path)).firstSeq
+    return isServed ? { by: 'writer', ...done(now) } : { by: 'requested', ...planned, firstSeq: now }
+  }
+}
+
+/** The part of a report that describes the removal of the segments that begin before `end`. */
+function removalUpTo(
+  end: number,
+  segments: readonly SegmentSummary[],
+  overruns: readonly CursorOverrun[],
+): Pick<TrimReport, 'segments' | 'bytes' | 'overruns'> {
+  const removed = segments.filter(({ firstSeq }) => firstSeq < end)
+  return {
+    segments: removed.length,
+    bytes: removed.reduce((sum, { bytes }) => sum + bytes, 0),
+    overruns: overruns
+      .filter(({ lostFirst }) => lostFirst < end)
+      .map((overrun) => ({ ...overrun, lostLast: Math.min(overrun.lostLast, end - 1) })),
   }
 }
 

@@ -261,9 +261,12 @@ export interface TrimReport {
   by: 'caller' | 'writer' | 'requested' | 'none'
   /** The log's oldest seq when the call returned. */
   firstSeq: number
-  /** The first seq that the trim keeps. */
+  /** The first seq that the trim keeps, as planned when the call began. A cursor that is created later keeps more. */
   before: number
-  /** The number of segments whose records are all below `before`, and their size in bytes, when the call began. */
+  /**
+   * The number of segments that were removed, and their size in bytes; for `requested` and `none`, of those that are to
+   * be removed.
+   */
   segments: number
   bytes: number
   /** One entry for each cursor whose position is in these segments. */

@@ -1,4 +1,4 @@
-import { spawn, spawnSync } from 'node:child_process'
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, mkdirSync, readFileSync, renameSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -21,6 +21,23 @@ async function makeLog(dir: string): Promise<Log> {
     await log.append(Buffer.alloc(15_000, i), { timestamp: Date.now() - (i < 12 ? 2 * HOUR_MS : 0) })
   return log
 }
+
+/** Another process that has the log in `dir` open, but serves no requests. */
+async function startIdleOwner(dir: string): Promise<ChildProcess> {
+  const program = `
+    import { open } from ${JSON.stringify(new URL('../dist/index.js', import.meta.url).href)}
+    import { say } from ${JSON.stringify(new URL('fixtures/say.mjs', import.meta.url).href)}
+    await open(${JSON.stringify(dir)}, { segmentBytes: 65536 })
+    say('open')
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0)`
+  const owner = spawn(process.execPath, ['--input-type=module', '-e', program], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  onTestFinished(() => void owner.kill('SIGKILL'))
+  await once(owner.stdout, 'data')
+  return owner
+}
+
 /** The path of a request that a test makes. */
 const requestOf = (dir: string): string => join(dir, 'trim-request-0123456789abcdef')
 
@@ -92,18 +109,7 @@ test('a request that the writer has not seen is executed by the next writer; a r
 test('a request keeps the records that replaced truncated records after it was made', async () => {
   const dir = join(scratchDir(), 'log')
   await (await makeLog(dir)).close()
-  // Has the log open, but serves no requests.
-  const program = `
-    import { open } from ${JSON.stringify(new URL('../dist/index.js', import.meta.url).href)}
-    import { say } from ${JSON.stringify(new URL('fixtures/say.mjs', import.meta.url).href)}
-    await open(${JSON.stringify(dir)}, { segmentBytes: 65536 })
-    say('open')
-    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0)`
-  const owner = spawn(process.execPath, ['--input-type=module', '-e', program], {
-    stdio: ['ignore', 'pipe', 'inherit'],
-  })
-  onTestFinished(() => void owner.kill('SIGKILL'))
-  await once(owner.stdout, 'data')
+  const owner = await startIdleOwner(dir)
   expect(await trim(dir, { before: 16, waitMs: 0 })).toMatchObject({ by: 'requested', before: 16 })
   const name = (await trimRequests(dir))[0] as string
   renameSync(join(dir, name), join(dir, '..', name))
@@ -118,6 +124,18 @@ test('a request keeps the records that replaced truncated records after it was m
   // A request that was made after the truncation removes these records.
   expect(await trim(dir, { before: 16, waitMs: 60_000 })).toMatchObject({ by: 'writer', before: log.firstSeq })
   expect(log.firstSeq).toBeGreaterThan(6)
+})
+
+test('the report has the segments that were removed, not those that a cursor created meanwhile has kept', async () => {
+  const dir = join(scratchDir(), 'log')
+  await (await makeLog(dir)).close()
+  const owner = await startIdleOwner(dir)
+  const trimming = trim(dir, { maxAgeMs: HOUR_MS, waitMs: 60_000 })
+  await expect.poll(() => trimRequests(dir)).toHaveLength(1)
+  const reader = await openUntilDone(dir, { readOnly: true })
+  await reader.cursor('slow', { from: 5 })
+  owner.kill('SIGKILL')
+  expect(await trimming).toMatchObject({ by: 'caller', firstSeq: 4, before: 12, segments: 1, bytes: 65536 })
 })
 
 test('an incomplete request is ignored until it is complete', async () => {

@@ -74,8 +74,6 @@ RetentionPolicy ToRetentionPolicy(const Napi::Object& object) {
 Napi::Object FromRetentionPlan(Napi::Env env, const RetentionPlan& plan) {
   Napi::Object object = Napi::Object::New(env);
   object.Set("before", FromSeq(env, plan.before));
-  object.Set("segments", FromSeq(env, plan.segments));
-  object.Set("bytes", FromSeq(env, plan.bytes));
   object.Set("seal", plan.seal);
   object.Set("over", plan.over);
   object.Set("regardless", FromSeq(env, plan.regardless));

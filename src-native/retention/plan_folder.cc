@@ -53,11 +53,6 @@ Result<RetentionPlan> PlanShape(FileSystem& file_system, Directory& directory,
   if (removes && !syncs->Sync(directory, &log.cursors)) {
     plan = PlanRetention(policy, log, now_ms, is_older);
   }
-  plan.bytes = 0;
-  for (size_t i = 0; i < plan.segments; ++i) {
-    DURLOG_ASSIGN_OR_RETURN(const uint64_t bytes, survey->BytesOf(first_seqs[i]));
-    plan.bytes += bytes;
-  }
   return plan;
 }
 

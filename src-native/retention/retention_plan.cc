@@ -89,7 +89,6 @@ RetentionPlan PlanRetention(const RetentionPolicy& policy, const RetainedLog& lo
   }
   plan.before = log.segments[count].first_seq;
   plan.segments = count;
-  for (size_t i = 0; i < count; ++i) plan.bytes += log.segments[i].bytes;
   if (!policy.keep_for_cursors) {
     plan.regardless = plan.before;
     return plan;

@@ -57,7 +57,6 @@ struct RetentionPlan {
   // Segments wholly below this seq are removed; the log's first seq if none is.
   uint64_t before = 0;
   uint64_t segments = 0;  // the number of these segments
-  uint64_t bytes = 0;     // and their size
   // The part of `before` that ignores cursors.
   uint64_t regardless = 0;
   // All records of the active segment may be removed: it must be sealed first.

@@ -92,9 +92,6 @@ export interface NativeRetentionPlan {
   before: number
   /** The part of `before` that ignores cursors. */
   regardless: number
-  /** The number of these segments, and their size in bytes. */
-  segments: number
-  bytes: number
   /** Whether the active segment may be removed too once it is sealed. */
   seal: boolean
   /** Whether the policy also selects segments that cannot be removed yet because they are not synced. */
