@@ -16,9 +16,9 @@ const log = await open(dir, { readOnly: true })
 
 /** The age in seconds of the oldest record that waits for a cursor at `position`; 0 if none waits. */
 async function ageOf(position) {
-  const oldest = Math.max(position, log.firstSeq)
-  if (oldest >= log.nextSeq) return 0
-  return Math.max(0, (Date.now() - (await log.get(oldest)).timestamp) / 1000)
+  for await (const { timestamp } of log.read({ from: Math.max(position, log.firstSeq) }))
+    return Math.max(0, (Date.now() - timestamp) / 1000)
+  return 0
 }
 
 async function metrics() {

@@ -1,4 +1,5 @@
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
+import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { get } from 'node:http'
@@ -9,6 +10,7 @@ import { text } from 'node:stream/consumers'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { open } from '../src/index.js'
+import { openRestored } from '../src/open.js'
 import { missingServer, natsServer } from './fixtures/nats.mjs'
 import { scratchDir, texts } from './fixtures/scratch.js'
 import { admin, server, stored } from './fixtures/ship.js'
@@ -261,19 +263,21 @@ describe.skipIf(platform() !== 'linux')('shared logs (Linux only)', () => {
 
 test('the metrics of a log have the lag of each cursor in records and in seconds', async () => {
   const dir = newLog()
-  const log = await open(dir)
+  const log = await openRestored(dir, { uuid: randomUUID(), firstSeq: 0, generation: 0 }, {})
   onTestFinished(() => log.close())
   const [old, waiting] = [Date.now() - 60_000, Date.now() - 30_000]
   await log.append('read', { timestamp: old })
+  // The cursor's next seqs have no record.
+  await log.skipTo(3, old)
   await log.append('waits', { timestamp: waiting })
   const slow = await log.cursor('slow', { from: 0 })
   await slow.commit(0, { durability: 'sync' })
-  await log.cursor('done', { from: 2 })
+  await log.cursor('done', { from: 4 })
   const serving = start('prometheus.mjs', dir, '0')
   const port = Number((await serving.line()).split(' ').at(-1))
   const metrics = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text()
-  expect(metrics).toContain('durlog_next_seq 2\n')
-  expect(metrics).toContain('durlog_cursor_lag_records{cursor="slow"} 1\n')
+  expect(metrics).toContain('durlog_next_seq 4\n')
+  expect(metrics).toContain('durlog_cursor_lag_records{cursor="slow"} 3\n')
   expect(metrics).toContain('durlog_cursor_lag_records{cursor="done"} 0\ndurlog_cursor_lag_seconds{cursor="done"} 0\n')
   const age = Number(/lag_seconds\{cursor="slow"\} (.*)/.exec(metrics)?.[1])
   expect(age).toBeGreaterThanOrEqual(30)

@@ -1,7 +1,11 @@
 /** Seqs without a record: readers skip them, and a call that requests one fails with a code. */
+import { randomUUID } from 'node:crypto'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { frames, type ReadableLog } from '../src/index.js'
+import { openRestored } from '../src/open.js'
+import { lastRecord } from '../src/ship/voids.js'
+import { durlog, durlogProcess } from './fixtures/command.js'
 import { CraftedSegment, type Files, payloadOf, segmentName, writeFiles } from './fixtures/crafted-log.js'
 import { codeOf, openUntilDone, records, scratchDir } from './fixtures/scratch.js'
 import { readLog } from './format/independent-reader.mjs'
@@ -74,6 +78,38 @@ describe('seqs without a record', () => {
     const base = (await log.get(0)).timestamp - 10
     const found = [0, 10, 11, 30, 40, 50, 60, 70, 71].map((ms) => log.seqAt(base + ms))
     expect(await Promise.all(found)).toEqual([0, 0, 4, 4, 5, 5, 8, 8, 11])
+  })
+
+  test('are passed over by the search for the last record, however many there are', async () => {
+    for (const [records, end] of [
+      [0, 3],
+      [1, 1],
+      [1, 2],
+      [6, 1000],
+      [1000, 1001],
+    ] as const) {
+      const dir = join(scratchDir(), 'log')
+      const log = await openRestored(dir, { uuid: randomUUID(), firstSeq: 0, generation: 0 }, { durability: 'memory' })
+      // Every second seq before the last record is a void too.
+      for (let seq = 0; seq < records; seq += 2) {
+        if (seq > 0) await log.skipTo(seq, 1000)
+        await log.append(payloadOf(seq), { timestamp: 1000 })
+      }
+      await log.skipTo(end, 2000)
+      expect(log.nextSeq).toBe(end)
+      expect((await lastRecord(log))?.seq).toBe(records === 0 ? undefined : records - 1 - ((records - 1) % 2))
+      await log.close()
+    }
+  })
+
+  test('at the end of a log do not hide its last record from stat and doctor', async () => {
+    const dir = writeLog()
+    const log = await openUntilDone(dir, { readOnly: true })
+    const { timestamp } = await log.get(14)
+    const { stdout } = await durlog(['stat', dir, '--json'])
+    expect(JSON.parse(stdout.toString())).toMatchObject({ nextSeq: 17, newest: new Date(timestamp).toISOString() })
+    const examined = JSON.parse((await durlogProcess(['doctor', dir, '--json'])).stdout.toString())
+    expect(examined.findings).toContainEqual(expect.objectContaining({ check: 'log', verdict: 'OK' }))
   })
 
   test('are named by dump, and read by a reader written from the format document', async () => {

@@ -13,6 +13,7 @@ import { recordCrc } from '../ship/record-crc.js'
 import { unfinishedRejoin } from '../ship/rejoin.js'
 import { resolveStandBy, type StandByCalls, standByUntilTaken } from '../ship/stand-by.js'
 import { takenBefore } from '../ship/taken-before.js'
+import { lastRecord } from '../ship/voids.js'
 import { writeGeneration } from '../ship/write-generation.js'
 import { makeCatalog, makeLogFolder, streamsLog } from '../streams/files/main-log.js'
 import type { StreamEncoding } from '../streams/port/types.js'
@@ -416,18 +417,6 @@ class Restore {
     if (!this.#options.follow) await unmarkFolder(this.#dir)
     return { uuid, firstSeq, nextSeq, records: this.#records, resumed }
   }
-}
-
-/** Returns the last record of the log; undefined if it holds none. */
-async function lastRecord(log: Log): Promise<LogRecord | undefined> {
-  for (let seq = log.nextSeq - 1; seq >= log.firstSeq; seq--) {
-    try {
-      return await log.get(seq)
-    } catch (error) {
-      if (!(error instanceof DurlogError) || error.code !== 'ERR_DURLOG_VOID') throw error
-    }
-  }
-  return undefined
 }
 
 function tooEarlyError(stream: string, first: number): DurlogError {

@@ -1,6 +1,6 @@
 /** Voids: seqs without a record, which a writer that died has left. They are never shipped. */
 import { isCode } from '../errors.js'
-import type { ReadableLog } from '../index.js'
+import type { LogRecord, ReadableLog } from '../index.js'
 
 /** Returns the first seq after the void that `error` reports; undefined for any other error. */
 function seqAfterVoid(error: unknown): number | undefined {
@@ -37,4 +37,24 @@ export function timeFrom(log: ReadableLog, first: number): number | undefined {
       seq = next
     }
   }
+}
+
+/** Returns the last record of the log; undefined if it holds none. Rejects like `get`. */
+export async function lastRecord(log: ReadableLog): Promise<LogRecord | undefined> {
+  let last: LogRecord | undefined
+  // The seqs from `high` on have no record. If a record is later than `last`, it is one of `low` to `high` - 1. They
+  // are halved, because a void may have millions of seqs.
+  let [low, high] = [log.firstSeq, log.nextSeq]
+  for (let seq = high - 1; low < high; seq = low + Math.floor((high - low) / 2)) {
+    try {
+      last = await log.get(seq)
+      low = seq + 1
+    } catch (error) {
+      const next = seqAfterVoid(error)
+      if (next === undefined) throw error
+      if (next < high) low = next
+      else high = seq
+    }
+  }
+  return last
 }

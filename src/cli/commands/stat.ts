@@ -1,6 +1,7 @@
 import type { Command } from 'commander'
 import { DurlogError } from '../../errors.js'
-import { inspect, type LogSummary, open, type ReadOnlyLog } from '../../index.js'
+import { inspect, type LogSummary, open } from '../../index.js'
+import { lastRecord, timeFrom } from '../../ship/voids.js'
 import { addJson } from '../../terminal/arguments.js'
 import {
   formatBytes,
@@ -45,16 +46,20 @@ async function collect(dir: string, { since, until }: Flags): Promise<Stat> {
   await using log = await open(dir, { readOnly: true })
   const summary = await inspect(dir)
   const { firstSeq, nextSeq } = log
-  const stat = { ...summary, oldest: await timeOf(log, firstSeq), newest: await timeOf(log, nextSeq - 1) }
+  const oldest = await timeOf(() => timeFrom(log, firstSeq))
+  const newest = await timeOf(async () => (await lastRecord(log))?.timestamp)
+  const stat = { ...summary, oldest, newest }
   if (since === undefined && until === undefined) return stat
   const first = since === undefined ? firstSeq : await log.seqAt(since)
   const next = until === undefined ? nextSeq : await log.seqAt(until)
   return { ...stat, range: { firstSeq: first, nextSeq: Math.max(first, next) } }
 }
 
-async function timeOf(log: ReadOnlyLog, seq: number): Promise<string | null> {
+/** Formats the time that `find` returns; null if there is none, or if the record cannot be read. */
+async function timeOf(find: () => number | undefined | Promise<number | undefined>): Promise<string | null> {
   try {
-    return seq < log.firstSeq || seq >= log.nextSeq ? null : formatTime((await log.get(seq)).timestamp)
+    const timeMs = await find()
+    return timeMs === undefined ? null : formatTime(timeMs)
   } catch (error) {
     if (error instanceof DurlogError) return null
     throw error

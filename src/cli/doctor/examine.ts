@@ -3,6 +3,7 @@ import { accessSync, constants, statfsSync, statSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { DurlogError, isCode } from '../../errors.js'
 import { open } from '../../index.js'
+import { lastRecord } from '../../ship/voids.js'
 import { readCheckpoint } from '../../streams/files/folder-checkpoint.js'
 import { isBackup } from '../../support/folder-marks.js'
 import { formatCounted, formatSeqs } from '../../terminal/output.js'
@@ -84,12 +85,12 @@ async function newestRecord(asked: string): Promise<{ ms: number | undefined; fi
     if (hasStreams) findings.push(ok('streams', backup + (await countStreams(asked))))
     await using log = await open(dir, { readOnly: true })
     const { firstSeq, nextSeq } = log
-    const isEmpty = nextSeq === firstSeq
-    const ms = isEmpty ? undefined : (await log.get(nextSeq - 1)).timestamp
+    const ms = (await lastRecord(log))?.timestamp
     const reader = hasStreams ? 'durlog streams DIR verify' : 'durlog verify DIR'
-    const records = isEmpty
-      ? 'it holds no records'
-      : `${formatSeqs(firstSeq, nextSeq)}, of which only the last was read: "${reader}" reads every record`
+    const records =
+      ms === undefined
+        ? 'it holds no records'
+        : `${formatSeqs(firstSeq, nextSeq)}, of which only the last was read: "${reader}" reads every record`
     findings.push(ok('log', hasStreams ? `that of the streams: ${records}` : `${backup}${records}`))
     return { ms, findings }
   } catch (error) {
