@@ -101,6 +101,11 @@ export async function restoreLog(
   salvage: Pick<ReadOptions, 'salvage' | 'onGap'>,
 ): Promise<CopyReport> {
   const { uuid } = await inspect(from)
+  return restoreBackup(uuid, to, () => copyLog(from, to, onProgress, salvage))
+}
+
+/** Calls `copy`, which copies the log `uuid`, or the streams of this log, to the folder `to`: see `restoreLog`. */
+export function restoreBackup<Report>(uuid: string, to: string, copy: () => Promise<Report>): Promise<Report> {
   return restoreInto(to, MARK_CHECKS, async (before) => {
     if (before === undefined) await markFolder(to, { backup: uuid } satisfies RestoreMark)
     else if (before.backup !== uuid)
@@ -109,7 +114,7 @@ export async function restoreLog(
         `${to} holds an unfinished restore of another log (${before.backup}): restore into a new or empty folder`,
         { path: to },
       )
-    const report = await copyLog(from, to, onProgress, salvage)
+    const report = await copy()
     await unmarkFolder(to)
     return report
   })

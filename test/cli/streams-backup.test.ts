@@ -4,7 +4,7 @@ import { mkdirSync, readdirSync, readFileSync, truncateSync, writeFileSync } fro
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect, onTestFinished, test } from 'vitest'
-import { copyStreams } from '../../src/cli/streams/backup.js'
+import { backupStreams, restoreStreams } from '../../src/cli/streams/backup.js'
 import { openStreams, type Streams } from '../../src/streams/index.js'
 import { DURLOG, durlog } from '../fixtures/command.js'
 import { openUntilDone, scratchDir } from '../fixtures/scratch.js'
@@ -74,10 +74,10 @@ test('a backup that is taken while streams are appended to, deleted, created aga
   const folder = scratchDir()
   const copy = join(folder, 'copy')
   for (let backup = 0; backup < 2; backup++) {
-    const { changed, nextSeq } = await copyStreams(dir, copy, true, QUIET)
+    const { changed, nextSeq } = await backupStreams(dir, copy, QUIET)
     expect(changed).toEqual([])
     const restored = join(folder, `restored ${backup}`)
-    await copyStreams(copy, restored, false, QUIET)
+    await restoreStreams(copy, restored, QUIET)
     const again = await openAt(restored)
     expect(again.changes).toEqual([])
     expect(localPort(again).sequencer.position).toBe(nextSeq)
@@ -167,6 +167,41 @@ test('appends to a backup of streams or of a log are refused, with the command t
     expect(stderr).not.toContain('name a new or empty folder')
     expect((await durlog(['backup', from, copy])).code).toBe(0)
   }
+})
+
+test('of two restores of streams into one folder, the second is refused, and the first is complete', async () => {
+  const { dir, streams } = await scratchStreams()
+  for (const name of ['a', 'b', 'c']) await streams.stream(name).append(name)
+  await streams.checkpoint()
+  const before = await contents(streams)
+  const folder = scratchDir()
+  const [copy, restored] = [join(folder, 'copy'), join(folder, 'restored')]
+  await backupStreams(dir, copy, QUIET)
+  let second: Promise<unknown> | undefined
+  await restoreStreams(copy, restored, () => {
+    second ??= restoreStreams(copy, restored, QUIET).catch((error) => error)
+  })
+  expect(await second).toMatchObject({ code: expect.stringMatching(/^ERR_DURLOG_(LOCKED|NOT_EMPTY)$/) })
+  expect(await contents(await openAt(restored))).toEqual(before)
+  expect(readdirSync(folder).sort()).toEqual(['copy', 'restored'])
+})
+
+test('no process can append to a restore of streams that was interrupted, and the next call completes it', async () => {
+  const { dir, streams } = await scratchStreams()
+  for (const name of ['a', 'b', 'c']) await streams.stream(name).append(name)
+  await streams.checkpoint()
+  const folder = scratchDir()
+  const [copy, restored] = [join(folder, 'copy'), join(folder, 'restored')]
+  await backupStreams(dir, copy, QUIET)
+  const interrupted = (done: number): void => {
+    if (done === 2) throw new Error('interrupted')
+  }
+  await expect(restoreStreams(copy, restored, interrupted)).rejects.toThrow('interrupted')
+  for (const create of [true, false])
+    await expect(openStreams(restored, { create })).rejects.toMatchObject({ code: 'ERR_DURLOG_REPLICA' })
+  await restoreStreams(copy, restored, QUIET)
+  expect(await contents(await openAt(restored))).toEqual(await contents(streams))
+  await expect(restoreStreams(copy, restored, QUIET)).rejects.toMatchObject({ code: 'ERR_DURLOG_NOT_EMPTY' })
 })
 
 test('a backup names the streams whose files another program has changed, and exits with 2', async () => {

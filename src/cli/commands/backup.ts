@@ -14,7 +14,7 @@ import {
 } from '../../terminal/output.js'
 import { copyLog, restoreLog } from '../backup.js'
 import { gapReporter } from '../print.js'
-import { copyStreams } from '../streams/backup.js'
+import { backupStreams, restoreStreams } from '../streams/backup.js'
 import { logFolder, refuseStreams } from '../streams/folder.js'
 import { withProgress } from '../with-progress.js'
 
@@ -73,8 +73,9 @@ async function runStreamsCopy(
   const stop = onInterrupt((error) => {
     interrupted = error
   })
+  const copy = label === 'restore' ? restoreStreams : backupStreams
   const report = await withProgress({ label, silent: json }, (progress) =>
-    copyStreams(from, to, label === 'backup', (done, total) => {
+    copy(from, to, (done, total) => {
       if (interrupted !== undefined) throw interrupted
       progress.update(done, total)
     }),

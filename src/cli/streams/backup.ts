@@ -17,7 +17,7 @@ import { isBackup } from '../../support/folder-marks.js'
 import { makeFolder } from '../../support/new-files.js'
 import { rename } from '../../support/rename.js'
 import { InputError } from '../../terminal/input-error.js'
-import { copyLog, markBackup, realPath } from '../backup.js'
+import { copyLog, markBackup, realPath, restoreBackup } from '../backup.js'
 import { logFolder } from './folder.js'
 
 /** Keeps the main log from trimming records while its copy is made. A killed backup leaves it; the next one uses it. */
@@ -39,23 +39,20 @@ export interface StreamsCopyReport {
   changed: string[]
 }
 
+type OnProgress = (done: number, total: number) => void
+
 /**
  * Copies the streams in `from` to the folder `target`, which is then as `from` would be after a crash: the catalog of
  * one checkpoint, the files that it describes, and the main log from before this checkpoint to its end. An earlier
  * backup in `target` is replaced when the new one is complete. Throws InputError if `target` holds anything else.
  */
-export async function copyStreams(
-  from: string,
-  target: string,
-  backup: boolean,
-  onProgress: (done: number, total: number) => void,
-): Promise<StreamsCopyReport> {
+export async function backupStreams(from: string, target: string, onProgress: OnProgress): Promise<StreamsCopyReport> {
   // Without a slash at its end, and a link is followed.
   const to = realPath(target)
   if (realPath(from) === to) throw new InputError(`${to} is the folder itself: name another folder`)
   const source = new FolderFiles(from)
   const { uuid } = await inspect(source.log)
-  await checkTarget(to, uuid, backup)
+  await checkTarget(to, uuid)
   const made = `${to}.durlog-new`
   // Before the files in `made` are removed: another backup may be writing them.
   const release = await holdLog(source)
@@ -65,7 +62,7 @@ export async function copyStreams(
     await makeFolder(made)
     const report = { uuid, ...(await fillCopy(source, copy, onProgress)) }
     await copy.sync()
-    if (backup) await markBackup(made, from)
+    await markBackup(made, from)
     await syncFolder(made)
     await replace(to, made)
     return report
@@ -78,10 +75,28 @@ export async function copyStreams(
   }
 }
 
+/** As `backupStreams`, into a new or empty folder. A restore that was interrupted begins again: see `restoreLog`. */
+export async function restoreStreams(from: string, to: string, onProgress: OnProgress): Promise<StreamsCopyReport> {
+  const source = new FolderFiles(from)
+  const { uuid } = await inspect(source.log)
+  return restoreBackup(uuid, to, async () => {
+    const copy = new FolderFiles(to)
+    await copy.clear()
+    const release = await holdLog(source)
+    try {
+      const report = { uuid, ...(await fillCopy(source, copy, onProgress)) }
+      await copy.sync()
+      return report
+    } finally {
+      await release()
+    }
+  })
+}
+
 async function fillCopy(
   source: FolderFiles,
   copy: FolderFiles,
-  onProgress: (done: number, total: number) => void,
+  onProgress: OnProgress,
 ): Promise<Omit<StreamsCopyReport, 'uuid'>> {
   await copy.make()
   const { position, ...found } = await copyFiles(source, copy, onProgress)
@@ -94,17 +109,15 @@ async function fillCopy(
   return { ...found, changed, firstSeq, nextSeq }
 }
 
-/** Throws InputError unless `to` is a new or empty folder, or, for a backup, an earlier one of the same streams. */
-async function checkTarget(to: string, uuid: string, backup: boolean): Promise<void> {
+/** Throws InputError unless `to` is a new or empty folder, or an earlier backup of the same streams. */
+async function checkTarget(to: string, uuid: string): Promise<void> {
   const names = await readdir(to).catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return []
     throw new InputError(`can't use ${to}: ${error.message}`)
   })
   if (names.length === 0) return
-  if (!backup || !isBackup(to) || !logFolder(to).hasStreams)
-    throw new InputError(
-      `${to} is not empty${backup ? ' and holds no backup of streams' : ''}: name an empty or a new folder`,
-    )
+  if (!isBackup(to) || !logFolder(to).hasStreams)
+    throw new InputError(`${to} is not empty and holds no backup of streams: name an empty or a new folder`)
   const found = (await inspect(new FolderFiles(to).log)).uuid
   if (found !== uuid) throw new InputError(`${to} is a backup of other streams (${found}): name another folder`)
 }
@@ -148,11 +161,7 @@ async function withoutDeleted(
 type Copied = Pick<StreamsCopyReport, 'streams' | 'files' | 'fileBytes' | 'changed'> & { position: number }
 
 /** Copies the catalog and the files that it describes. */
-async function copyFiles(
-  source: FolderFiles,
-  copy: FolderFiles,
-  onProgress: (done: number, total: number) => void,
-): Promise<Copied> {
+async function copyFiles(source: FolderFiles, copy: FolderFiles, onProgress: OnProgress): Promise<Copied> {
   /** The content of each copied file, as the catalog describes it. */
   const copied = new Map<string, { file: FileNames; disk: FileDisk }>()
   for (let pass = 1; ; pass++) {
