@@ -3,10 +3,13 @@ import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import type { Readable } from 'node:stream'
+import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import { expect, onTestFinished, test } from 'vitest'
 import { startDurlog } from '../fixtures/command.js'
 import { openUntilDone, scratchDir, texts } from '../fixtures/scratch.js'
+import { scratchStreams } from '../fixtures/streams.js'
 
 const APPEND = 'append ended by %s reports exactly the records that it has stored'
 test.skipIf(process.platform === 'win32').each(['SIGINT', 'SIGTERM'] as const)(APPEND, async (signal) => {
@@ -27,6 +30,20 @@ test.skipIf(process.platform === 'win32').each(['SIGINT', 'SIGTERM'] as const)(A
   const log = await openUntilDone(dir)
   expect(await texts(log.read())).toEqual(['a', 'b'])
 })
+
+test.skipIf(process.platform === 'win32')(
+  'append to a stream reports exactly the records that it has stored',
+  async () => {
+    const { dir, streams } = await scratchStreams({ exclusive: false })
+    const child = startDurlog(['streams', dir, 'append', 's'])
+    const output = Promise.all([text(child.stdout as Readable), text(child.stderr as Readable)])
+    child.stdin?.write('1\n2\n')
+    for await (const { value } of streams.stream('s').read({ follow: true })) if (value === 2) break
+    child.kill('SIGINT')
+    expect((await once(child, 'close'))[0]).toBe(130)
+    expect(await output).toEqual(['appended 2 records to s\n', 'durlog: INTERRUPTED: ended by SIGINT\n'])
+  },
+)
 
 test.skipIf(process.platform === 'win32')('export reports how many records it has written', async () => {
   const dir = join(scratchDir(), 'log')

@@ -469,6 +469,37 @@ test('messages about streams name the commands for streams', async () => {
   await streams.close()
 })
 
+test('append from a program that continues to print ends when a record is refused', async () => {
+  const dir = scratchDir()
+  const streams = await openStreams(dir)
+  await streams.stream('s').append(1)
+  await streams.stream('s').end()
+  await streams.close()
+  const child = startDurlog(['streams', dir, 'append', 's'])
+  child.stdin?.write('2\n')
+  expect((await once(child, 'close'))[0]).toBe(65)
+})
+
+test('a reader of stdout that closes it does not end import and rm before they are done', async () => {
+  const folder = scratchDir()
+  const dir = join(folder, 'streams')
+  const files = ['a', 'b', 'c'].map((name) => join(folder, `${name}.jsonl`))
+  for (const file of files) writeFileSync(file, '1\n')
+  for (const [args, left] of [
+    [
+      ['import', ...files],
+      ['a', 'b', 'c'],
+    ],
+    [['rm', '--json', 'a', 'b', 'c'], []],
+  ] as const) {
+    const child = startDurlog(['streams', dir, ...args])
+    child.stdout?.destroy()
+    expect((await once(child, 'close'))[0]).toBe(0)
+    const names = (await text(['streams', dir, 'ls', '--json'])).match(/[^\n]+/g) ?? []
+    expect(names.map((line) => JSON.parse(line).name)).toEqual(left)
+  }
+})
+
 test('append that fails reports how many records it has stored', async () => {
   const dir = scratchDir()
   const streams = await openStreams(dir)

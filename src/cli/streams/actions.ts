@@ -14,6 +14,7 @@ import {
   OutputClosedError,
   writeJson,
   writeOut,
+  writeSummary,
 } from '../../terminal/output.js'
 import { visible } from '../../terminal/visible.js'
 import { onOutputClosed } from '../closed-output.js'
@@ -160,7 +161,8 @@ async function rm(streams: Folder<unknown>, names: Names, { json }: StreamsFlags
   for (const name of names) {
     const existed = await streams.stream(name).delete()
     if (!existed) throw noStream(name)
-    if (json) await writeJson({ stream: name, removed: true })
+    // A reader of stdout that closes it does not keep the other streams.
+    if (json) await writeSummary(`${JSON.stringify({ stream: name, removed: true })}\n`)
   }
 }
 

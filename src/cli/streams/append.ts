@@ -1,7 +1,8 @@
 import { RECORD_MAX_BYTES } from '../../streams/port/encoding.js'
 import { checkStreamName } from '../../streams/port/file-name.js'
 import type { Stream } from '../../streams/port/types.js'
-import { formatCounted, writeJson, writeSummary } from '../../terminal/output.js'
+import { onInterrupt } from '../../terminal/interrupt.js'
+import { formatCounted, writeSummary } from '../../terminal/output.js'
 import { visible } from '../../terminal/visible.js'
 import { InputLines, isBlank, openInput, recordsIn } from '../input.js'
 import { parseJsonLine, textOf, timeIn } from '../records.js'
@@ -29,6 +30,7 @@ export async function appendLines(
   const pending: Promise<unknown>[] = []
   let [line, appended] = [0, 0]
   const stored = (): void => void appended++
+  const stop = onInterrupt((interrupted) => void input.chunks.destroy(interrupted))
   try {
     for await (const lines of recordsIn(input, splitter)) {
       for (const bytes of lines) {
@@ -40,7 +42,8 @@ export async function appendLines(
         const timestamp = timeField === undefined ? undefined : timeIn(value, timeField, place)
         stream ??= (await folder.made()).stream(name)
         const done = stream.append(encoding === 'json' ? storedJson(bytes, value) : value, { timestamp })
-        done.then(stored, () => {})
+        // Ends the input at once. Otherwise the failure would be reported only when further lines arrive.
+        done.then(stored, (error) => void input.chunks.destroy(error))
         pending.push(done)
         if (pending.length >= WINDOW) await pending.shift()
       }
@@ -48,8 +51,9 @@ export async function appendLines(
     await folder.made()
     await Promise.all(pending)
   } finally {
+    stop()
     await Promise.allSettled(pending)
-    if (json) await writeJson({ stream: name, appended })
-    else await writeSummary(`appended ${formatCounted(appended, 'record')} to ${visible(name)}\n`)
+    const summary = `appended ${formatCounted(appended, 'record')} to ${visible(name)}`
+    await writeSummary(`${json ? JSON.stringify({ stream: name, appended }) : summary}\n`)
   }
 }

@@ -12,7 +12,7 @@ import { RECENT_APPENDS } from '../../streams/state/state.js'
 import { makeFolder, takeOwner } from '../../support/new-files.js'
 import { ExitCode } from '../../terminal/exit-codes.js'
 import { InputError } from '../../terminal/input-error.js'
-import { formatCount, formatCounted, warn, writeJson, writeMessage, writeOut } from '../../terminal/output.js'
+import { formatCount, formatCounted, warn, writeMessage, writeSummary } from '../../terminal/output.js'
 import type { Progress } from '../../terminal/progress.js'
 import { visible } from '../../terminal/visible.js'
 import { InputLines, isBlank } from '../input.js'
@@ -36,6 +36,11 @@ const IN_FOLDER = /\.(jsonl|ndjson)$/
 const EXTENSION = /\.(jsonl|ndjson|json)$/
 /** The number of characters of a damaged line that are printed, and kept of a line that is too long. */
 const SHOWN_CHARACTERS = 60
+
+/** A reader of stdout that closes it does not end the import. */
+function printJson(value: object): Promise<void> {
+  return writeSummary(`${JSON.stringify(value)}\n`)
+}
 
 interface Source {
   path: string
@@ -137,7 +142,7 @@ class Summary {
       if (!(error instanceof InputError)) throw error
       this.failed.add(one)
       process.exitCode = ExitCode.badInput
-      if (this.#flags.json) await writeJson({ file: one.path, error: error.message })
+      if (this.#flags.json) await printJson({ file: one.path, error: error.message })
       else writeMessage('durlog: ', error.message)
     }
     if (!this.#flags.watch || this.failed.has(one)) await one.close()
@@ -152,11 +157,11 @@ class Summary {
       totals.stored += stored
       totals.damaged += damaged
     }
-    if (this.#flags.json) return writeJson(totals)
+    if (this.#flags.json) return printJson(totals)
     const lines = formatCounted(totals.intact, 'intact line')
     const isDry = this.#flags.dryRun === true
     const refused = totals.failed === 0 ? '' : `, ${formatCount(totals.failed)} of them refused`
-    await writeOut(
+    await writeSummary(
       `${formatCounted(totals.files, 'file')}${refused}: ${lines}, ${isDry ? 'nothing is stored' : `${formatCount(totals.stored)} new`}; ${formatCount(totals.damaged)} damaged\n`,
     )
   }
@@ -268,10 +273,10 @@ class FileImport {
     const isNew = this.#reported.intact !== intact || this.#reported.damaged !== damaged
     this.#reported = { intact, damaged }
     if (!isNew || (watch && !json && intact === 0)) return
-    if (json) return writeJson({ file: path, stream: this.#name, intact, stored, damaged })
+    if (json) return printJson({ file: path, stream: this.#name, intact, stored, damaged })
     if (!isListed && damaged === 0) return
     const news = this.#flags.dryRun ? 'nothing is stored' : `${formatCount(stored)} new in the stream ${this.#name}`
-    await writeOut(`${visible(`${path}: ${formatCounted(intact, 'intact line')}, ${news}; ${damaged} damaged`)}\n`)
+    await writeSummary(`${visible(`${path}: ${formatCounted(intact, 'intact line')}, ${news}; ${damaged} damaged`)}\n`)
   }
 
   /** Prints damaged lines, and stores them in a separate file. */
@@ -279,8 +284,8 @@ class FileImport {
     if (this.#bad.length === 0) return
     process.exitCode = ExitCode.badInput
     for (const { file, line, damage, text } of this.#bad) {
-      if (this.#flags.json) await writeJson({ file, line, damage, text })
-      else await writeOut(`${visible(`${file}:${line}: ${damage}: ${text.slice(0, SHOWN_CHARACTERS)}`)}\n`)
+      if (this.#flags.json) await printJson({ file, line, damage, text })
+      else await writeSummary(`${visible(`${file}:${line}: ${damage}: ${text.slice(0, SHOWN_CHARACTERS)}`)}\n`)
     }
     await this.#keepAside()
     this.damaged += this.#bad.length
