@@ -22,7 +22,7 @@ import {
 } from '../terminal/output.js'
 import { type Progress, startProgress } from '../terminal/progress.js'
 import { type Has, inCommandTerms, optionsOf } from './failure.js'
-import { ageFrom } from './record-age.js'
+import { ageFrom, waitingText } from './record-age.js'
 
 const PROGRESS_MS = 200
 /** Not SIGHUP: a service that was started with nohup continues. */
@@ -138,9 +138,7 @@ export function retryReporter(report: Report): (retry: ShipRetry) => void {
 
 function reportEvents(replication: Copier, report: Report): void {
   replication.on('retry', retryReporter(report))
-  replication.on('lagging', (lag) =>
-    report('lagging', { lag }, `${lag.records} records wait, the oldest for ${Math.round(lag.ms / 1000)} s`),
-  )
+  replication.on('lagging', (lag) => report('lagging', { lag }, waitingText(lag.records, lag.ms)))
 }
 
 /** The longest time that a record may wait in a healthy state, and at least this many times the interval of uploads. */
@@ -201,7 +199,7 @@ function failureText(
 }
 
 function positionText({ position, lagRecords, state }: CursorSummary, agent: string): string {
-  const waiting = `${formatCounted(lagRecords, 'record')} ${lagRecords === 1 ? 'waits' : 'wait'}`
+  const waiting = waitingText(lagRecords)
   if (state !== 'ready') return `the cursor is ${state}; the next ${agent} finds the position in the destination`
   return position === 0 ? `nothing yet; ${waiting}` : `to seq ${position - 1}; ${waiting}`
 }

@@ -1,9 +1,10 @@
 /** The warnings of `durlog top`. */
 import type { StatsFs } from 'node:fs'
 import type { LastFailure } from '../ship/failure-file.js'
-import { formatCounted, formatDuration } from '../terminal/output.js'
+import { formatCounted } from '../terminal/output.js'
 import type { CursorSummary } from '../types.js'
 import { judgeSpace } from './doctor/limits.js'
+import { waitingText } from './record-age.js'
 
 /** A cursor whose lag was larger in this many samples than in the one before grows. */
 const GROWING_SAMPLES = 3
@@ -46,7 +47,11 @@ function aboutCursor({
   const waits = lagRecords === 0 ? 'no record waits' : waitingText(lagRecords, lagMs)
   if (failure?.stopped) return [fail(`"${name}" has stopped copying the log (${waits}): ${failure.message}`)]
   if (failure !== undefined)
-    return [warn(`"${name}" has failed to copy the log ${failure.attempts} times (${waits}): ${failure.message}`)]
+    return [
+      warn(
+        `"${name}" has failed to copy the log ${formatCounted(failure.attempts, 'time')} (${waits}): ${failure.message}`,
+      ),
+    ]
   if (state !== 'ready')
     return [
       fail(
@@ -57,11 +62,6 @@ function aboutCursor({
   if (!owned && passedPerSecond === 0) return [warn(`no process reads the cursor "${name}": ${waits}`)]
   if (growingSamples >= GROWING_SAMPLES) return [warn(`the cursor "${name}" falls behind: ${waits}`)]
   return []
-}
-
-function waitingText(lagRecords: number, lagMs: number | undefined): string {
-  const age = lagMs === undefined ? '' : `, the oldest for ${formatDuration(lagMs)}`
-  return `${formatCounted(lagRecords, 'record')} ${lagRecords === 1 ? 'waits' : 'wait'}${age}`
 }
 
 function aboutDisk(space: StatsFs, segmentBytes: number): Warning[] {
