@@ -10,6 +10,7 @@ import { streamsHandler } from '../../src/http/index.js'
 import { open } from '../../src/index.js'
 import { openStreams, type Streams } from '../../src/streams/index.js'
 import { codeOf, scratchDir } from '../fixtures/scratch.js'
+import { localPort } from '../fixtures/streams.js'
 import { readStreams } from '../format/streams-reader.mjs'
 
 const USER = 12345
@@ -181,6 +182,46 @@ test('only the stream whose file cannot be written runs out of memory for its re
   await streams.checkpoint()
   await streams.stream('bad').append(1)
   expect((await valuesOf(streams, 'bad', 0)).length).toBe(19)
+})
+
+test('the records of blocked streams are in one block of memory after a restart: each job of a checkpoint looks at all blocks', async () => {
+  const dir = scratchDir()
+  const streams = await openAsUser(dir)
+  asRoot(() => chmodSync(join(dir, 'streams'), 0o555))
+  take(join(dir, 'streams'))
+  for (let at = 0; at < 100; at++) await streams.stream(`s${at}`).append(at)
+  expect(await codeOf(streams.checkpoint())).toBe('ERR_DURLOG_IO')
+  await streams.close().catch(() => {})
+  const again = await reopen(dir)
+  expect(localPort(again).table.memTable.slabs).toHaveLength(1)
+  for (let at = 0; at < 100; at++) expect(await valuesOf(again, `s${at}`, 0)).toEqual([at])
+})
+
+test('streams that are created while no file can be written run out of memory too', async () => {
+  const dir = scratchDir()
+  const streams = await openAsUser(dir)
+  asRoot(() => chmodSync(join(dir, 'streams'), 0o555))
+  take(join(dir, 'streams'))
+  const value = 'x'.repeat(MIB / 4)
+  let stored = 0
+  let refused: unknown
+  while (refused === undefined && stored < 40) {
+    refused = await streams
+      .stream(`s${stored}`)
+      .append(value)
+      .then(
+        () => void stored++,
+        (error) => error,
+      )
+    expect(await codeOf(streams.checkpoint())).toBe('ERR_DURLOG_IO')
+  }
+  expect(stored).toBe(18)
+  expect(refused).toMatchObject({ code: 'ERR_DURLOG_IO', errnoName: 'EACCES', outcome: 'not-written' })
+  expect(await valuesOf(streams, 's17', 0)).toEqual([value])
+  giveBack(join(dir, 'streams'))
+  asRoot(() => chmodSync(join(dir, 'streams'), 0o700))
+  await streams.checkpoint()
+  expect(await streams.stream('s18').append(value)).toMatchObject({ seq: 0 })
 })
 
 test('serve reports a stream that cannot be stored: on stderr, by /healthz and by a metric', async () => {

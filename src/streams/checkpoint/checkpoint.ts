@@ -57,6 +57,8 @@ class Outcome {
   readonly changes: CatalogChange[] = []
   /** The streams whose files could not be written, with the reasons. */
   readonly blocked = new Map<StreamState, DurlogError>()
+  /** The position of the oldest record that the log must keep for a blocked stream. */
+  keptFrom: number = Number.POSITIVE_INFINITY
 
   /** A request of `flush` is done, and its file is as `disk` describes. */
   done(flush: StreamFlush, request: FileRequest, disk: FileDisk): void {
@@ -64,15 +66,11 @@ class Outcome {
   }
 
   block(flush: StreamFlush, error: DurlogError): void {
-    if (!this.blocked.has(flush.state)) this.changes.push(flush.blockedChange)
-    this.blocked.set(flush.state, error)
-  }
-
-  /** The position of the oldest record that the log must keep for a blocked stream. */
-  get keptFrom(): number {
-    const kept = this.changes.filter(({ state, snapshot }) => snapshot !== undefined && this.blocked.has(state))
-    const waiting = kept.map(({ state }) => state.unflushed).filter(({ length }) => length > 0)
-    return waiting.reduce((from, unflushed) => Math.min(from, unflushed.at(0)), Number.POSITIVE_INFINITY)
+    const { state, blockedChange } = flush
+    if (!this.blocked.has(state)) this.changes.push(blockedChange)
+    this.blocked.set(state, error)
+    if (blockedChange.snapshot !== undefined && state.unflushed.length > 0)
+      this.keptFrom = Math.min(this.keptFrom, state.unflushed.at(0))
   }
 
   /** The positions before `end` of the records of blocked streams, ascending. */

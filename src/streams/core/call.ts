@@ -27,7 +27,7 @@ import { resultSeq, type StreamTable } from '../state/table.js'
 import { following, type GroupRest, type Item, valueBytes } from './items.js'
 
 /** The limit of the records in memory whose streams' files cannot be written. */
-const BLOCKED_MAX_BYTES = 4 << 20
+export const BLOCKED_MAX_BYTES: number = 4 << 20
 
 /** The parts that calls need to frame entries in the log. */
 export interface EntryFraming {

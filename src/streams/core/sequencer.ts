@@ -17,7 +17,7 @@ import type { StreamAppendResult, StreamEncoding } from '../port/types.js'
 import { Arena } from '../state/arena.js'
 import type { RequestId } from '../state/dedup-table.js'
 import type { StreamTable } from '../state/table.js'
-import { BatchCall, type Call, type EntryFraming, SingleCall } from './call.js'
+import { BatchCall, BLOCKED_MAX_BYTES, type Call, type EntryFraming, SingleCall } from './call.js'
 import type { Item } from './items.js'
 
 export interface SequencerContext {
@@ -208,9 +208,13 @@ export class Sequencer {
   /** Returns false if the call must wait. */
   #start(call: Call): boolean {
     if (this.#held || !this.refresh()) return false
-    if (this.table.memTable.bytes >= this.#context.maxMemTableBytes) {
+    const { maxMemTableBytes } = this.#context
+    const { memTable, blockedBytes } = this.table
+    // If no file can be written, each new stream becomes blocked with its first records.
+    const areManyBlocked = blockedBytes >= maxMemTableBytes + BLOCKED_MAX_BYTES
+    if (areManyBlocked || memTable.bytes >= maxMemTableBytes) {
       this.#context.onAppended()
-      const failed = this.#context.checkpointError()
+      const failed = areManyBlocked ? this.table.blockedBy : this.#context.checkpointError()
       if (failed !== undefined) call.resolve(this.#notWritten(failed))
       return failed !== undefined
     }

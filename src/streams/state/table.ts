@@ -252,6 +252,12 @@ export class StreamTable {
     }
   }
 
+  /** Why the files of one of the blocked streams could not be written; undefined if no stream is blocked. */
+  get blockedBy(): DurlogError | undefined {
+    const [state] = this.#blocked
+    return state?.blocked
+  }
+
   /** Ends a checkpoint. The streams that it has not stored are dirty again. */
   endCheckpoint(): void {
     for (const [name, state] of this.#toStore) {
