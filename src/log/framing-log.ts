@@ -72,11 +72,11 @@ export class FramingLog extends WriterLog {
   /** Resolves when every record that was framed before the call has reached the level `durability`. */
   async reachedAt(durability: AppendDurability): Promise<void> {
     const last = await this.sync(durability === 'replicated' ? 'sync' : durability)
-    if (durability === 'replicated' && last >= 0) await WriterLog.replicationOf(this).reached(last)
+    if (durability === 'replicated' && last >= 0) await WriterLog.replicationOf(this).raised(last)
   }
 
   /** Refuses later records at `replicated`, and waits for the destination for up to 2 s. */
-  async endReplication(durability: AppendDurability): Promise<void> {
-    if (durability === 'replicated') await WriterLog.replicationOf(this).close()
+  endReplication(): Promise<void> {
+    return WriterLog.endReplication(this)
   }
 }

@@ -129,6 +129,16 @@ export class Replication implements ReplicationListener {
     })
   }
 
+  /** As `reached`, for an append that was made at another level: `close` waits for it too. */
+  raised(seq: number): Promise<void> {
+    return this.#make(
+      () => Promise.resolve(),
+      () => seq,
+      0,
+      undefined,
+    )
+  }
+
   /**
    * Makes an append of `bytes` bytes: `frame` passes the record to the log, and returns false if it has no room. Calls
    * `resolve`, in the order of the seqs, once the record is replicated or its commit has failed. Returns false if there

@@ -230,6 +230,11 @@ export class WriterLog extends LogFace implements Log<unknown> {
     throw invalidArgument('durability "replicated" needs a destination: open it with the option replicate')
   }
 
+  /** Ends the replication of the log, if it has one. */
+  static async endReplication(log: WriterLog): Promise<void> {
+    await log.#replication?.close()
+  }
+
   flushSync(durability: Durability = 'sync'): number {
     return this.#pipeline.flushSync(levelCode(durability))
   }

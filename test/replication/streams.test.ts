@@ -1,4 +1,5 @@
 import { join } from 'node:path'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { expect, onTestFinished, test } from 'vitest'
 import { archiveTo, takeOver } from '../../src/archive/index.js'
 import { streamsHandler } from '../../src/http/index.js'
@@ -80,12 +81,30 @@ test('a server that was replaced refuses appends with the reason, and a repeated
   expect(await codeOf(openAt(former.dir, s3))).toBe('ERR_DURLOG_FENCED')
 })
 
-test('streams close although the destination is away', async () => {
+test('a list that waits for the destination to store a deletion can be cancelled', async () => {
   const s3 = await store()
   const streams = await openAt(join(scratchDir(), 'a'), s3)
   await streams.stream('s').append(0)
   s3.fault = () => ({ status: 503 })
-  const waits = codeOf(streams.stream('s').append(1))
+  const deleted = codeOf(streams.stream('s').delete())
+  const list = streams.list()
+  const waits = list.next()
+  await nextTurn()
+  await list.return()
+  expect(await waits).toEqual({ done: true, value: undefined })
   await streams.close()
-  expect(await waits).toBe('ERR_DURLOG_NOT_REPLICATED')
+  expect(await deleted).toBe('ERR_DURLOG_NOT_REPLICATED')
 })
+
+test.each(['replicated', 'sync'] as const)(
+  'streams with the durability %s close although the destination is away',
+  async (durability) => {
+    const s3 = await store()
+    const streams = await openAt(join(scratchDir(), 'a'), s3, { durability })
+    await streams.stream('s').append(0)
+    s3.fault = () => ({ status: 503 })
+    const waits = codeOf(streams.stream('s').append(1, { durability: 'replicated' }))
+    await streams.close()
+    expect(await waits).toBe('ERR_DURLOG_NOT_REPLICATED')
+  },
+)

@@ -219,6 +219,20 @@ test('appends that wait and hold too much memory leave no room for another one',
   expect(await Promise.all([first, last])).toEqual([0, 1])
 })
 
+test('refused appends that wait for earlier ones and hold too much memory leave no room for another one', async () => {
+  const { log, sequencer } = setUp('buffer')
+  const small = (): Item => appendItem('a', Buffer.of(1))
+  const first = submit(sequencer, small())
+  const large = new EncodedValue('buffer', Buffer.allocUnsafeSlow(2 ** 23))
+  const conflicts = Array.from({ length: 32 }, () => submit(sequencer, { ...small(), draft: large, expectedSeq: 9 }))
+  await expect(submit(sequencer, small())).rejects.toMatchObject({ code: 'ERR_DURLOG_BACKPRESSURE' })
+  log.commit()
+  for (const one of conflicts) await expect(one).rejects.toMatchObject({ code: 'ERR_DURLOG_SEQ_CONFLICT' })
+  const last = submit(sequencer, small())
+  log.commit()
+  expect((await Promise.all([first, last])).map(({ seq }) => seq)).toEqual([0, 1])
+})
+
 test('an append that has waited for room is decided by the records that are then in the log', async () => {
   const { log, sequencer, append } = setUp()
   const lost = append('a', 'lost')

@@ -1,6 +1,7 @@
 /** A folder of streams in the process (or thread) that owns it, as its callers use it: answers them from its store. */
 import type { CursorOptions, LogRecord } from '../../index.js'
 import { APPEND_LEVELS } from '../../native/levels.js'
+import { abortable } from '../../options/abort-signal.js'
 import { TimeSlice } from '../../support/time-slice.js'
 import { queueMicrotask } from '../../timers.js'
 import { readBody } from '../files/body-source.js'
@@ -146,7 +147,7 @@ export class LocalPort extends StreamStore implements StreamsPort {
       if (slice.isOver()) await slice.nextTurn()
       signal.throwIfAborted()
       this.checkOpen()
-      const state = this.visible(name) ?? (await this.find(name))
+      const state = this.visible(name) ?? (await abortable(signal, async () => this.find(name)))
       if (state !== undefined && !state.softDeleted && state.created < end) yield [this.#infoOf(state)]
     }
   }

@@ -59,7 +59,7 @@ export class Sequencer {
   readonly #log: FramingLog
   readonly #framing: EntryFraming
   readonly #waiting = new LinkedQueue<Call>()
-  /** The bytes that waiting calls hold. */
+  /** The bytes that the waiting calls hold, and those that wait for a sync. */
   #heldBytes = 0
   /** The framed calls, in the order of their positions; undefined if settled, as those before `#firstFramed`. */
   #framed: (Call | undefined)[] = []
@@ -116,15 +116,14 @@ export class Sequencer {
   }
 
   async #raise<T>(level: AppendDurability, result: T, settle: Settle<T>): Promise<void> {
-    this.#answering++
+    this.#beginAnswer(HELD_CALL_BYTES)
     try {
       await this.#log.reachedAt(level)
       settle(result)
     } catch (error) {
       settle(this.#rejections.rejection(error as DurlogError))
     }
-    this.#answering--
-    this.#settled()
+    this.#endAnswer(HELD_CALL_BYTES)
   }
 
   /**
@@ -169,25 +168,32 @@ export class Sequencer {
   /** Refuses further calls with `error`. Settles when all earlier calls have settled. */
   async close(error: DurlogError): Promise<void> {
     this.#closed = error
-    const { durability } = this.#context
-    await this.#log.endReplication(durability)
-    while (this.#waiting.size > 0 || !this.#isIdle() || this.#reloading !== undefined) {
+    if (this.#context.durability === 'replicated') await this.#log.endReplication()
+    await this.#until(() => this.#waiting.size === 0 && this.#areFramedSettled && this.#reloading === undefined)
+    // Appends at a stronger level than that of the folder may wait for a destination that is away.
+    if (!this.#isIdle) await this.#log.endReplication()
+    await this.#until(() => this.#isIdle)
+  }
+
+  async #until(isDone: () => boolean): Promise<void> {
+    while (!isDone()) {
       this.drain()
-      await this.#log.reachedAt(durability).catch(() => {})
+      await this.#log.reachedAt(this.#context.durability).catch(() => {})
       await new Promise((resolve) => setImmediate(resolve))
     }
   }
 
   #submit(call: Call, level: AppendDurability | undefined): void {
-    const refusal = this.#closed ?? (level === undefined ? undefined : this.#refusalAt(level))
+    const refusal = this.#closed ?? this.#refusalAt(level)
     if (refusal !== undefined) call.resolve(this.#rejections.rejection(refusal))
     else if (this.#waiting.size > 0 || !this.#start(call)) this.#hold(call)
   }
 
-  /** Why no record can reach `level`. */
-  #refusalAt(level: AppendDurability): DurlogError | undefined {
+  /** Why there is no room for another call, or no record can reach `level`. */
+  #refusalAt(level: AppendDurability | undefined): DurlogError | undefined {
     try {
-      this.#log.checkLevel(level)
+      checkHeld(this.#heldBytes)
+      if (level !== undefined) this.#log.checkLevel(level)
       return undefined
     } catch (error) {
       return error as DurlogError
@@ -195,12 +201,6 @@ export class Sequencer {
   }
 
   #hold(call: Call): void {
-    try {
-      checkHeld(this.#heldBytes)
-    } catch (error) {
-      call.resolve(this.#rejections.rejection(error as DurlogError))
-      return
-    }
     this.#heldBytes += HELD_CALL_BYTES + call.bytes
     this.#waiting.push(call)
   }
@@ -243,7 +243,8 @@ export class Sequencer {
    * records cannot be read, and a failed write may remove those on which the decision depends.
    */
   async #answer(call: Call, refusal?: DurlogError): Promise<void> {
-    this.#answering++
+    const bytes = HELD_CALL_BYTES + call.bytes
+    this.#beginAnswer(bytes)
     try {
       await this.#log.reachedAt(this.#context.durability)
       if (refusal === undefined) call.repeated()
@@ -252,7 +253,18 @@ export class Sequencer {
       const failure = error as DurlogError
       call.resolve(refusal === undefined ? this.#rejections.rejection(failure) : this.#notWritten(failure))
     }
+    this.#endAnswer(bytes)
+  }
+
+  /** A call that holds `bytes` bytes begins to wait for a sync. */
+  #beginAnswer(bytes: number): void {
+    this.#answering++
+    this.#heldBytes += bytes
+  }
+
+  #endAnswer(bytes: number): void {
     this.#answering--
+    this.#heldBytes -= bytes
     this.#settled()
   }
 
@@ -315,7 +327,7 @@ export class Sequencer {
   async #load(): Promise<void> {
     this.rollbacks++
     try {
-      if (!this.#isIdle())
+      if (!this.#isIdle)
         await new Promise<void>((resolve) => {
           this.#onIdle = resolve
         })
@@ -332,20 +344,24 @@ export class Sequencer {
 
   /** Never rejects. */
   async #refuseWaiting(error: DurlogError): Promise<void> {
-    this.#heldBytes = 0
     const slice = new TimeSlice()
     for (const call of this.#waiting.removeIf(() => true)) {
+      this.#heldBytes -= HELD_CALL_BYTES + call.bytes
       if (slice.isOver()) await slice.nextTurn()
       call.resolve(this.#notWritten(error))
     }
   }
 
-  #isIdle(): boolean {
-    return this.#firstFramed === this.#framed.length && this.#answering === 0
+  get #isIdle(): boolean {
+    return this.#areFramedSettled && this.#answering === 0
+  }
+
+  get #areFramedSettled(): boolean {
+    return this.#firstFramed === this.#framed.length
   }
 
   #settled(): void {
-    if (this.#onIdle === undefined || !this.#isIdle()) return
+    if (this.#onIdle === undefined || !this.#isIdle) return
     this.#onIdle()
     this.#onIdle = undefined
   }
