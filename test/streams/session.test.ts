@@ -129,33 +129,55 @@ test('a client that does not read gets a limited number of answers in advance', 
   expect(reads).toBeLessThan(40)
 })
 
-test('a client that does not read gets a limited number of records in advance, from however many readers', async () => {
-  const readers = 200
-  const options = resolveStreamsOptions({ exclusive: true, durability: 'memory' })
-  const port = await openLocal(join(scratchDir(), 'streams'), options, {})
-  onTestFinished(() => port.close())
-  const creation = { meta: defaultMeta('json'), forkAnywhere: false, encodingNamed: true, end: false }
-  await port.create('s', creation, encodeAll(Array.from({ length: 8 }, () => 'x'.repeat(250_000))))
-  const { socket, peer, writer } = await connected(port)
+test.each(['stream', 'all'])(
+  'a client that does not read gets few records in advance, from however many readers: %s',
+  async (kind) => {
+    const readers = 200
+    const options = resolveStreamsOptions({ exclusive: true, durability: 'memory' })
+    const port = await openLocal(join(scratchDir(), 'streams'), options, {})
+    onTestFinished(() => port.close())
+    const creation = { meta: defaultMeta('json'), forkAnywhere: false, encodingNamed: true, end: false }
+    await port.create('s', creation, encodeAll(Array.from({ length: 8 }, () => 'x'.repeat(250_000))))
+    const { socket, peer, writer } = await connected(port)
+    socket.pause()
+    const request = { kind, ...(kind === 'stream' && { stream: 's' }), follow: false, durableOnly: false }
+    for (let id = 0; id < readers; id++) writer.json(FrameType.read, id, request)
+    await expect.poll(() => peer.writableLength).toBeGreaterThan(30 << 20)
+    // Nothing of this depends on another program, so turns of the event loop are enough.
+    for (let turn = 0; turn < 300; turn++) await new Promise((resolve) => setImmediate(resolve))
+    expect(peer.writableLength).toBeLessThan(48 << 20)
+    let ended = 0
+    const reader = new FrameReader()
+    const all = new Promise<void>((resolve) => {
+      socket.on('data', (chunk) =>
+        reader.push(chunk, ({ type, id }) => {
+          if (type === FrameType.records) writer.json(FrameType.more, id)
+          else if (type === FrameType.readEnded && ++ended === readers) resolve()
+        }),
+      )
+    })
+    socket.resume()
+    await all
+  },
+)
+
+test('events that a client does not read take limited memory, and the latest are sent when it reads', async () => {
+  const { session, socket, peer } = await connected()
   socket.pause()
-  const request = { kind: 'stream', stream: 's', follow: false, durableOnly: false }
-  for (let id = 0; id < readers; id++) writer.json(FrameType.read, id, request)
-  await expect.poll(() => peer.writableLength).toBeGreaterThan(30 << 20)
-  // Nothing of this depends on another program, so turns of the event loop are enough.
-  for (let turn = 0; turn < 300; turn++) await new Promise((resolve) => setImmediate(resolve))
-  expect(peer.writableLength).toBeLessThan(48 << 20)
-  let ended = 0
+  for (let at = 0; at < 60_000; at++) session.event('changed', { at, original: 'x'.repeat(1000) })
+  expect(peer.writableLength).toBeLessThan(33 << 20)
   const reader = new FrameReader()
-  const all = new Promise<void>((resolve) => {
+  const latest = new Promise<void>((resolve) => {
     socket.on('data', (chunk) =>
-      reader.push(chunk, ({ type, id }) => {
-        if (type === FrameType.records) writer.json(FrameType.more, id)
-        else if (type === FrameType.readEnded && ++ended === readers) resolve()
+      reader.push(chunk, (frame) => {
+        if (frame.type !== FrameType.event) return
+        const { value } = jsonOf(frame) as { value: { at: number } }
+        if (value.at === 59_999) resolve()
       }),
     )
   })
   socket.resume()
-  await all
+  await latest
 })
 
 test('a reader gets a limited number of frames, however many it asks for', async () => {
@@ -165,7 +187,13 @@ test('a reader gets a limited number of frames, however many it asks for', async
   const batches = (async function* () {
     for (let seq = 0; seq < 20; seq++) yield [{ stream: '', seq, timestamp: 0, position: seq, value }]
   })()
-  const pump = new ReadPump({ id: 0, batches, created: () => 0, writer: writer as unknown as FrameWriter })
+  const pump = new ReadPump({
+    id: 0,
+    batches,
+    created: () => 0,
+    isFull: () => false,
+    writer: writer as unknown as FrameWriter,
+  })
   for (let more = 0; more < 100; more++) pump.more()
   const run = pump.run()
   // Nothing of this depends on another program, so turns of the event loop are enough.

@@ -27,6 +27,7 @@ import {
   PROTOCOL_VERSION,
   type ReadRequest,
   readRequestOf,
+  type SentEvent,
   type SentFile,
   type SentRecord,
   sentError,
@@ -46,6 +47,8 @@ const READS = 16
 const BODY_MAX_BYTES = 1 << 20
 /** More streams than any client asks for. */
 const MAX_LISTED = 4096
+/** The number of events that wait for a client that does not read. Of more, the latest are kept. */
+const EVENTS_MAX = 256
 /** Less than the time after which a client takes the owner for stalled. */
 const HEARTBEAT_MS = 250
 
@@ -75,6 +78,8 @@ export class ClientSession {
   readonly #context: OwnerContext
   readonly #reads = new Map<number, Read>()
   readonly #reading = new Turns(READS)
+  /** They wait until the client reads. */
+  readonly #events: SentEvent[] = []
   /** Called when the client has taken its answers, or has gone. */
   readonly #onTaken: (() => void)[] = []
   readonly #cursors = new Map<string, Promise<PortCursor>>()
@@ -97,7 +102,13 @@ export class ClientSession {
   }
 
   event(name: string, value: unknown): void {
-    if (this.#port !== undefined) this.#writer.json(FrameType.event, 0, { name, value })
+    if (this.#port === undefined) return
+    if (this.#events.push({ name, value }) > EVENTS_MAX) this.#events.shift()
+    this.#sendEvents()
+  }
+
+  #sendEvents(): void {
+    if (!this.#hasUnread) for (const event of this.#events.splice(0)) this.#writer.json(FrameType.event, 0, event)
   }
 
   /** Stops reading requests. Those in progress are still answered. */
@@ -317,7 +328,8 @@ export class ClientSession {
     const abort = new AbortController()
     const created = (): number => (request.kind === 'stream' ? (port.table.find(request.stream)?.created ?? -1) : -1)
     const batches = batchesOf(port, request, abort.signal, this.#inTurn)
-    const pump = new ReadPump({ id, batches, created, writer: this.#writer })
+    const isFull = (): boolean => this.#hasUnread
+    const pump = new ReadPump({ id, batches, created, isFull, writer: this.#writer })
     this.#reads.set(id, { pump, abort })
     void pump.run().finally(() => this.#reads.delete(id))
   }
@@ -336,6 +348,8 @@ export class ClientSession {
 
   #taken(): void {
     for (const wake of this.#onTaken.splice(0)) wake()
+    for (const { pump } of this.#reads.values()) pump.resume()
+    this.#sendEvents()
     this.#throttle()
   }
 
@@ -378,7 +392,8 @@ export class ClientSession {
   /** Informs the client that the owner works, as the answer to a ping would. */
   #beat(): void {
     if (this.#pingsWait) {
-      this.#writer.json(FrameType.pong, 0)
+      // If it does not read, there is no need for more bytes.
+      if (!this.#hasUnread) this.#writer.json(FrameType.pong, 0)
       return
     }
     clearInterval(this.#heartbeat)

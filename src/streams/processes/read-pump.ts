@@ -21,6 +21,8 @@ export interface PumpContext {
   batches: AsyncIterable<SentRecord[]>
   /** Returns the position of the entry that created the stream, as of now; -1 if all streams are read. */
   created(): number
+  /** Whether the client has left so much in the socket that nothing more may be sent. Then `resume` is called later. */
+  isFull(): boolean
   writer: FrameWriter
 }
 
@@ -43,6 +45,11 @@ export class ReadPump {
   more(): void {
     // Not more: the frames that a client does not read are kept in memory.
     this.#credit = Math.min(this.#credit + 1, CREDIT)
+    this.resume()
+  }
+
+  /** Continues if more may be sent now. */
+  resume(): void {
     this.#wake?.()
     this.#wake = undefined
     this.#soon()
@@ -67,7 +74,7 @@ export class ReadPump {
         }
         this.#soon()
         // Records that may not be sent yet are not read either.
-        await this.#credited()
+        await this.#untilMaySend()
       }
       await this.#flushed()
       if (!this.#ended) writer.json(FrameType.readEnded, id)
@@ -81,16 +88,20 @@ export class ReadPump {
 
   /** Schedules sending the batch, for the case that no further record is ready. */
   #soon(): void {
-    if (this.#credit > 0 && this.#batch.length > 0) this.#immediate ??= setImmediate(() => this.#flush())
+    if (this.#maySend && this.#batch.length > 0) this.#immediate ??= setImmediate(() => this.#flush())
   }
 
   async #flushed(): Promise<void> {
-    await this.#credited()
+    await this.#untilMaySend()
     this.#flush()
   }
 
-  async #credited(): Promise<void> {
-    while (this.#credit === 0 && !this.#ended)
+  get #maySend(): boolean {
+    return this.#credit > 0 && !this.#context.isFull()
+  }
+
+  async #untilMaySend(): Promise<void> {
+    while (!this.#maySend && !this.#ended)
       await new Promise<void>((resolve) => {
         this.#wake = resolve
       })
@@ -99,7 +110,7 @@ export class ReadPump {
   #flush(): void {
     clearImmediate(this.#immediate)
     this.#immediate = undefined
-    if (this.#batch.length === 0 || this.#ended || this.#credit === 0) return
+    if (this.#batch.length === 0 || this.#ended || !this.#maySend) return
     this.#credit--
     const { id, writer } = this.#context
     const { maker } = writer
