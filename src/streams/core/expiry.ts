@@ -22,6 +22,8 @@ export class Expiry {
   readonly #onAged: () => void
   #sweeping = false
   #closed = false
+  /** The streams whose deletions have not settled: while the log has no room, they would be submitted at each sweep. */
+  readonly #removing = new Set<StreamState>()
 
   /** `onAged` is called after streams with old records became part of the next checkpoint. */
   constructor(sequencer: Sequencer, onAged: () => void) {
@@ -41,7 +43,7 @@ export class Expiry {
     const { table } = this.#sequencer
     if (table.expiring.size === 0) return
     const state = table.find(name)
-    if (state !== undefined && !state.softDeleted && this.#hasExpired(state)) this.#remove(name)
+    if (state !== undefined && !state.softDeleted && this.#hasExpired(state)) this.#remove(state)
   }
 
   close(): void {
@@ -57,7 +59,10 @@ export class Expiry {
     return state.isExpired
   }
 
-  #remove(name: string): void {
+  #remove(expired: StreamState): void {
+    if (this.#removing.has(expired)) return
+    this.#removing.add(expired)
+    const { name } = expired
     // The deletion may wait behind appends that use the stream, or create a new one of the same name.
     const hasExpired = (): boolean => {
       const state = this.#sequencer.table.find(name)
@@ -65,6 +70,7 @@ export class Expiry {
     }
     // After a failed write, the next sweep tries again.
     this.#sequencer.submit({ ...bareItem(EntryKind.delete, name), hasExpired }, undefined, (outcome) => {
+      this.#removing.delete(expired)
       if (outcome instanceof Promise) outcome.catch(() => {})
     })
   }
@@ -82,7 +88,7 @@ export class Expiry {
       if (this.#closed || count === SWEEP_STREAMS) break
       if (state.softDeleted || state.removed) continue
       if (this.#hasExpired(state)) {
-        this.#remove(state.name)
+        this.#remove(state)
         count++
       } else if (hasOldFile(state, Date.now())) {
         table.touch(state)

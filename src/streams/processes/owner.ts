@@ -66,10 +66,10 @@ export class Owner {
    * becomes the owner and makes the checkpoint.
    */
   async close(own: string): Promise<void> {
-    clearInterval(this.#sweep)
     this.#server.close()
     for (const session of this.#sessions) session.stop()
     const port = await this.#port
+    clearInterval(this.#sweep)
     try {
       await port.close([...this.#sessions].every(({ client }) => client === own || client === ''))
     } finally {
