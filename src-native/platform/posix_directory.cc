@@ -69,9 +69,10 @@ Result<ScopedFd> PosixDirectory::OpenRegular(const std::string& name, int flags)
     fd = ScopedFd(RetryInterrupted(
         [&] { return openat(fd_.get(), name.c_str(), flags | kSafeFlags, 0600); }));
     // A check that only reads can wait for the next time.
-  } while (!fd.valid() && errno == EMFILE && (flags & O_RDWR) != 0 && reserve_.GiveUpOne());
+  } while (!fd.valid() && errno == EMFILE && (flags & O_RDWR) != 0 && reserve_ &&
+           reserve_->GiveUpOne());
   if (!fd.valid()) return NameError("openat", errno, path);
-  if (keeps_descriptors_) reserve_.Fill(fd_.get());
+  if (reserve_) reserve_->Fill();
   struct stat info;
   if (fstat(fd.get(), &info) != 0) return Status::System("fstat", errno, path);
   if (S_ISREG(info.st_mode)) return fd;
@@ -95,7 +96,7 @@ Result<std::unique_ptr<File>> PosixDirectory::Open(const std::string& name, Open
     return status;
   }
   if (direct) DURLOG_RETURN_IF_ERROR(PrepareDirect(fd->get(), PathOf(name)));
-  return std::unique_ptr<File>(new PosixFile(std::move(fd.value()), PathOf(name), mode));
+  return std::unique_ptr<File>(new PosixFile(std::move(fd.value()), PathOf(name), mode, reserve_));
 }
 
 std::unique_ptr<File> PosixDirectory::OpenCached(const std::string& name) {
@@ -170,9 +171,6 @@ Result<FileId> PosixDirectory::IdOf(const std::string& name) {
   return FileId{static_cast<uint64_t>(info.st_dev), static_cast<uint64_t>(info.st_ino)};
 }
 
-void PosixDirectory::KeepDescriptors() {
-  keeps_descriptors_ = true;
-  reserve_.Fill(fd_.get());
-}
+void PosixDirectory::KeepDescriptors() { reserve_ = std::make_shared<PosixReserve>(fd_); }
 
 }  // namespace durlog

@@ -23,7 +23,8 @@ FolderEntries EntriesOf(int folder);
 
 class PosixDirectory final : public Directory {
  public:
-  PosixDirectory(ScopedFd fd, std::string path) : fd_(std::move(fd)), path_(std::move(path)) {}
+  PosixDirectory(ScopedFd fd, std::string path)
+      : fd_(SharedFd(std::move(fd))), path_(std::move(path)) {}
 
   const std::string& path() const override { return path_; }
   Result<std::unique_ptr<File>> Open(const std::string& name, OpenMode mode) override;
@@ -44,10 +45,9 @@ class PosixDirectory final : public Directory {
   Result<ScopedFd> OpenRegular(const std::string& name, int flags);
   Result<ScopedFd> CreateRegular(const std::string& name, int flags);
 
-  const ScopedFd fd_;
+  const SharedFd fd_;
   const std::string path_;
-  bool keeps_descriptors_ = false;
-  PosixReserve reserve_;
+  std::shared_ptr<PosixReserve> reserve_;  // null unless the folder keeps descriptors
 };
 
 // Probes the file system that holds an open folder: one implementation for each system.

@@ -69,4 +69,10 @@ inline ScopedFd DuplicateFd(int fd) {
   return ScopedFd(RetryInterrupted([fd] { return fcntl(fd, F_DUPFD_CLOEXEC, 0); }));
 }
 
+// Closes the file of `fd`, and makes `fd` a duplicate of `of`. False, with `fd` unchanged, on
+// failure.
+inline bool ReplaceFd(int fd, int of) {
+  return RetryInterrupted([=] { return dup2(of, fd); }) >= 0 && fcntl(fd, F_SETFD, FD_CLOEXEC) == 0;
+}
+
 }  // namespace durlog

@@ -28,6 +28,10 @@ constexpr uint64_t kDirectSectorBytes = 512;
 
 }  // namespace
 
+PosixFile::~PosixFile() {
+  if (reserve_) (void)Close();
+}
+
 Result<size_t> PosixFile::ReadAt(uint64_t offset, void* to, size_t length) {
   uint8_t* out = static_cast<uint8_t*>(to);
   size_t done = 0;
@@ -123,6 +127,10 @@ Status PosixFile::Close() {
   if (!fd_.valid()) return Status::Ok();
   const int fd = fd_.Release();
   if (fd < 0) return Status::Ok();  // a map of the file closes the descriptor when it ends
+  if (reserve_) {
+    reserve_->TakeOver(ScopedFd(fd));
+    return Status::Ok();
+  }
   // After EINTR the descriptor is closed; a second close could close another thread's file.
   if (close(fd) == 0 || errno == EINTR) return Status::Ok();
   return Status::System("close", errno, path_);

@@ -8,6 +8,7 @@
 
 #include "platform/file_system.h"
 #include "platform/posix_fd.h"
+#include "platform/posix_reserve.h"
 
 namespace durlog {
 
@@ -16,12 +17,15 @@ Result<FileId> IdOfDescriptor(int fd, const std::string& path);
 // Methods that differ between systems are in the files sync_*, cache_*, preallocate_* and lock_*.
 class PosixFile final : public File {
  public:
-  // `path` is for errors only.
-  PosixFile(ScopedFd fd, std::string path, OpenMode mode)
+  // `path` is for errors only. The descriptor goes to `reserve`, if there is one.
+  PosixFile(ScopedFd fd, std::string path, OpenMode mode,
+            std::shared_ptr<PosixReserve> reserve = nullptr)
       : fd_(SharedFd(std::move(fd))),
         path_(std::move(path)),
         direct_(IsDirect(mode)),
-        durable_(mode == OpenMode::kDirect) {}
+        durable_(mode == OpenMode::kDirect),
+        reserve_(std::move(reserve)) {}
+  ~PosixFile() override;
 
   Result<size_t> ReadAt(uint64_t offset, void* to, size_t length) override;
   std::optional<size_t> ReadCachedAt(uint64_t offset, void* to, size_t length) override;
@@ -57,6 +61,7 @@ class PosixFile final : public File {
   std::string path_;
   const bool direct_;
   const bool durable_;  // each write is durable when it returns
+  const std::shared_ptr<PosixReserve> reserve_;
 };
 
 }  // namespace durlog

@@ -16,6 +16,8 @@
 #include <fcntl.h>
 #include <sys/resource.h>
 #include <unistd.h>
+
+#include "platform/posix_fd.h"
 #endif
 
 namespace durlog {
@@ -150,22 +152,22 @@ TEST_P(AppendFailuresTest, WithoutFreeDescriptorsALogContinues) {
   ExpectRecords(0, 800);
 }
 
-// As if a worker that looks into the folder once a second had it open at each rotation.
-TEST_P(AppendFailuresTest, ALookIntoTheFolderTakesNoDescriptorOfASegment) {
+// As if a server that accepts connections took each descriptor that becomes free.
+TEST_P(AppendFailuresTest, ADescriptorOfASealedSegmentIsNeverFree) {
   std::unique_ptr<Log> log = Open(Options());
   AppendMany(*log, 10, Level::kSync);
   Settle(*log);
   {
     const NoMoreDescriptors none;
-    int look = -1;
+    std::vector<ScopedFd> taken;
     for (uint64_t seq = log->next_seq(); seq < 800; ++seq) {
       const Result<uint64_t> appended = log->AppendSync(AsBytes(PayloadOf(seq)), Level::kSync);
       EXPECT_TRUE(appended.ok()) << seq << ": " << appended.status().message();
       if (!appended.ok()) break;
       Settle(*log);
-      if (look < 0) look = open("/", O_RDONLY | O_CLOEXEC);
+      ScopedFd accepted(open("/", O_RDONLY | O_CLOEXEC));
+      if (accepted.valid()) taken.push_back(std::move(accepted));
     }
-    if (look >= 0) close(look);
   }
   EXPECT_GE(log->Stats().rotations, 3u);
   Close(std::move(log));
