@@ -74,7 +74,13 @@ class Trial {
   #folders = 0
   #requests = new Map()
   #lastId = 0
+  /** The machine that served when the round began, and those that were promoted by hand in it. */
+  #former
+  #promoted = new Set()
+  /** The clients end. */
   #ending = false
+  /** No machine starts again. */
+  #closing = false
   /** Every append that was acknowledged, and the time of its first attempt and of its answer. */
   acknowledged = []
   #changed = () => {}
@@ -132,7 +138,7 @@ class Trial {
   }
 
   async close() {
-    this.#ending = true
+    this.#ending = this.#closing = true
     const ended = [...this.#machines.values()].map(({ child }) => end(child))
     await Promise.all(ended)
     await this.#s3?.stop()
@@ -184,21 +190,37 @@ class Trial {
     const args = [dir, JSON.stringify(access), String(this.#leaseMs), String(this.#wrongMs())]
     const [execPath, ...execArgv] = [...(this.#network?.commandOf(name) ?? []), process.execPath]
     const child = fork(MACHINE, args, { execPath, execArgv })
-    const machine = { name, dir, child, isServing: false, isStanding: false, isFenced: false, acknowledged: 0 }
+    const machine = { name, dir, child, isServing: false, isStanding: false, acknowledged: 0 }
     this.#machines.set(name, machine)
     child.on('message', (message) => this.#receive(machine, message))
     child.on('error', () => {})
     child.once('exit', () => {
       machine.isServing = machine.isStanding = false
+      if (machine !== this.#former) void this.#replace(machine)
       this.#changed()
     })
   }
 
+  /** Every machine that has lost its role begins again in a new folder. */
+  async #replace(machine) {
+    if (this.#closing || machine.isReplaced) return
+    machine.isReplaced = true
+    await end(machine.child)
+    if (!this.#closing) this.#start(machine.name)
+  }
+
   #receive(machine, { kind, id, seq, code, nextSeq, reason }) {
     if (kind === 'retry') machine.reason = reason
-    if (kind === 'serving') Object.assign(machine, { isServing: true, isStanding: false })
-    if (kind === 'standing') machine.isStanding = true
-    if (kind === 'fenced') Object.assign(machine, { isServing: false, isFenced: true })
+    if (kind === 'serving') Object.assign(machine, { isServing: true, isStanding: false, hasServed: true })
+    if (kind === 'standing' && !machine.isStanding) {
+      machine.isStanding = true
+      // It has begun again, because another machine was faster.
+      if (this.#promoted.has(machine.name)) this.#promote(machine)
+    }
+    if (kind === 'fenced') {
+      machine.isServing = false
+      if (machine !== this.#former) void this.#replace(machine)
+    }
     if (kind === 'ended' && !['ERR_DURLOG_FENCED', 'ERR_DURLOG_NOT_FOUND'].includes(code))
       this.#fail(new Error(`${machine.name} has ended: ${code}`))
     if (id !== undefined && machine.fault !== 'no clients') {
@@ -212,6 +234,7 @@ class Trial {
   async #round(number) {
     await this.#until(() => this.#serving.some((one) => one.acknowledged > 0) && this.#standbys.length > 0)
     const former = this.#serving.filter((one) => one.acknowledged > 0).at(-1)
+    this.#former = former
     const repair = await this.#breakBroker()
     const slow = this.#chooseSlow()
     const faults = [...FAULTS]
@@ -240,7 +263,8 @@ class Trial {
       const chosen = isRace ? standbys : [standbys[this.#below(standbys.length)]]
       for (const one of chosen) {
         this.#armStop(one)
-        one.child.send({ kind: 'promote' })
+        this.#promoted.add(one.name)
+        this.#promote(one)
       }
     }
     await this.#until(() => [...this.#machines.values()].some((one) => one !== former && one.acknowledged > 0))
@@ -253,13 +277,13 @@ class Trial {
     await repair()
     // The former machine continues for a moment, and may be given appends.
     if (fault !== 'kill') await wait(this.#below(1000))
-    for (const machine of [...this.#machines.values()]) {
-      // Every machine that has lost its role begins again in a new folder. A standby continues in its folder.
-      const isNew = machine === former || machine.isFenced || machine.child.exitCode !== null
-      if (!isNew) continue
-      await end(machine.child)
-      this.#start(machine.name)
-    }
+    this.#promoted.clear()
+    this.#former = undefined
+    await this.#replace(former)
+  }
+
+  #promote(machine) {
+    if (machine.child.connected) machine.child.send({ kind: 'promote' }, () => {})
   }
 
   /** In half of the rounds, one of the standbys will stop while it takes over. */
@@ -432,7 +456,8 @@ class Trial {
 
   async #judge(takeovers) {
     const machines = [...this.#machines.values()]
-    const replicas = machines.filter(({ isServing }) => !isServing)
+    const replicas = machines.filter(({ hasServed }) => !hasServed)
+    this.#closing = true
     await Promise.all(machines.map(({ child }) => end(child)))
     const dir = join(this.#dir, 'final')
     if (this.#brokers === undefined) {
