@@ -121,19 +121,23 @@ class Explorer {
   /** Returns the first broken promise, with the steps that lead to it; undefined if every state keeps all promises. */
   run() {
     // The shortest paths first, so that a failure has few steps.
-    let level = [{ state: this.#first(), steps: undefined }]
+    let level = []
+    const reach = (state, steps) => {
+      const key = createHash('md5').update(JSON.stringify(state)).digest('latin1')
+      if (this.#visited.has(key)) return
+      this.#visited.add(key)
+      level.push({ state, steps })
+    }
+    reach(this.#first(), undefined)
     while (level.length > 0) {
-      const following = []
-      for (const { state, steps } of level) {
-        const key = createHash('md5').update(JSON.stringify(state)).digest('latin1')
-        if (this.#visited.has(key)) continue
-        this.#visited.add(key)
+      const reached = level
+      level = []
+      for (const { state, steps } of reached) {
         this.states++
         const failure = this.#check(state)
         if (failure !== undefined) return `${failure}\n${stepsOf(steps).join('\n')}`
-        this.#expand(state, (text, next) => following.push({ state: next, steps: { text, before: steps } }))
+        this.#expand(state, (text, next) => reach(next, { text, before: steps }))
       }
-      level = following
     }
     return undefined
   }
