@@ -128,10 +128,14 @@ export class Lease {
     }
   }
 
-  /** A standby never takes a lease that no writer has held: the writer may not use one. */
+  /**
+   * A standby never takes a lease that no writer has held: the writer may not use one. A writer stores it again if it
+   * was removed.
+   */
   #mayTake(asked: number): boolean {
     if (this.#seizes) return true
-    return this.#known !== undefined && asked - this.#since >= this.#known.ms
+    if (this.#known === undefined) return this.#ms !== undefined
+    return asked - this.#since >= this.#known.ms
   }
 
   async #write(): Promise<boolean> {

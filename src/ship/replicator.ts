@@ -209,12 +209,15 @@ export class Replicator extends EventEmitter<ShipEvents> implements Shipper, Rep
     await this.#destination.run(session)
   }
 
-  /** If another process has taken the lease, the destination is asked whether it has also taken over. */
+  /**
+   * While another process has the lease, the destination is asked again and again whether it has also taken over: its
+   * claim follows later.
+   */
   #holdLease(): void {
-    let wasHeld = false
+    let hasHeld = false
     this.#lease?.start((isHeld) => {
-      if (wasHeld && !isHeld) this.#destination.check()
-      wasHeld = isHeld
+      hasHeld ||= isHeld
+      if (hasHeld && !isHeld) this.#destination.check()
       return true
     })
   }

@@ -135,6 +135,14 @@ test('a writer that the destination has accepted takes the lease from any holder
   expect(next.view.ms).toBe(2 * MS)
 })
 
+test('a lease that was removed is stored again by its writer, and by no standby', async () => {
+  const { place, standby, writer, during } = await heldLease()
+  place.value = undefined
+  expect(await during(2 * MS, standby)).toEqual([false])
+  expect(await during(2 * MS, standby, writer)).toEqual([false, true])
+  expect(await during(1.2 * MS, standby)).toEqual([true])
+})
+
 test('a stored duration that would make processes ask without a pause is refused', async () => {
   const s3 = await store()
   const uuid = randomUUID()

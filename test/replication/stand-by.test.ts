@@ -1,9 +1,12 @@
 import { chmodSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, onTestFinished, test, vi } from 'vitest'
+import { BucketLease } from '../../src/archive/bucket-lease.js'
+import { resolveBucket } from '../../src/archive/bucket-options.js'
 import { archiveTo, restoreArchive, standBy, takeOver } from '../../src/archive/index.js'
 import { RestoredFiles } from '../../src/archive/restored-files.js'
 import { DurlogError, type Log, open } from '../../src/index.js'
+import { Lease } from '../../src/ship/lease.js'
 import { openStreams } from '../../src/streams/index.js'
 import { plainRecords, store } from '../fixtures/archive.js'
 import type { FakeS3 } from '../fixtures/fake-s3.mjs'
@@ -115,6 +118,25 @@ test('a writer that cannot reach the destination is replaced, and is fenced when
   expect(await fenced).toMatchObject({ code: 'ERR_DURLOG_FENCED' })
   expect(await codeOf(former.append('later'))).toBe('ERR_DURLOG_FENCED')
   expect(await textsOf(writer)).toEqual(['0', '1'])
+})
+
+test('a writer whose lease another process holds is fenced after the claim, although nothing is appended', async () => {
+  const s3 = await store()
+  const former = await openAt(join(scratchDir(), 'a'), s3, 'a')
+  await former.append('0', REPLICATED)
+  const isHeld = (): boolean | undefined => former.stats().replication?.lease?.isHeld
+  await expect.poll(isHeld).toBe(true)
+  const lease = new Lease(new BucketLease(resolveBucket(accessOf(s3, 'b')), former.uuid), 60_000)
+  onTestFinished(() => lease.close())
+  const fenced = new Promise((resolve) => former.once('replicationFailed', resolve))
+  const asked = (): number => s3.requests.filter(({ method, key }) => method === 'HEAD' && key.includes('tail')).length
+  const before = asked()
+  expect(await lease.look()).toBe(true)
+  // The writer has noticed, and has found no claim.
+  await expect.poll(asked).toBeGreaterThan(before)
+  await expect.poll(isHeld).toBe(false)
+  await takeOver(join(scratchDir(), 'b'), accessOf(s3, 'b'))
+  expect(await fenced).toMatchObject({ code: 'ERR_DURLOG_FENCED' })
 })
 
 test('a standby replaces one that took the lease, claimed the log and died', async () => {
