@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { DurlogError, type Log, open, type ReadableLog, verify } from '../src/index.js'
-import { type RestoreOptions, restore } from '../src/jetstream/index.js'
+import { type RestoreOptions, restore, takeOver } from '../src/jetstream/index.js'
 import { MARK_CHECKS } from '../src/jetstream/restore-options.js'
 import { RestoringLog } from '../src/log/ordered-log.js'
 import { openRestored } from '../src/open.js'
@@ -257,6 +257,60 @@ test.skipIf(missingServer !== '')('a replica that lost its connection does not c
   isOpen = true
   expect(await code).toBe('ERR_DURLOG_DESTINATION_OTHER')
 })
+
+test.skipIf(missingServer !== '')(
+  'a replica continues when its stream was emptied and the log is shipped again',
+  async () => {
+    const { nats, look, log } = await shippedLog(5)
+    const dir = join(scratchDir(), 'replica')
+    const ending = new AbortController()
+    const caughtUp: number[] = []
+    const retries: string[] = []
+    const following = restore(
+      dir,
+      options(nats, {
+        follow: true,
+        signal: ending.signal,
+        onCaughtUp: (next) => caughtUp.push(next),
+        onRetry: ({ error }) => retries.push(error.message),
+      }),
+    )
+    await Promise.race([following, expect.poll(() => caughtUp).toEqual([5])])
+    await look.manager.streams.purge(STREAM)
+    await shipAll(log, nats)
+    await log.append('record 5')
+    await shipAll(log, nats)
+    await Promise.race([following, expect.poll(() => caughtUp.at(-1), { timeout: 20_000 }).toBe(6)])
+    expect(retries.length).toBeGreaterThan(0)
+    ending.abort()
+    await following
+    expect((await restored(dir)).content).toEqual(await contentOf(log))
+  },
+)
+
+test.skipIf(missingServer !== '')('a replica of a stream that was emptied does not take over', async () => {
+  const { nats, look } = await shippedLog(5)
+  const dir = join(scratchDir(), 'replica')
+  const ending = new AbortController()
+  const onCaughtUp = (): void => ending.abort()
+  await restore(dir, options(nats, { follow: true, signal: ending.signal, onCaughtUp }))
+  await look.manager.streams.purge(STREAM)
+  expect(await codeOf(takeOver(dir, options(nats)))).toBe('ERR_DURLOG_NOT_FOUND')
+  expect(readdirSync(dir)).toContain('restoring')
+})
+
+test.skipIf(missingServer !== '')(
+  'a restore from a seq continues after the stream has dropped that record',
+  async () => {
+    const { nats, look } = await shippedLog(10)
+    const dir = join(scratchDir(), 'restored')
+    const ending = new AbortController()
+    const onCaughtUp = (): void => ending.abort()
+    await restore(dir, options(nats, { from: 2, follow: true, signal: ending.signal, onCaughtUp }))
+    await look.manager.streams.purge(STREAM, { keep: 3 })
+    expect(await restore(dir, options(nats, { from: 2 }))).toMatchObject({ firstSeq: 2, nextSeq: 10, resumed: true })
+  },
+)
 
 /** The log, opened as soon as it exists. */
 async function expectLog(dir: string): ReturnType<typeof openReadOnly> {

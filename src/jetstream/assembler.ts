@@ -14,6 +14,9 @@ export interface RestoredRecord {
 
 const NONE: readonly RestoredRecord[] = []
 
+/** A record that came before: the stream was emptied, and the log is shipped to it again. */
+export class EarlierRecord extends DurlogError {}
+
 /** The records of a packed message; undefined if it is damaged. */
 export function unpack(part: StoredPart, data: Uint8Array): readonly RestoredRecord[] | undefined {
   const { uuid, first, seq, baseMs = 0, crc } = part
@@ -83,7 +86,8 @@ export class Assembler {
     if (part.voidFrom > this.#next) throw gapInStream(this.#next, part.voidFrom - 1)
     this.#next = Math.max(this.#next, part.first)
     const earliest = this.#hasBegun ? part.first : part.seq
-    if (earliest < this.#next) throw foreign(sequence, `holds record ${earliest}; expected record ${this.#next}`)
+    if (earliest < this.#next)
+      throw foreign(sequence, `holds record ${earliest}; expected record ${this.#next}`, EarlierRecord)
     if (part.offset !== this.#bytes) throw damaged(part.seq, sequence)
   }
 
@@ -96,8 +100,8 @@ export class Assembler {
   }
 }
 
-function foreign(sequence: number, reason: string): DurlogError {
-  return new DurlogError('ERR_DURLOG_DESTINATION_OTHER', `the message with the sequence ${sequence} ${reason}`)
+function foreign(sequence: number, reason: string, Kind: typeof DurlogError = DurlogError): DurlogError {
+  return new Kind('ERR_DURLOG_DESTINATION_OTHER', `the message with the sequence ${sequence} ${reason}`)
 }
 
 function damaged(seq: number, sequence: number): DurlogError {

@@ -11,6 +11,12 @@ export async function isOwn(log: ReadableLog, id: string, last: Located): Promis
   if (seq >= log.nextSeq) return false
   if (generation < log.generation || seq < log.firstSeq) return true
   // A former writer that was truncated may have the generation of its successor.
+  return holdsLastOf(log, last)
+}
+
+/** Whether `log`, which has a record of this seq, holds the last record of a message, or the record of a claim. */
+export async function holdsLastOf(log: ReadableLog, found: Located): Promise<boolean> {
+  const { seq } = found.part
   const { data, timestamp } = await log.get(seq)
-  return crcIn(last, seq) === recordCrc(log.uuid, seq, timestamp, data)
+  return crcIn(found, seq) === recordCrc(log.uuid, seq, timestamp, data)
 }

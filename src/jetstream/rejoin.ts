@@ -10,7 +10,7 @@ import { refuseStreams } from '../support/streams-log.js'
 import { AckTimeout } from './ack-timeout.js'
 import { Assembler } from './assembler.js'
 import { consume } from './consume.js'
-import { isOwn } from './is-own.js'
+import { holdsLastOf, isOwn } from './is-own.js'
 import { endOf } from './message.js'
 import { type LiveLink, type NatsLink, withLink } from './nats-link.js'
 import {
@@ -36,7 +36,7 @@ export async function rejoin(dir: string | URL, options: RejoinOptions): Promise
   const resolved = resolveRejoin(options)
   try {
     if (holdsStreams(folder, resolved.into))
-      return await rejoinStreams(folder, resolved.into, async (log) => (await markOf(log, resolved)).cutTo)
+      return await rejoinStreams(folder, resolved.into, MARK_CHECKS, async (log) => (await markOf(log, resolved)).cutTo)
     refuseStreams(folder)
     return await rejoinLog(folder, resolved.into, MARK_CHECKS, (log) => markOf(log, resolved))
   } catch (error) {
@@ -73,13 +73,17 @@ async function commonEnd(
     )
   if (await isOwn(log, (await readLockedCopy(log.dir)).id, last)) throw notReplaced(log.dir, stream)
   const end = Math.min(endOf(last.part), log.nextSeq)
-  const begin = await seqs.find(log.firstSeq, last)
-  if (begin === undefined || end <= log.firstSeq) return { subject, cutTo: end }
+  const found = await seqs.find(log.firstSeq, last)
+  if (found === undefined || end <= log.firstSeq) return { subject, cutTo: end }
   // Of a stream that drops its oldest messages, the log may hold more.
+  const begin = await seqs.readableFrom(found, last)
+  const knowsPrevious = begin !== found && found.part.seq < end
+  if (knowsPrevious && !(await holdsLastOf(log, found))) throw droppedTooFar(log, found.part.seq)
+  if (begin === undefined) return { subject, cutTo: end }
   const from = Math.max(log.firstSeq, begin.part.voidFrom)
   const inStream = recordsOf(link, live, { options, subject, sequence: begin.sequence, uuid, from, end })
   const other = await firstOther(log.read({ from, to: end }), inStream)
-  if (other === from && from > log.firstSeq) throw droppedTooFar(log, from)
+  if (other === from && from > log.firstSeq && !knowsPrevious) throw droppedTooFar(log, from)
   return { subject, cutTo: Math.min(end, other) }
 }
 

@@ -19,7 +19,7 @@ import { makeCatalog, makeLogFolder, streamsLog } from '../streams/files/main-lo
 import type { StreamEncoding } from '../streams/port/types.js'
 import { isNoReplica, markFolder, restoreInto, unmarkFolder } from '../support/restore-folder.js'
 import { AckTimeout } from './ack-timeout.js'
-import { Assembler, type RestoredRecord } from './assembler.js'
+import { Assembler, EarlierRecord, type RestoredRecord } from './assembler.js'
 import { announceClaim, type NoticePlace } from './claim-notice.js'
 import { consume } from './consume.js'
 import { gapInStream } from './gap.js'
@@ -39,7 +39,7 @@ import {
   TAKE_OVER_NAMES,
 } from './restore-options.js'
 import { findStream, missingError } from './stream.js'
-import { crcIn, StreamSeqs, timeIn } from './stream-seqs.js'
+import { crcIn, type Located, StreamSeqs, timeIn } from './stream-seqs.js'
 import type { RestoreOptions, RestoreReport, StandByOptions, TakeOverOptions, TakeOverReport } from './types.js'
 
 const PROGRESS_EVERY = 1000
@@ -177,7 +177,9 @@ class Restore {
         this.#done = true
         return
       }
-      if (error instanceof DurlogError) throw error
+      // A replica compares its last record first.
+      const isRepeated = this.#options.follow && error instanceof EarlierRecord
+      if (error instanceof DurlogError && !isRepeated) throw error
       await this.#link.leaveAfter(error)
       const { retryForMs, replicaRetryForMs, follow, onRetry, signal } = this.#options
       const isReplica = follow && this.#log !== undefined
@@ -205,31 +207,19 @@ class Restore {
   }
 
   async #openLog(seqs: StreamSeqs, before: StreamRestoreMark | undefined): Promise<void> {
-    const { stream, from, follow, to, untilMs } = this.#options
+    const { stream, from, follow, to } = this.#options
     const last = await seqs.last()
-    let begin = await seqs.find(before?.first ?? from ?? 0, last)
-    // A stream that drops old messages may have dropped only the first parts of its oldest record.
-    if (begin !== undefined && begin.part.offset > 0) begin = await seqs.find(begin.part.seq + 1, last)
-    if (last === undefined || begin === undefined) throw nothingThere(stream, this.#subject)
-    // The log also includes the seqs without a record directly before its first record.
-    const { voidFrom } = begin.part
-    const first = from !== undefined && from > voidFrom ? from : voidFrom
-    // Streams are restored from their first record on.
-    const streams = before === undefined ? (first === 0 ? last.part.streams : undefined) : before.streams
-    const mark = before ?? { stream, subject: this.#subject, uuid: last.part.uuid, first, streams }
     if (before?.cutTo !== undefined) throw unfinishedRejoin(this.#dir)
-    this.#streams = streams
-    if (from !== undefined && first !== from) throw gapInStream(from, first - 1)
+    if (last === undefined || endOf(last.part) <= (before?.first ?? 0)) throw nothingThere(stream, this.#subject)
+    const mark = before ?? (await this.#markNew(seqs, last))
     if (mark.stream !== stream || mark.subject !== this.#subject || (from !== undefined && from !== mark.first))
       throw new DurlogError(
         'ERR_DURLOG_NOT_EMPTY',
         `${this.#dir} holds an unfinished restore of ${mark.stream}, ${mark.subject}, from record ${mark.first}. Finish it with the same arguments, or use another folder`,
         { path: this.#dir },
       )
-    if (before === undefined) {
-      if (to <= first || timeIn(begin, first) >= untilMs) throw tooEarlyError(stream, begin.part.first)
-      await markFolder(this.#dir, mark)
-    }
+    const { streams } = mark
+    this.#streams = streams
     const { segmentBytes } = this.#options
     if (streams !== undefined) makeLogFolder(this.#logDir)
     this.#log = await openRestored(
@@ -238,6 +228,23 @@ class Restore {
       { durability: 'memory', segmentBytes },
     )
     this.#end = follow ? Number.POSITIVE_INFINITY : Math.min(to, endOf(last.part))
+  }
+
+  /** Marks a new folder. Its restore begins with the stream's first record, or with record `from`. */
+  async #markNew(seqs: StreamSeqs, last: Located): Promise<StreamRestoreMark> {
+    const { stream, from, to, untilMs } = this.#options
+    const begin = await seqs.readableFrom(await seqs.find(from ?? 0, last), last)
+    if (begin === undefined) throw nothingThere(stream, this.#subject)
+    // The log also includes the seqs without a record directly before its first record.
+    const { voidFrom } = begin.part
+    const first = from !== undefined && from > voidFrom ? from : voidFrom
+    if (from !== undefined && first !== from) throw gapInStream(from, first - 1)
+    if (to <= first || timeIn(begin, first) >= untilMs) throw tooEarlyError(stream, begin.part.first)
+    const { uuid, streams } = last.part
+    // Streams are restored from their first record on.
+    const mark = { stream, subject: this.#subject, uuid, first, streams: first === 0 ? streams : undefined }
+    await markFolder(this.#dir, mark)
+    return mark
   }
 
   /**
@@ -252,6 +259,11 @@ class Restore {
     const isDropped = found !== undefined && found.part.first > seq
     const isSame = isDropped || (found !== undefined && crcIn(found, seq) === recordCrc(log.uuid, seq, timestamp, data))
     if (isSame && found?.part.uuid === log.uuid) return
+    // The log that is shipped there may be shipped again.
+    if (found === undefined && this.#options.follow)
+      throw new Error(
+        `the stream ends before record ${seq}, which the replica has: it was emptied, or is an older copy`,
+      )
     throw new DurlogError(
       'ERR_DURLOG_DESTINATION_OTHER',
       `the folder's last record, ${seq}, differs from the stream's record ${seq}: restore into another folder`,
@@ -268,13 +280,14 @@ class Restore {
     }
     const assembler = new Assembler(log.uuid, log.nextSeq)
     const last = await seqs.last()
-    const begin = await seqs.find(log.nextSeq, last)
-    if (begin === undefined && !follow) throw gapInStream(log.nextSeq, this.#end - 1)
+    const found = last === undefined ? 0 : endOf(last.part)
+    const wanted = (): number => (follow ? found : this.#end)
+    const begin = await seqs.readableFrom(await seqs.find(log.nextSeq, last), last)
+    if (begin === undefined && log.nextSeq < wanted()) throw gapInStream(log.nextSeq, wanted() - 1)
     // After the message that `find` knew as the last one: other messages may have been stored meanwhile.
     const sequence = begin?.sequence ?? (last?.sequence ?? 0) + 1
     const { domain } = this.#options.access
-    const found = last === undefined ? 0 : endOf(last.part)
-    const expectsMore = (): boolean => log.nextSeq < (follow ? found : this.#end)
+    const expectsMore = (): boolean => log.nextSeq < wanted()
     const range = { stream, subject: this.#subject, domain, sequence, expectsMore }
     const messages = await consume(live, range, this.#ackTimeout)
     const forget = this.#link.onLost((error) => messages.stop(error))

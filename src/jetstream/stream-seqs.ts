@@ -64,6 +64,18 @@ export class StreamSeqs {
     return this.#atOrAfter(low, last.sequence)
   }
 
+  /**
+   * Finds the first message from which records can be read, from `found` up to `last`; undefined if there is none. A
+   * stream that drops its oldest messages may have dropped the first parts of its oldest record, or the record before a
+   * claim.
+   */
+  async readableFrom(found: Located | undefined, last: Located | undefined): Promise<Located | undefined> {
+    let next = found
+    while (last !== undefined && next !== undefined && (next.part.claimedBy !== undefined || next.part.offset > 0))
+      next = await this.#atOrAfter(next.sequence + 1, last.sequence)
+    return next
+  }
+
   /** Finds the first message of a record from `sequence` up to `end`; undefined if there is none. */
   async #atOrAfter(sequence: number, end: number): Promise<Located | undefined> {
     try {

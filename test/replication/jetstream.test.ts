@@ -1,5 +1,6 @@
 import { cpSync, existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { jetstreamManager } from '@nats-io/jetstream'
 import { connect } from '@nats-io/transport-node'
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest'
 import { type DurlogError, type Log, open } from '../../src/index.js'
@@ -296,6 +297,77 @@ test('a former writer rejoins although it is killed after any step, follows, and
   expect(await failure(writer.append('6 of b', REPLICATED))).toMatchObject({ code: 'ERR_DURLOG_FENCED' })
   const again = await openAt(a, to)
   expect(await again.append('6 of a', REPLICATED)).toBe(6)
+})
+
+/** A stream whose records 0 to 2 were dropped, and that begins with the claim of `b` after them. */
+async function beginningWithClaim() {
+  const to = place()
+  const [a, b] = [join(scratchDir(), 'a'), join(scratchDir(), 'b')]
+  const former = await open(a, { replicate: jetstream(to) })
+  for (const text of ['0', '1', '2']) await former.append(text, REPLICATED)
+  await former.close()
+  await takeOver(b, to)
+  const nc = await connect({ servers: server.url })
+  onTestFinished(() => nc.close())
+  await (await jetstreamManager(nc)).streams.purge(to.stream, { keep: 1 })
+  return { to, a, b }
+}
+
+test('a stream that begins with a claim is restored from the next record on, and without one holds no record', async () => {
+  const { to, b } = await beginningWithClaim()
+  expect(await failure(restore(join(scratchDir(), 'none'), to))).toMatchObject({ code: 'ERR_DURLOG_NOT_FOUND' })
+  const writer = await openAt(b, to)
+  for (const text of ['3', '4']) await writer.append(text, REPLICATED)
+  const dir = join(scratchDir(), 'restored')
+  expect(await restore(dir, to)).toMatchObject({ firstSeq: 3, nextSeq: 5 })
+  expect(await entriesIn(dir)).toEqual((await entriesIn(b)).slice(3))
+})
+
+test('a replica that has all records takes over from a stream that holds only a claim', async () => {
+  const { to, b } = await beginningWithClaim()
+  const into = join(scratchDir(), 'kept')
+  const writer = await openAt(b, to)
+  await writer.append('3', REPLICATED)
+  await writer.close()
+  const c = join(scratchDir(), 'c')
+  await takeOver(c, to)
+  const nc = await connect({ servers: server.url })
+  onTestFinished(() => nc.close())
+  await (await jetstreamManager(nc)).streams.purge(to.stream, { keep: 1 })
+  expect(await rejoin(b, { ...to, into })).toMatchObject({ nextSeq: 4, records: 0 })
+  expect(await takeOver(b, { ...to, force: true })).toMatchObject({ nextSeq: 4, generation: 3 })
+})
+
+test('a former writer rejoins a stream that has dropped the records before a claim', async () => {
+  const { to, a, b } = await beginningWithClaim()
+  const late = await open(a)
+  await late.append('3 of a')
+  await late.close()
+  const writer = await openAt(b, to)
+  for (const text of ['3 of b', '4 of b']) await writer.append(text, REPLICATED)
+  const into = join(scratchDir(), 'kept')
+  expect(await rejoin(a, { ...to, into })).toMatchObject({ nextSeq: 3, first: 3, last: 3, records: 1 })
+  expect(await takeOver(a, to)).toMatchObject({ nextSeq: 5 })
+  expect(await entriesIn(a)).toEqual(await entriesIn(b))
+})
+
+test('a former writer rejoins a stream that has dropped a part of its oldest record', async () => {
+  const to = place()
+  const [a, b] = [join(scratchDir(), 'a'), join(scratchDir(), 'b')]
+  const former = await open(a, { replicate: jetstream(to) })
+  await former.append(Buffer.alloc(3_000_000, 'x'), REPLICATED)
+  await former.append('1', REPLICATED)
+  await former.close()
+  await takeOver(b, to)
+  const nc = await connect({ servers: server.url })
+  onTestFinished(() => nc.close())
+  // The last part, record 1 and the claim.
+  await (await jetstreamManager(nc)).streams.purge(to.stream, { keep: 3 })
+  const late = await open(a)
+  await late.append('2 of a')
+  await late.close()
+  const into = join(scratchDir(), 'kept')
+  expect(await rejoin(a, { ...to, into })).toMatchObject({ nextSeq: 2, first: 2, last: 2, records: 1 })
 })
 
 test('a restore ends at an error of this file system, and does not repeat it as one of the server', async () => {
