@@ -30,7 +30,7 @@ export async function rejoin(dir: string | URL, options: RejoinOptions): Promise
   const resolved = resolveRejoin(options)
   try {
     if (holdsStreams(folder, resolved.into))
-      return await rejoinStreams(folder, resolved.into, async (log) => (await markOf(log, resolved)).cutTo)
+      return await rejoinStreams(folder, resolved.into, MARK_CHECKS, async (log) => (await markOf(log, resolved)).cutTo)
     refuseStreams(folder)
     return await rejoinLog(folder, resolved.into, MARK_CHECKS, (log) => markOf(log, resolved))
   } catch (error) {

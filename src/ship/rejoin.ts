@@ -65,7 +65,7 @@ function areKept({ first, last, records }: KeptRecords): boolean {
   return [first, last, records].every(Number.isSafeInteger)
 }
 
-const NONE: KeptRecords = { first: -1, last: -1, records: 0 }
+export const NONE: KeptRecords = { first: -1, last: -1, records: 0 }
 
 /**
  * Makes the log in `dir` a replica, and keeps its other records in the folder `into`. `markOf` returns the mark of the

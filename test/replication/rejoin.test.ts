@@ -175,6 +175,14 @@ test('streams of a former writer are kept elsewhere and reported, also after a k
   expect(report.records).toBe(report.last + 1 - report.first)
   // As if the first call had been killed after its last step.
   expect(await rejoin(a, { ...s3.access, into })).toEqual(report)
+  // As if its answer had been lost, and a standby had begun the replica meanwhile.
+  const ending = new AbortController()
+  const onCaughtUp = (): void => ending.abort()
+  await restoreArchive(a, { ...s3.access, follow: true, signal: ending.signal, onCaughtUp })
+  expect(await rejoin(a, { ...s3.access, into })).toEqual(report)
+  const other = join(dir, 'other')
+  expect(await rejoin(a, { ...s3.access, into: other })).toMatchObject({ nextSeq: report.nextSeq, records: 0 })
+  expect(existsSync(other)).toBe(false)
   const kept = await openStreams(into, { exclusive: true })
   const values: unknown[] = []
   for await (const { value } of kept.stream('x').read()) values.push(value)
