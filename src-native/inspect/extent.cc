@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "inspect/named_segment.h"
+#include "read/recent_frames.h"
 
 namespace durlog {
 namespace {
@@ -16,6 +17,16 @@ Result<bool> FindSeq(FrameScanner& scanner, uint64_t seq) {
     if (frame.status != DecodeStatus::kWhole) return false;
   }
   return scanner.next_seq() == seq;
+}
+
+// Reads the frames that were written directly to the device from memory.
+ReadHeld RecentOf(const NamedSegment& named) {
+  const Result<FileId> id = named.opened.file->Id();
+  if (!id.ok()) return nullptr;
+  return [key = RecentFrames::KeyOf(named.opened.header.salt, *id)](uint64_t offset, void* to,
+                                                                    size_t capacity) {
+    return RecentFrames::Shared().Read(key, offset, to, capacity);
+  };
 }
 
 // Copies the header of a segment, and the frames of an extent while they are scanned.
@@ -66,7 +77,7 @@ void AddRecord(ExtentBounds& extent, uint64_t time_ms) {
 Result<SegmentExtent> FindExtent(FileSystem& file_system, const std::string& path,
                                  const std::string& segment, const ExtentQuery& query) {
   DURLOG_ASSIGN_OR_RETURN(const NamedSegment named, OpenNamedSegment(file_system, path, segment));
-  FrameScanner scanner = named.Scan();
+  FrameScanner scanner = named.Scan(RecentOf(named));
   if (query.offset != 0) scanner.Seek(query.offset, query.seq);
   DURLOG_ASSIGN_OR_RETURN(const bool found, FindSeq(scanner, query.seq));
   if (!found) {

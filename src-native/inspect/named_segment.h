@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 
 #include "platform/file_system.h"
 #include "segment/open_segment.h"
@@ -16,8 +17,9 @@ struct NamedSegment {
   uint64_t file_bytes = 0;
 
   // Starts at the first frame. The segment must outlive the scanner.
-  FrameScanner Scan() const {
-    return FrameScanner(*opened.file, ContextOf(opened.header, first_seq), file_bytes);
+  FrameScanner Scan(ReadHeld read_held = nullptr) const {
+    return FrameScanner(*opened.file, ContextOf(opened.header, first_seq), file_bytes, 1,
+                        std::move(read_held));
   }
 };
 

@@ -23,7 +23,10 @@ Result<ReadWindow::View> ReadWindow::At(uint64_t offset, size_t wanted) {
   if (!buffer_.Reserve(step, 0)) {
     return Status::Error(Code::kOutOfMemory, "no memory to read the segment");
   }
-  DURLOG_ASSIGN_OR_RETURN(const size_t read, file_.ReadAt(begin, buffer_.data(), step));
+  size_t read = read_held_ ? read_held_(begin, buffer_.data(), step) : 0;
+  if (read < skip + needed) {
+    DURLOG_ASSIGN_OR_RETURN(read, file_.ReadAt(begin, buffer_.data(), step));
+  }
   begin_ = begin;
   filled_ = static_cast<size_t>(std::min<uint64_t>(read, end_ - begin));
   bytes_read_ += filled_;

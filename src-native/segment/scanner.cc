@@ -1,17 +1,18 @@
 #include "segment/scanner.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "segment/synced_slot.h"
 
 namespace durlog {
 
 FrameScanner::FrameScanner(File& file, const ScanContext& context, uint64_t file_bytes,
-                           uint32_t alignment)
+                           uint32_t alignment, ReadHeld read_held)
     : file_(file),
       context_(context),
       end_(std::min(context.segment_bytes, file_bytes)),
-      window_(file, end_, alignment),
+      window_(file, end_, alignment, std::move(read_held)),
       next_seq_(context.first_seq) {}
 
 // First decodes the frame from the bytes in the window, then with the length in its header, which

@@ -33,8 +33,9 @@ struct ScannedFrame {
 // is in a batch but is not a record (reported as kBadState).
 class FrameScanner {
  public:
-  // `alignment` is for a file that is open for direct I/O.
-  FrameScanner(File& file, const ScanContext& context, uint64_t file_bytes, uint32_t alignment = 1);
+  // `alignment` is for a file that is open for direct I/O. See ReadWindow.
+  FrameScanner(File& file, const ScanContext& context, uint64_t file_bytes, uint32_t alignment = 1,
+               ReadHeld read_held = nullptr);
 
   // Decodes the frame at position(); moves past it only if it is valid.
   Result<ScannedFrame> Next();

@@ -9,9 +9,11 @@
 #include <utility>
 #include <vector>
 
+#include "inspect/extent.h"
 #include "log_test_folder.h"
 #include "observed_file_system.h"
 #include "read/log_reader.h"
+#include "record/segment_name.h"
 
 namespace durlog {
 namespace {
@@ -56,6 +58,31 @@ TEST_F(FollowDirectTest, RecordsThatAreWrittenDirectlyNeedNoReadOfTheDevice) {
   EXPECT_TRUE(ReadHeld(0));
   EXPECT_TRUE(ReadHeld(1));
   EXPECT_FALSE(ReadHeld(2));
+}
+
+TEST_F(FollowDirectTest, ACopyOfTheLastFramesNeedsNoReadOfThem) {
+  AppendSynced("first");
+  AppendSynced("second");
+  int reads = 0;
+  ObservedFileSystem files([&reads](const ObservedCall& call) {
+    if (call.call == "read" && call.offset >= kSegmentHeaderBytes) reads++;
+    return Status::Ok();
+  });
+  const Result<SegmentExtent> held =
+      FindExtent(files, PathOf("log"), SegmentName(0), {0, 0, 2, UINT64_MAX});
+  ASSERT_TRUE(held.ok()) << held.status().message();
+  EXPECT_EQ(reads, 0);
+  Close(std::move(log_));
+  const Result<SegmentExtent> read =
+      FindExtent(files, PathOf("log"), SegmentName(0), {0, 0, 2, UINT64_MAX});
+  ASSERT_TRUE(read.ok()) << read.status().message();
+  EXPECT_GT(reads, 0);
+  const auto frames_of = [](const SegmentExtent& extent) {
+    return std::string(extent.copy.data() + kSegmentHeaderBytes,
+                       extent.copy.data() + extent.copy_bytes);
+  };
+  EXPECT_EQ(held->records, 2u);
+  EXPECT_EQ(frames_of(*held), frames_of(*read));
 }
 
 TEST_F(FollowDirectTest, ACopyOfTheLogHasRecordsOfItsOwn) {
