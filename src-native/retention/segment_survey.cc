@@ -9,24 +9,35 @@
 namespace durlog {
 namespace {
 
-enum class Which : uint8_t { kFirst, kNewest };
+// The time of a record that cannot be read.
+constexpr uint64_t kUnknownMs = UINT64_MAX;
 
-// The time of a segment's first record, or the newest time of all its records. nullopt if it has no
-// record or cannot be read.
-std::optional<uint64_t> RecordTime(Directory& directory, uint64_t first_seq, Which which) {
+// The time of a segment's first record. nullopt if it has no record or cannot be read.
+std::optional<uint64_t> FirstTime(Directory& directory, uint64_t first_seq) {
   const Result<OpenedSegment> opened = OpenSegment(directory, first_seq, OpenMode::kRead);
   if (!opened.ok()) return std::nullopt;
   const Result<uint64_t> file_bytes = opened->file->Size();
   if (!file_bytes.ok()) return std::nullopt;
   FrameScanner scanner(*opened->file, ContextOf(opened->header, first_seq), *file_bytes);
-  std::optional<uint64_t> time_ms;
   for (;;) {
     const Result<ScannedFrame> frame = scanner.Next();
-    if (!frame.ok() || frame->status != DecodeStatus::kWhole) return time_ms;
+    if (!frame.ok() || frame->status != DecodeStatus::kWhole) return std::nullopt;
     if (frame->fields.state != FrameState::kCommitted) continue;
-    time_ms = opened->header.base_time_ms + frame->fields.time_ms;
-    if (which == Which::kFirst) return time_ms;
+    return opened->header.base_time_ms + frame->fields.time_ms;
   }
+}
+
+// The newest time of a segment's records. `next_first_seq` is as for IsOlder(). kUnknownMs if a
+// record before it is damaged. nullopt if the segment has no record or cannot be read.
+std::optional<uint64_t> NewestTime(Directory& directory, uint64_t first_seq,
+                                   std::optional<uint64_t> next_first_seq) {
+  const Result<OpenedSegment> opened = OpenSegment(directory, first_seq, OpenMode::kRead);
+  if (!opened.ok()) return std::nullopt;
+  const Result<SegmentScan> scan = ScanSegment(*opened->file, ContextOf(opened->header, first_seq));
+  if (!scan.ok()) return std::nullopt;
+  if (next_first_seq && scan->next_seq < *next_first_seq) return kUnknownMs;
+  if (scan->records == 0) return std::nullopt;
+  return opened->header.base_time_ms + scan->last_time_ms;
 }
 
 }  // namespace
@@ -44,12 +55,14 @@ Result<uint64_t> SegmentSurvey::BytesOf(uint64_t first_seq) {
 bool SegmentSurvey::IsOlder(uint64_t first_seq, std::optional<uint64_t> next_first_seq,
                             uint64_t time_ms) {
   const auto known = newest_ms_.find(first_seq);
-  if (known != newest_ms_.end()) return known->second < time_ms;
+  const bool is_known = known != newest_ms_.end();
+  if (is_known && known->second != kUnknownMs) return known->second < time_ms;
   if (next_first_seq) {
-    const std::optional<uint64_t> behind = RecordTime(directory_, *next_first_seq, Which::kFirst);
+    const std::optional<uint64_t> behind = FirstTime(directory_, *next_first_seq);
     if (behind && *behind < time_ms) return true;
   }
-  const std::optional<uint64_t> newest = RecordTime(directory_, first_seq, Which::kNewest);
+  if (is_known) return false;
+  const std::optional<uint64_t> newest = NewestTime(directory_, first_seq, next_first_seq);
   if (newest && next_first_seq) newest_ms_[first_seq] = *newest;
   return newest && *newest < time_ms;
 }

@@ -20,7 +20,7 @@ class SegmentSurvey {
   Result<uint64_t> BytesOf(uint64_t first_seq);
   // Whether every record of the segment `first_seq` is older than `time_ms`, provided that the
   // log's times rise. `next_first_seq` is the first seq of the next segment. False if the times
-  // cannot be read. Reads a whole segment at most once.
+  // cannot be read, or if a record is damaged. Reads a whole segment at most once.
   bool IsOlder(uint64_t first_seq, std::optional<uint64_t> next_first_seq, uint64_t time_ms);
   // The segment is sealed, and the time of its newest record is known.
   void NoteNewest(uint64_t first_seq, uint64_t time_ms) { newest_ms_[first_seq] = time_ms; }

@@ -6,6 +6,7 @@
 #include "inline_executor.h"
 #include "log_test_folder.h"
 #include "memory_file_system.h"
+#include "record/record_format.h"
 #include "record/segment_name.h"
 
 namespace durlog {
@@ -79,6 +80,23 @@ TEST_F(PlanFolderTest, TheAgeIsThatOfTheNewestRecordWhateverComesBehind) {
   policy_.max_age_ms = 40000;
   EXPECT_EQ(Planned().before, listener_.rotated[4]);
   EXPECT_TRUE(Planned().seal);
+}
+
+// The records after the damage may be the youngest ones.
+TEST_F(PlanFolderTest, ASegmentWithADamagedRecordHasNoAgeOfItsOwn) {
+  const uint64_t now_ms = file_system_.NowMs();
+  const std::string payload(1000, 'x');
+  for (int i = 0; i < 3; ++i) {
+    ASSERT_TRUE(log_->AppendSync(AsBytes(payload), Level::kSync, now_ms - 100000).ok());
+  }
+  AppendUntilRotated(2, now_ms - 50000);
+  const uint64_t young = kSegmentHeaderBytes + 3 * FrameBytes(payload.size());
+  uint8_t& byte = (*file_system_.files[SegmentName(0)])[young + kFrameHeaderBytes];
+  byte ^= 1;
+  policy_.max_age_ms = 80000;
+  EXPECT_EQ(Planned().before, 0u);
+  policy_.max_age_ms = 40000;
+  EXPECT_EQ(Planned().before, listener_.rotated.back()) << "the next segment shows its age";
 }
 
 TEST_F(PlanFolderTest, BehindASealedSegmentThereMayBeNoRecordYet) {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "observed_file_system.h"
+#include "retention/segment_survey.h"
 #include "shared_test_folder.h"
 
 namespace durlog {
@@ -53,6 +54,18 @@ TEST_F(SharedTimeTest, ARecordFiftyDaysAfterTheSegmentsBaseTimeBeginsANewSegment
   EXPECT_LT(times[0], begin_ms - kHourMs);
   EXPECT_GE(times[1], begin_ms);
   EXPECT_LT(times[2], begin_ms + kHourMs);
+}
+
+TEST_F(SharedTimeTest, TheAgeOfASegmentIsThatOfItsYoungestRecordWhichNeedNotBeTheLast) {
+  std::unique_ptr<SharedLog> log = OpenByClock();
+  const uint64_t now_ms = files_.NowMs();
+  for (const uint64_t hours : {uint64_t{3}, uint64_t{1}, uint64_t{2}}) {
+    ASSERT_TRUE(log->AppendSync(AsBytes("record"), Level::kSync, now_ms + hours * kHourMs).ok());
+  }
+  const std::unique_ptr<Directory> folder = OpenFolder();
+  SegmentSurvey survey(*folder);
+  EXPECT_FALSE(survey.IsOlder(0, std::nullopt, now_ms + 3 * kHourMs));
+  EXPECT_TRUE(survey.IsOlder(0, std::nullopt, now_ms + 3 * kHourMs + 1));
 }
 
 TEST_F(SharedTimeTest, ASegmentThatStaysEmptyForFiftyDaysIsLeft) {
