@@ -11,8 +11,8 @@ Result<std::vector<CursorPlace>> CursorSyncs::List(Directory& directory, const B
   DURLOG_ASSIGN_OR_RETURN(std::vector<CursorPlace> places, ListCursorPlaces(directory, boot, log));
   const Result<CutList> cuts = ReadCuts(directory, log.uuid);
   for (CursorPlace& place : places) {
-    if (failed_.count(place.name) > 0) place.position.reset();
-    if (!place.position || !cuts.ok()) continue;
+    if (failed_.count(place.name) > 0 || !cuts.ok()) place.position.reset();
+    if (!place.position) continue;
     const std::optional<uint64_t> cut = cuts->LowestSince(place.generation);
     if (cut) place.position = std::min(*place.position, *cut);
   }
@@ -22,8 +22,10 @@ Result<std::vector<CursorPlace>> CursorSyncs::List(Directory& directory, const B
 bool CursorSyncs::Sync(Directory& directory, std::vector<CursorPlace>* places) {
   bool all = true;
   for (CursorPlace& place : *places) {
-    if (!place.position || SyncCursorPlace(directory, place).ok()) continue;
-    failed_.insert(place.name);
+    if (!place.position) continue;
+    const Status synced = SyncCursorPlace(directory, place);
+    if (synced.ok()) continue;
+    if (!synced.lacks_resources()) failed_.insert(place.name);
     place.position.reset();
     all = false;
   }

@@ -16,12 +16,12 @@ class CursorSyncs {
  public:
   // As ListCursorPlaces(), but without the positions of cursors for which Sync() has failed, and
   // with the cut as the position if committed records were cut: the cursor has not read the records
-  // that replaced them.
+  // that replaced them. Without any position if the list of cuts cannot be read.
   Result<std::vector<CursorPlace>> List(Directory& directory, const BootId& boot,
                                         const LogOfCursors& log) const;
   // Syncs the positions. Returns false if a sync fails. The position of that cursor is then
   // unknown, here and in each later List(), because a second sync could succeed without having
-  // written the position.
+  // written the position. If only descriptors or memory were lacking, the next call tries again.
   bool Sync(Directory& directory, std::vector<CursorPlace>* places);
 
  private:

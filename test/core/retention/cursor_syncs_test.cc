@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <string>
 
+#include "cursor/cut_list.h"
 #include "cursor/durable_cursor.h"
 #include "log_test_folder.h"
 #include "observed_file_system.h"
@@ -46,14 +47,19 @@ class CursorSyncsTest : public LogTestFolder {
   RetentionPolicy policy_;
   int syncs_ = 0;
   bool fails_ = false;
+  int error_ = EIO;
+  std::string unopened_;  // there is no descriptor for this file
   std::unique_ptr<Log> log_;
   std::unique_ptr<DurableCursor> cursor_;
 
  private:
   Status Observe(const ObservedCall& call) {
+    if (call.call == "open" && call.name == unopened_) {
+      return Status::System("openat", EMFILE, call.name);
+    }
     if (call.name != "mailer.cursor" || call.call != "sync-data") return Status::Ok();
     ++syncs_;
-    return fails_ ? Status::System("fdatasync", EIO, call.name) : Status::Ok();
+    return fails_ ? Status::System("fdatasync", error_, call.name) : Status::Ok();
   }
   ObservedFileSystem file_system_;
 };
@@ -86,6 +92,26 @@ TEST_F(CursorSyncsTest, ALimitOfBytesWaitsForThePositionToo) {
   policy_.keep_for_cursors = false;
   EXPECT_EQ(Planned().segments, 2u);
   EXPECT_EQ(syncs_, 1) << "cursors are not looked at";
+}
+
+TEST_F(CursorSyncsTest, WithoutTheListOfCutsNoPositionIsKnown) {
+  PassAll();
+  const Result<std::shared_ptr<TruncateJob>> cut = log_->BeginTruncate(9);
+  ASSERT_TRUE(cut.ok());
+  (*cut)->RunOnce();
+  ASSERT_TRUE(log_->FinishTruncate(**cut).ok());
+  Fill(listener_.rotated.size() + 4);
+  unopened_ = kCutsName;
+  EXPECT_EQ(Planned().segments, 0u) << "the cursor has not read the records after the cut";
+}
+
+TEST_F(CursorSyncsTest, APositionIsKnownAgainOnceThereAreDescriptors) {
+  PassAll();
+  fails_ = true;
+  error_ = EMFILE;
+  EXPECT_EQ(Planned().segments, 0u);
+  fails_ = false;
+  EXPECT_EQ(Planned().segments, 3u);
 }
 
 TEST_F(CursorSyncsTest, AfterAFailedSyncAPositionIsNotKnownAnyMore) {
