@@ -75,7 +75,11 @@ Status AppendPoint::Map(TailLegacy legacy) {
   if (!allocated.ok()) {
     if (allocated.code() != Code::kUnsupported) return allocated;
     policy_.RefuseMap();
-    if (maps()) mode_ = WriteMode::kPwrite;
+    if (maps()) {
+      mode_ = WriteMode::kPwrite;
+      // A commit that is rolled back must not take back records that were stored into a map.
+      staging_.Restart(position());
+    }
     return Status::Ok();
   }
   if (!maps()) ++mode_switches_;
