@@ -149,7 +149,7 @@ Status Log::FinishRotate(RotateJob& job) {
   point_.Resume({next_seq(), next, kSegmentHeaderBytes, 0});
   commits_.Reset(/*end_stated=*/true);
   commits_.PublishEnds();
-  return point_.maps() ? point_.Map() : Status::Ok();
+  return Status::Ok();
 }
 
 }  // namespace durlog
