@@ -171,7 +171,7 @@ Result<uint64_t> Log::AppendSync(Bytes payload, Level level, uint64_t time_ms) {
 }
 
 Result<uint64_t> Log::AppendVoid(uint64_t seqs, uint64_t time_ms) {
-  DURLOG_RETURN_IF_ERROR(state_.CheckFree());
+  DURLOG_RETURN_IF_ERROR(state_.CheckOpen());
   if (seqs == 0 || seqs > kMaxVoidSeqs || options_.restored.uuid == LogUuid{}) {
     return Status::Error(Code::kInvalidArgument,
                          "only a log that is restored takes seqs without "
@@ -193,6 +193,7 @@ Result<uint64_t> Log::AppendVoid(uint64_t seqs, uint64_t time_ms) {
 }
 
 Result<uint64_t> Log::WriteVoid(uint64_t seqs, uint64_t time_ms) {
+  DURLOG_RETURN_IF_ERROR(state_.CheckFree());
   return WriteWith([&] { return AppendVoid(seqs, time_ms); });
 }
 

@@ -52,7 +52,7 @@ void Log::FinishFilesCheck() {
 }
 
 Status Log::Sync(Level level) {
-  if (latched()) return state_.LatchedError();
+  DURLOG_RETURN_IF_ERROR(state_.CheckFree());
   return commits_.AwaitLevel(next_seq(), level);
 }
 

@@ -262,6 +262,29 @@ TEST_P(RotationStrategyTest, ByHandAndACloseNeedNoRoomForTheirStatement) {
   }
 }
 
+TEST_F(RotationTest, ByHandSucceedsEvenIfTheNextSegmentCannotBeMappedYet) {
+  LogOptions options = SmallOptions(Strategy::kMmap);
+  options.preallocation_auto = false;
+  options.preallocation = Preallocation::kNone;
+  std::unique_ptr<Log> log = OpenObserved(options);
+  AppendMany(*log, 10, Level::kSync);
+  Settle(*log);
+  observer_ = [](const ObservedCall& call) {
+    return call.call == "allocate" ? Status::System("fallocate", ENOSPC, call.name) : Status::Ok();
+  };
+  const Result<std::shared_ptr<RotateJob>> rotation = log->BeginRotate();
+  ASSERT_TRUE(rotation.ok()) << rotation.status().message();
+  (*rotation)->RunOnce();
+  Status finished = log->FinishRotate(**rotation);
+  EXPECT_TRUE(finished.ok()) << finished.message();
+  EXPECT_EQ(listener_.rotated.size(), 1u);
+  EXPECT_EQ(WriteNext(*log).status().code(), Code::kNoSpace);
+  observer_ = nullptr;
+  AppendMany(*log, 10, Level::kSync);
+  Close(std::move(log));
+  ExpectRecords(0, 20);
+}
+
 TEST_P(RotationStrategyTest, ByHandThatCannotSyncTheSegmentLatches) {
   std::unique_ptr<Log> log = OpenObserved(SmallOptions(GetParam()));
   Close(std::move(log));
@@ -419,9 +442,41 @@ TEST_F(RotationTest, HasRoomForTheNextSegmentOnceItsFileIsMade) {
   EXPECT_TRUE(log->Append(AsBytes(payload), Level::kMemory).ok());
 }
 
-TEST_F(RotationTest, ARefusedAppendMapsNothingBesideATruncation) {
+// A full device then refuses a group in the next segment. The records before it are in memory.
+TEST_F(RotationTest, ASegmentThatCannotBeMappedTakesNoRecordFromTheOneBefore) {
+  std::unique_ptr<Log> log = OpenObserved(SmallOptions(Strategy::kMmap));
+  HeldExecutor workers;
+  log->Attach(&workers, &listener_);
+  ASSERT_TRUE(log->Append(AsBytes(PayloadOf(0)), Level::kSync).ok());
+  log->Pump();
+  bool is_full = false;
+  observer_ = [&](const ObservedCall& call) {
+    if (call.call == "allocate") return Status::Error(Code::kUnsupported, "no blocks in advance");
+    is_full |= call.call == "rename";
+    return is_full && call.call == "write" ? Status::System("pwrite", ENOSPC, call.name)
+                                           : Status::Ok();
+  };
+  uint64_t end = log->next_seq();
+  Result<uint64_t> written = WriteNext(*log);
+  for (; written.ok(); written = WriteNext(*log)) end = log->next_seq();
+  EXPECT_EQ(written.status().code(), Code::kNoSpace);
+  EXPECT_EQ(listener_.rotated.size(), 1u);
+  EXPECT_EQ(log->Stats().mode, WriteMode::kPwrite);
+  EXPECT_EQ(log->next_seq(), end);
+  workers.RunAll();
+  log->Harvest();
+  EXPECT_EQ(log->ReachedEnd(Level::kMemory), end);
+  is_full = false;
+  log->Attach(&executor_, &listener_);
+  AppendMany(*log, 10, Level::kSync);
+  Close(std::move(log));
+  ExpectRecords(0, end + 10);
+}
+
+TEST_F(RotationTest, ARefusedCallMapsAndSyncsNothingBesideATruncation) {
   LogOptions options = SmallOptions(Strategy::kAuto);
   options.map_after_records = 1;
+  options.restored.uuid[0] = 1;
   std::unique_ptr<Log> log = OpenObserved(options);
   if (log->Stats().mode != WriteMode::kDirect) GTEST_SKIP() << log->Stats().reason;
   AppendMany(*log, 100, Level::kSync);
@@ -432,6 +487,8 @@ TEST_F(RotationTest, ARefusedAppendMapsNothingBesideATruncation) {
   ASSERT_TRUE(job.ok()) << job.status().message();
   EXPECT_EQ(WriteNext(*log).status().code(), Code::kBackpressure);
   EXPECT_EQ(log->Append(AsBytes("x"), Level::kMemory).status().code(), Code::kBackpressure);
+  EXPECT_EQ(log->WriteVoid(1, 0).status().code(), Code::kBackpressure);
+  EXPECT_EQ(log->Sync(Level::kFull).code(), Code::kBackpressure);
   EXPECT_EQ(log->Stats().mode, WriteMode::kDirect);
   (*job)->RunOnce();
   ASSERT_TRUE(log->FinishTruncate(**job).ok());
