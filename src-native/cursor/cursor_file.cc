@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 #include <memory>
 #include <utility>
 
@@ -52,6 +53,8 @@ Result<std::optional<CursorFileView>> ReadOnDevice(Directory& directory, const s
   const size_t length = static_cast<size_t>(AlignUp(kCursorFileBytes, alignment));
   AlignedBuffer image;
   if (!image.Reserve(length, 0)) return Status::Error(Code::kOutOfMemory, "no memory to read");
+  // On Btrfs, a direct read into memory that was never touched continues in the page cache.
+  std::memset(image.data(), 0, length);
   DURLOG_ASSIGN_OR_RETURN(const size_t bytes, direct->ReadAt(0, image.data(), length));
   return std::optional<CursorFileView>(ViewOf(image.data(), bytes));
 }
