@@ -25,7 +25,9 @@ void SharedRotation::Stop() {
 
 bool SharedRotation::TooMuchUnsynced() const {
   MembersPage& page = member_->page();
-  const uint64_t segments = page.Load(PageWord::kRotations) - page.Load(PageWord::kSyncedRotations);
+  // Loaded first: another member raises kRotations and then this word.
+  const uint64_t synced = page.Load(PageWord::kSyncedRotations);
+  const uint64_t segments = page.Load(PageWord::kRotations) - synced;
   return ReachesUnsyncedLimit(segments, segments * options_.segment_bytes);
 }
 
