@@ -173,7 +173,9 @@ Status CommitJob::SyncTargets() {
   if (plan_.level < Level::kAsync) return Status::Ok();
   bool entries_synced = true;
   for (SyncTarget& target : plan_.targets) {
-    DURLOG_RETURN_IF_ERROR(SyncOne(target));
+    Status synced = SyncOne(target);
+    // A map that was made before the file got its name reports the name of the spare.
+    if (!synced.ok()) return std::move(synced).WithPath(directory_.PathOf(target.segment->name()));
     entries_synced = entries_synced && target.segment->entry_synced;
   }
   if (plan_.level < Level::kSync) return Status::Ok();

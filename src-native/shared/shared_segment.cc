@@ -21,7 +21,10 @@ Result<std::shared_ptr<SharedSegment>> SharedSegment::Open(Directory& directory,
   }
   // The salt is different for each file.
   const bool opened_early = held->file && held->header.salt == opened.header.salt;
-  if (opened_early) opened.file = std::move(held->file);
+  if (opened_early) {
+    opened.file = std::move(held->file);
+    opened.file->SetPath(path);
+  }
   // A store after the end of the file would be lost.
   DURLOG_ASSIGN_OR_RETURN(const uint64_t file_bytes, opened.file->Size());
   if (file_bytes < opened.header.segment_bytes) {

@@ -442,6 +442,19 @@ TEST_F(RotationTest, HasRoomForTheNextSegmentOnceItsFileIsMade) {
   EXPECT_TRUE(log->Append(AsBytes(payload), Level::kMemory).ok());
 }
 
+TEST_F(RotationTest, AFailedSyncNamesTheSegmentAndNotTheSpareThatItWas) {
+  std::unique_ptr<Log> log = OpenObserved(SmallOptions(Strategy::kMmap));
+  while (listener_.rotated.empty()) AppendMany(*log, 1, Level::kMemory);
+  Settle(*log);
+  observer_ = [](const ObservedCall& call) {
+    return call.call == "sync-map" ? Status::System("msync", EIO, call.name) : Status::Ok();
+  };
+  const Result<uint64_t> appended = log->AppendSync(AsBytes("x"), Level::kSync);
+  EXPECT_EQ(appended.status().code(), Code::kSyncFailed);
+  EXPECT_EQ(appended.status().path(), PathOf("log") + "/" + SegmentName(listener_.rotated[0]));
+  observer_ = nullptr;
+}
+
 // A full device then refuses a group in the next segment. The records before it are in memory.
 TEST_F(RotationTest, ASegmentThatCannotBeMappedTakesNoRecordFromTheOneBefore) {
   std::unique_ptr<Log> log = OpenObserved(SmallOptions(Strategy::kMmap));

@@ -7,6 +7,8 @@
 #include <string>
 
 #include "observed_file_system.h"
+#include "record/segment_name.h"
+#include "shared/shared_segment.h"
 #include "shared_test_folder.h"
 
 namespace durlog {
@@ -51,6 +53,22 @@ TEST_F(SharedSpareTest, AFailureLongAgoDoesNotRejectAnAppendForWhichThereIsRoom)
   Status failed = FillSegment(*log);
   if (failed.code() == Code::kBackpressure) failed = FillSegment(*log);
   EXPECT_TRUE(failed.ok()) << failed.message();
+}
+
+TEST_F(SharedSpareTest, ErrorsNameTheSegmentThatASpareHasBecome) {
+  Leave(OpenMember());
+  const std::unique_ptr<Directory> folder = OpenFolder();
+  const std::string segment_name = SegmentName(0);
+  ASSERT_TRUE(folder->Rename(segment_name, SpareName(1)).ok());
+  Result<OpenedSegment> held = OpenSegmentFile(*folder, SpareName(1), OpenMode::kReadWrite);
+  ASSERT_TRUE(held.ok()) << held.status().message();
+  ASSERT_TRUE(folder->Rename(SpareName(1), segment_name).ok());
+  const LogUuid uuid = held->header.uuid;
+  const Result<std::shared_ptr<SharedSegment>> segment =
+      SharedSegment::Open(*folder, 0, uuid, 0, &*held);
+  ASSERT_TRUE(segment.ok()) << segment.status().message();
+  EXPECT_EQ((*segment)->file().Map(1, 1).status().path(), folder->PathOf(segment_name));
+  EXPECT_EQ((*segment)->mapping().Sync(SIZE_MAX, 1).path(), folder->PathOf(segment_name));
 }
 
 TEST_F(SharedSpareTest, AFailureThatNoAppendWaitedToSeeIsForgotten) {
