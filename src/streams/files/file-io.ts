@@ -1,6 +1,6 @@
 /** Reads and copies files. */
 import { close, closeSync, constants, open, read } from 'node:fs'
-import { copyFile, open as openHandle } from 'node:fs/promises'
+import { open as openHandle } from 'node:fs/promises'
 import { promisify } from 'node:util'
 import { native } from '../../native/native.js'
 import { syncFile } from '../../support/durable-files.js'
@@ -23,19 +23,10 @@ export function problemOf(error: unknown, path: string): string | undefined {
   return NOT_A_FILE.includes(code) ? `${path} is not a regular file` : undefined
 }
 
-/** Copies a file and syncs the bytes of the copy. The name of the copy is durable after the next sync of its folder. */
-export async function copyDurably(from: string, to: string): Promise<void> {
-  await copyFile(from, to)
-  takeOwner(to)
-  const copy = await openHandle(to, 'r+')
-  try {
-    await syncFile(copy)
-  } finally {
-    await copy.close()
-  }
-}
-
-/** Like `copyDurably`, for the first `bytes` bytes of a file. Returns the CRC-32C of the copy. */
+/**
+ * Copies the first `bytes` bytes of a file and syncs those of the copy. The name of the copy is durable after the next
+ * sync of its folder. Returns the CRC-32C of the copy.
+ */
 export async function copyStart(from: string, to: string, bytes: number): Promise<number> {
   const source = await openHandle(from, constants.O_RDONLY | SAFE_FLAGS)
   try {

@@ -17,7 +17,7 @@ import type { MemTableRecord } from '../state/mem-table.js'
 import { encodeIndex } from '../state/record-index.js'
 import type { FileDisk, StreamState } from '../state/state.js'
 import { completeLines, HEADER_BYTES, withoutSpaces } from './file-format.js'
-import { copyDurably, copyStart, readRange } from './file-io.js'
+import { copyStart, readRange } from './file-io.js'
 import type { FolderFiles } from './folder-files.js'
 import { areOwnFrames, areOwnLines } from './leftover.js'
 
@@ -178,7 +178,7 @@ export class FileRepair {
     if (areOwn(rest, from, waiting)) return
     const { name } = this.#state
     const original = await this.#context.files.aside(name, this.#codec)
-    await copyDurably(this.#path, original)
+    await copyStart(this.#path, original, from + rest.length)
     this.#context.onChanged({ stream: name, original, ...NONE_LOST })
   }
 
