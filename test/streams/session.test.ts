@@ -185,7 +185,7 @@ test('a reader gets a limited number of frames, however many it asks for', async
   const writer = { maker: new FrameMaker(), send: () => sent++, json() {} }
   const value = new EncodedValue('buffer', Buffer.alloc(1 << 18))
   const batches = (async function* () {
-    for (let seq = 0; seq < 20; seq++) yield [{ stream: '', seq, timestamp: 0, position: seq, value }]
+    for (let seq = 0; seq < 20; seq++) yield [{ seq, timestamp: 0, position: seq, value }]
   })()
   const pump = new ReadPump({
     id: 0,

@@ -136,10 +136,15 @@ export class LocalPort extends StreamStore implements StreamsPort {
     this.checkOpen()
     const state = await this.find(name)
     this.checkOpen()
-    return state === undefined || state.softDeleted ? undefined : this.#infoOf(state)
+    return state === undefined || state.softDeleted ? undefined : this.infoOf(state)
   }
 
   async *infos(prefix: string, signal: AbortSignal): Batches<StreamInfo> {
+    for await (const states of this.statesWith(prefix, 0, signal)) yield states.map((state) => this.infoOf(state))
+  }
+
+  /** As `infos`, without the streams that were created by entries before the position `from`. */
+  async *statesWith(prefix: string, from: number, signal: AbortSignal): Batches<StreamState> {
     const slice = new TimeSlice()
     this.checkOpen()
     const end = this.sequencer.position
@@ -148,36 +153,22 @@ export class LocalPort extends StreamStore implements StreamsPort {
       signal.throwIfAborted()
       this.checkOpen()
       const state = this.visible(name) ?? (await abortable(signal, async () => this.find(name)))
-      if (state !== undefined && !state.softDeleted && state.created < end) yield [this.#infoOf(state)]
+      if (state !== undefined && !state.softDeleted && state.created >= from && state.created < end) yield [state]
     }
   }
 
-  /**
-   * A copy of the names that begin with `prefix`, in the order of creation, because a deletion removes its stream from
-   * the table before it has reached the level. The names of such streams are the first ones.
-   */
+  /** The names that begin with `prefix`, in the order of creation. */
   async #namesWith(prefix: string, signal: AbortSignal): Promise<string[]> {
     const { table } = this
     const names = await table.streams.created(prefix, signal)
-    const slice = new TimeSlice()
-    // Meanwhile streams may have been deleted, before or after their names were copied.
-    const deleted = new Set(table.deletions(prefix).filter((name) => table.find(name) === undefined))
-    if (deleted.size > 0) {
-      for (const name of names) {
-        if (slice.isOver()) await slice.nextTurn()
-        deleted.delete(name)
-      }
-    }
+    // The log may still lose the deletions of streams that were left out.
+    for (const name of table.deletions(prefix)) await abortable(signal, async () => this.find(name))
     // If a deletion was lost, the table was replaced.
-    return table === this.table
-      ? deleted.size === 0
-        ? names
-        : [...deleted].concat(names)
-      : this.#namesWith(prefix, signal)
+    return table === this.table ? names : this.#namesWith(prefix, signal)
   }
 
   /** Describes the stream as readers may see it. */
-  #infoOf(state: StreamState): StreamInfo {
+  infoOf(state: StreamState): StreamInfo {
     const { name, disk, visible, endVisible, firstSeq, meta, updatedMs } = state
     return {
       name,

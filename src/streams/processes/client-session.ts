@@ -438,20 +438,19 @@ async function* batchesOf(
 ): Batches<SentRecord> {
   if (request.kind === 'change') return changeFrom(port, request.seen, signal)
   if (request.kind === 'list') {
-    for await (const infos of port.infos(request.prefix, signal)) yield infos.map(sentInfo)
+    for await (const states of port.statesWith(request.prefix, request.from ?? 0, signal))
+      yield states.map((state) => sentInfo(port.infoOf(state), state.created))
   } else if (request.kind === 'all') yield* readAll(port, request, sentEntry, signal)
-  else
-    for await (const records of port.readStream(request.stream, request, true, signal, inTurn))
-      yield records.map((record) => ({ stream: '', ...record, value: record.value as EncodedValue }))
+  else yield* port.readStream(request.stream, request, true, signal, inTurn) as Batches<SentRecord>
 }
 
 function sentEntry({ seq, timestamp, data }: LogRecord): SentRecord {
-  return { stream: '', seq, timestamp, position: seq, value: new EncodedValue('buffer', data) }
+  return { seq, timestamp, position: seq, value: new EncodedValue('buffer', data) }
 }
 
-function sentInfo(info: StreamInfo): SentRecord {
+function sentInfo(info: StreamInfo, created: number): SentRecord {
   const value = new EncodedValue('json', Buffer.from(JSON.stringify(info)))
-  return { stream: info.name, seq: 0, timestamp: 0, position: 0, value }
+  return { seq: created, timestamp: 0, position: 0, value }
 }
 
 /** Settles when the state of the stream differs from `seen`, or when `signal` aborts. */

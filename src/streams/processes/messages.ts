@@ -14,7 +14,7 @@ import { type FrameMaker, FrameType, jsonOf, type MadeFrame, payloadOf, type Soc
 import { encodingAt } from './submission.js'
 
 export const PROTOCOL = 'durlog-streams'
-export const PROTOCOL_VERSION = 10
+export const PROTOCOL_VERSION = 11
 
 /** The PID namespace of this process. Its id names another process, or none, in a process of another namespace. */
 export const PID_NAMESPACE: string = pidNamespace()
@@ -64,7 +64,7 @@ export interface Welcome {
 export type ReadRequest =
   | ({ kind: 'stream'; stream: string; created?: number | undefined } & ReadBounds)
   | ({ kind: 'all' } & AllBounds)
-  | { kind: 'list'; prefix: string }
+  | { kind: 'list'; prefix: string; from?: number | undefined }
   | { kind: 'change'; seen: SeenState }
 
 /** The checked payload of `read`. Throws if it is malformed. */
@@ -116,11 +116,10 @@ export interface SentFile extends Omit<FileDisk, 'index'> {
 }
 
 /**
- * A record in the form in which it is sent to a reader. `stream` is '' if the reader knows it. In a read of all
- * streams, an entry of the main log: `seq` is its position, and the value has its bytes.
+ * A record in the form in which it is sent to a reader. In a read of all streams, an entry of the main log: `seq` is
+ * its position, and the value has its bytes. In a list, a stream: `seq` is the position of the entry that created it.
  */
 export interface SentRecord {
-  stream: string
   seq: number
   timestamp: number
   position: number
@@ -135,7 +134,7 @@ export interface RecordsHeader {
 }
 
 const RESULT_BYTES = 7
-export const RECORD_HEADER_BYTES = 25
+export const RECORD_HEADER_BYTES = 23
 export const RECORDS_HEADER_BYTES = 12
 const BODY_HEADER_BYTES = 12
 
@@ -172,27 +171,24 @@ export function recordsHeader(payload: Buffer): RecordsHeader {
 
 /** Writes a record at the offset `at`. Returns the offset after it. */
 export function writeRecord(bytes: Buffer, at: number, record: SentRecord): number {
-  const nameBytes = bytes.write(record.stream, at + RECORD_HEADER_BYTES)
   bytes.writeUIntLE(record.seq, at, 6)
   bytes.writeUIntLE(record.timestamp, at + 6, 6)
   bytes.writeUIntLE(record.position, at + 12, 6)
-  bytes.writeUInt16LE(nameBytes, at + 18)
-  bytes.writeUInt32LE(record.value.data.length, at + 20)
-  bytes[at + 24] = ENCODING_NUMBERS[record.value.encoding]
-  const valueAt = at + RECORD_HEADER_BYTES + nameBytes
+  bytes.writeUInt32LE(record.value.data.length, at + 18)
+  bytes[at + 22] = ENCODING_NUMBERS[record.value.encoding]
+  const valueAt = at + RECORD_HEADER_BYTES
   return valueAt + record.value.data.copy(bytes, valueAt)
 }
 
 export function* recordsIn(payload: Buffer): Generator<SentRecord, void, undefined> {
   for (let at = RECORDS_HEADER_BYTES; at < payload.length; ) {
-    const nameEnd = at + RECORD_HEADER_BYTES + payload.readUInt16LE(at + 18)
-    const end = nameEnd + payload.readUInt32LE(at + 20)
+    const valueAt = at + RECORD_HEADER_BYTES
+    const end = valueAt + payload.readUInt32LE(at + 18)
     yield {
-      stream: payload.toString('utf8', at + RECORD_HEADER_BYTES, nameEnd),
       seq: payload.readUIntLE(at, 6),
       timestamp: payload.readUIntLE(at + 6, 6),
       position: payload.readUIntLE(at + 12, 6),
-      value: new EncodedValue(encodingAt(payload, at + 24), payload.subarray(nameEnd, end)),
+      value: new EncodedValue(encodingAt(payload, at + 22), payload.subarray(valueAt, end)),
     }
     at = end
   }

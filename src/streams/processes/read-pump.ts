@@ -69,7 +69,7 @@ export class ReadPump {
           if (this.#ended) return
           if (this.#batch.length === 0) this.#created = this.#context.created()
           this.#batch.push(record)
-          this.#bytes += RECORD_HEADER_BYTES + 3 * record.stream.length + record.value.data.length
+          this.#bytes += RECORD_HEADER_BYTES + record.value.data.length
           if (this.#bytes >= BATCH_BYTES || this.#batch.length >= BATCH_RECORDS) await this.#flushed()
         }
         this.#soon()

@@ -22,8 +22,6 @@ export class RemoteRead {
   /** The seq after the last record that was received. */
   #next: number | undefined
   #created: number | undefined
-  /** The names that were delivered: the next owner begins the list again. */
-  readonly #listed = new Set<string>()
 
   constructor(request: ReadRequest, context: RemoteReadContext) {
     this.#request = request
@@ -33,7 +31,7 @@ export class RemoteRead {
   /** The request for the records that were not received yet. */
   resumed(): ReadRequest {
     const request = this.#request
-    if (request.kind === 'list' || request.kind === 'change' || this.#next === undefined) return request
+    if (request.kind === 'change' || this.#next === undefined) return request
     const created = request.kind === 'stream' ? { created: this.#created } : {}
     return { ...request, from: this.#next, ...created }
   }
@@ -65,10 +63,10 @@ export class RemoteRead {
         signal.throwIfAborted()
         const batch = this.#batches.shift()
         if (batch !== undefined) {
-          const records = [...recordsIn(batch)].filter((record) => this.#isNew(record))
+          const records = [...recordsIn(batch)]
           // Values of bytes are views of it.
           if (records[0]?.value.encoding === 'buffer') guard(batch.buffer)
-          if (records.length > 0) yield records
+          yield records
           this.#context.send(FrameType.more)
         } else if (this.#ended) {
           if (this.#error !== undefined) throw this.#error
@@ -84,13 +82,6 @@ export class RemoteRead {
   #end(): void {
     if (!this.#ended) this.#context.send(FrameType.endRead)
     this.#context.onEnd()
-  }
-
-  /** False for a name that the next owner repeats in a list. */
-  #isNew({ stream }: SentRecord): boolean {
-    if (this.#request.kind !== 'list') return true
-    const before = this.#listed.size
-    return this.#listed.add(stream).size > before
   }
 
   async #change(): Promise<void> {
