@@ -431,7 +431,18 @@ test('a damaged record in an older file is reported', async () => {
   expect(await values(stream.read({ from: 16 }))).toEqual(numbers(16, 40))
 })
 
-test('while a stream has forks, the number of its files grows with the logarithm of its length', () => {
+/** Calls `onTurn` in each turn of the event loop until `work` has ended. */
+async function countingTurns<T>(work: () => Promise<T>, onTurn: () => void): Promise<T> {
+  let next: NodeJS.Immediate
+  const turn = (): void => {
+    onTurn()
+    next = setImmediate(turn)
+  }
+  next = setImmediate(turn)
+  return work().finally(() => clearImmediate(next))
+}
+
+test('while a stream has forks, the number of its files grows with the logarithm of its length', async () => {
   const limits = { maxRecords: 100 }
   const meta = { ...defaultMeta('json'), retention: limits }
   const memTable = new MemTable()
@@ -439,7 +450,13 @@ test('while a stream has forks, the number of its files grows with the logarithm
   const count = 200_000
   for (let position = 0; position < count; position++) memTable.add(position, { bytes, valueAt: 0, end: 3 }, position)
   const state = new StreamState('s', 0, NO_DISK, NO_FILES, meta, undefined)
-  const files = planFiles(state, numbers(0, count), memTable)
+  const positions = Float64Array.from(numbers(0, count))
+  let turns = 0
+  const files = await countingTurns(
+    () => planFiles(state, positions, memTable),
+    () => turns++,
+  )
+  expect(turns).toBeGreaterThan(50)
   expect(files.length).toBeLessThan(5000)
   expect(files.flatMap(({ positions }) => positions)).toEqual(numbers(0, count))
   for (const [at, { disk }] of files.entries()) expect(disk.first).toBe(files[at]?.positions[0])

@@ -206,7 +206,7 @@ export class Checkpointer {
     const worker = async (): Promise<void> => {
       while (!failed) {
         const job = new StoreJob<FileRequest>(memTable)
-        const taken = takeFlushes(states, job, memTable, outcome.changes)
+        const taken = await takeFlushes(states, job, memTable, outcome.changes)
         if (taken.count === 0) return
         folderChanged ||= taken.folderChanged
         if (!job.isEmpty) folderChanged = (await this.#store(job, memTable, !syncsAll, outcome)) || folderChanged
@@ -336,12 +336,12 @@ export class Checkpointer {
  * Adds the requests of the next streams to `job`. Streams whose files do not change are added to `changes` at once.
  * `count` is the number of streams taken.
  */
-function takeFlushes(
+async function takeFlushes(
   states: Iterator<[string, StreamState], void>,
   job: StoreJob<FileRequest>,
   memTable: MemTable,
   changes: CatalogChange[],
-): { count: number; folderChanged: boolean } {
+): Promise<{ count: number; folderChanged: boolean }> {
   let count = 0
   let folderChanged = false
   const nowMs = Date.now()
@@ -350,7 +350,7 @@ function takeFlushes(
     if (next.done === true) break
     count++
     const [, state] = next.value
-    const flush = new StreamFlush(state, memTable, nowMs)
+    const flush = await StreamFlush.plan(state, memTable, nowMs)
     folderChanged ||= flush.changesFolder
     for (const request of flush.requests) job.add(request)
     if (flush.requests.length === 0) changes.push(flush.change)

@@ -9,7 +9,7 @@ import type { CatalogChange } from '../state/catalog-records.js'
 import type { MemTable } from '../state/mem-table.js'
 import type { PositionList } from '../state/positions.js'
 import { INDEX_BLOCK_RECORDS, INDEX_ENTRY_BYTES } from '../state/record-index.js'
-import { allFiles, dropFiles, leftFiles, planFiles } from '../state/retention.js'
+import { allFiles, dropFiles, leftFiles, type PlannedFile, planFiles } from '../state/retention.js'
 import { type FileDisk, NO_DISK, type StreamDisk, type StreamSnapshot, type StreamState } from '../state/state.js'
 import type { StoreRequest } from './store-job.js'
 
@@ -31,25 +31,36 @@ export class StreamFlush {
   /** The first seqs of files that belong to the stream in the catalog, but not any more after this checkpoint. */
   readonly #dropped: number[] = []
   /** The number of requests that are not done. */
-  #missing: number
+  #missing = 0
 
-  constructor(state: StreamState, memTable: MemTable, nowMs: number) {
+  private constructor(state: StreamState) {
     this.state = state
-    if (state.removed && state.snapshot === undefined) {
+    if (state.removed && state.snapshot === undefined) return
+    // Set before the first await: a later change of the stream copies its state only if no copy is set.
+    this.#snapshot = state.snapshot ?? state.takeSnapshot()
+    state.snapshot = this.#snapshot
+  }
+
+  static async plan(state: StreamState, memTable: MemTable, nowMs: number): Promise<StreamFlush> {
+    const flush = new StreamFlush(state)
+    await flush.#plan(memTable, nowMs)
+    flush.#missing = flush.requests.length
+    return flush
+  }
+
+  async #plan(memTable: MemTable, nowMs: number): Promise<void> {
+    const snapshot = this.#snapshot
+    const { state } = this
+    if (snapshot === undefined) {
       this.#files.push(NO_DISK)
-      for (const name of allFiles(state, memTable)) this.#remove(name)
-    } else {
-      // Set before the first await: a later change of the stream copies its state only if no copy is set.
-      const snapshot = state.snapshot ?? state.takeSnapshot()
-      state.snapshot = snapshot
-      this.#snapshot = snapshot
-      for (const name of leftFiles(state)) this.#remove(name)
-      const positions = state.unflushed.first(snapshot.next - state.disk.next)
-      const { retention } = state.meta
-      if (retention !== undefined) snapshot.first = this.#retain(snapshot, retention, positions, memTable, nowMs)
-      else this.#add(state.disk, positions)
+      for (const name of await allFiles(state, memTable)) this.#remove(name)
+      return
     }
-    this.#missing = this.requests.length
+    for (const name of leftFiles(state)) this.#remove(name)
+    const positions = state.unflushed.first(snapshot.next - state.disk.next)
+    const { retention } = state.meta
+    if (retention === undefined) this.#add(state.disk, positions)
+    else this.#retain(snapshot, retention, await planFiles(state, positions, memTable), nowMs)
   }
 
   /** The change for the catalog; valid when all requests are done. */
@@ -89,19 +100,12 @@ export class StreamFlush {
     return --this.#missing === 0
   }
 
-  /** Divides the records at `positions` into files and drops old files. Returns the first seq that is kept. */
-  #retain(
-    { forks }: StreamSnapshot,
-    limits: StreamLimits,
-    positions: PositionList,
-    memTable: MemTable,
-    nowMs: number,
-  ): number {
+  /** Drops old files of `files`, and adds the others. */
+  #retain(snapshot: StreamSnapshot, limits: StreamLimits, files: PlannedFile[], nowMs: number): void {
     const { state } = this
-    const files = planFiles(state, positions, memTable)
     // The forks need the records. The log may still lose the deletion of a fork that was deleted after the checkpoint
     // began.
-    const dropped = Math.max(forks, state.forks) > 0 ? [] : dropFiles(files, limits, nowMs)
+    const dropped = Math.max(snapshot.forks, state.forks) > 0 ? [] : dropFiles(files, limits, nowMs)
     for (const { disk } of dropped) {
       // A file that the catalog contains is removed only by the next checkpoint: until this one is complete, a restart
       // still needs it.
@@ -110,7 +114,7 @@ export class StreamFlush {
     }
     const [oldest] = files
     for (const { disk, positions: added, times } of files) this.#add({ ...disk, times }, added)
-    return oldest?.disk.first ?? 0
+    snapshot.first = oldest?.disk.first ?? 0
   }
 
   /** Adds a file of the stream and, if there are any, a request to add the records at `positions` to it. */

@@ -6,11 +6,11 @@
  * not end, the next one plans the same files, and writes them again or removes them.
  */
 
+import { nextTurn } from '../../timers.js'
 import type { StreamLimits } from '../port/types.js'
 import { EMPTY } from './entry.js'
 import type { MemTable } from './mem-table.js'
-import type { PositionList } from './positions.js'
-import type { FileDisk, StreamState } from './state.js'
+import type { FileDisk, StreamDisk, StreamState } from './state.js'
 
 /** A file is full at this fraction of a limit. So up to this fraction more than the limit is kept. */
 const PARTS = 8
@@ -24,6 +24,8 @@ const MIN_FILE_RECORDS = 16
  * has forks, because its files are not dropped then.
  */
 const FILES_OF_A_SIZE = 1024
+/** To plan so many records takes less than a millisecond. */
+const PLANNED_AT_ONCE = 2048
 
 /** A file of the stream, and the positions of the records to add to it. */
 export interface PlannedFile {
@@ -34,14 +36,34 @@ export interface PlannedFile {
   times: FileDisk['times']
 }
 
-/** Plans the files of the stream, the oldest first, after the records at `positions` were added. */
-export function planFiles({ meta, disk }: StreamState, positions: PositionList, memTable: MemTable): PlannedFile[] {
-  const { older = [], first, next, bytes, crc, index, times } = disk
-  let newest = planned({ first, next, bytes, crc, index, times })
-  const files = [...older.map(planned), newest]
+/**
+ * Plans the files of the stream, the oldest first, after the records at `positions` were added. Pauses for the event
+ * loop.
+ */
+export async function planFiles(
+  { meta, disk }: StreamState,
+  positions: Float64Array,
+  memTable: MemTable,
+): Promise<PlannedFile[]> {
+  const files = storedFiles(disk)
+  for (let at = 0; at < positions.length; at += PLANNED_AT_ONCE) {
+    if (at > 0) await nextTurn()
+    addRecords(files, positions.subarray(at, at + PLANNED_AT_ONCE), meta.retention as StreamLimits, memTable)
+  }
+  return files
+}
+
+/** The files that the last checkpoint has stored, the oldest first. */
+function storedFiles({ older = [], first, next, bytes, crc, index, times }: StreamDisk): PlannedFile[] {
+  return [...older, { first, next, bytes, crc, index, times }].map(planned)
+}
+
+/** Divides the records at `positions`, which follow those of `files`, into files. */
+function addRecords(files: PlannedFile[], positions: Float64Array, limits: StreamLimits, memTable: MemTable): void {
+  let newest = files.at(-1) as PlannedFile
   for (const position of positions) {
     const timeMs = memTable.timeAt(position)
-    if (isFull(newest, meta.retention as StreamLimits, timeMs, 2 ** Math.floor(files.length / FILES_OF_A_SIZE))) {
+    if (isFull(newest, limits, timeMs, 2 ** Math.floor(files.length / FILES_OF_A_SIZE))) {
       newest = planned(emptyFile(nextOf(newest)))
       files.push(newest)
     }
@@ -50,7 +72,6 @@ export function planFiles({ meta, disk }: StreamState, positions: PositionList, 
     const [firstMs, lastMs] = newest.times ?? [timeMs, timeMs]
     newest.times = [firstMs, Math.max(lastMs, timeMs)]
   }
-  return files
 }
 
 function planned(disk: FileDisk): PlannedFile {
@@ -122,15 +143,24 @@ function emptyFile(first: number): FileDisk {
 }
 
 /** The names of all files that a deleted stream may have, also of files from a checkpoint that did not end. */
-export function allFiles(state: StreamState, memTable: MemTable): Set<string> {
+export async function allFiles(state: StreamState, memTable: MemTable): Promise<Set<string>> {
+  const { unflushed, meta } = state
+  const positions = unflushed.first(unflushed.length)
+  return namesOf(state, meta.retention === undefined ? [] : await planFiles(state, positions, memTable))
+}
+
+/** As `allFiles`, in this turn of the event loop. */
+export function allFilesNow(state: StreamState, memTable: MemTable): Set<string> {
+  const { unflushed, meta, disk } = state
+  if (meta.retention === undefined) return namesOf(state, [])
+  const files = storedFiles(disk)
+  addRecords(files, unflushed.first(unflushed.length), meta.retention, memTable)
+  return namesOf(state, files)
+}
+
+function namesOf(state: StreamState, files: readonly PlannedFile[]): Set<string> {
   // `disk.next` is the first seq of the file with which a repair continues the stream if the newest file is lost.
-  const firsts =
-    state.meta.retention === undefined
-      ? [0]
-      : [
-          ...planFiles(state, state.unflushed.first(state.unflushed.length), memTable).map(({ disk }) => disk.first),
-          state.disk.next,
-        ]
+  const firsts = [...files.map(({ disk }) => disk.first), state.disk.next]
   return new Set([...firsts.map((first) => state.fileName(first)), ...leftFiles(state)])
 }
 

@@ -8,7 +8,7 @@ import { advance, decideBatch } from './decide.js'
 import { DedupTable } from './dedup-table.js'
 import { type Change, type Entry, EntryKind } from './entry.js'
 import { MemTable, RECORD_OVERHEAD_BYTES, type ValueSlice } from './mem-table.js'
-import { allFiles } from './retention.js'
+import { allFilesNow } from './retention.js'
 import { NO_DISK, NO_FILES, type StreamDisk, StreamState } from './state.js'
 import { StreamMap } from './stream-map.js'
 
@@ -277,7 +277,7 @@ export class StreamTable {
 
   #create({ stream, encoding, meta = defaultMeta(encoding) }: Change, position: number): StreamState {
     const earlier = this.dirty.get(stream) ?? this.#toStore.get(stream)
-    const replaces = earlier === undefined ? NO_FILES : allFiles(earlier, this.memTable)
+    const replaces = earlier === undefined ? NO_FILES : allFilesNow(earlier, this.memTable)
     const { fork } = meta
     const source = fork === undefined ? undefined : (this.streams.get(fork.stream) as StreamState)
     if (source !== undefined) this.#keepForCheckpoint(source)
