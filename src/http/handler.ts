@@ -167,7 +167,8 @@ class Server {
     const durationMs = clock.now() - startMs
     if (!this.#active.delete(exchange)) return
     this.metrics.count(method, status, durationMs, dropped, isLive)
-    if (this.#hasFailed && status < 300 && WRITES.includes(method)) this.#hasFailed = false
+    // The status is 0 if the client has disconnected before the answer.
+    if (this.#hasFailed && status >= 200 && status < 300 && WRITES.includes(method)) this.#hasFailed = false
     if (this.#active.size === 0) this.#onIdle?.()
     if (requestId !== undefined) void this.#report({ method, target, status, durationMs, requestId, dropped })
   }

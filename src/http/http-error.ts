@@ -64,6 +64,8 @@ export function toHttpError(error: unknown): HttpError {
       return gone()
     case 'ERR_DURLOG_STREAM_EXISTS':
     case 'ERR_DURLOG_SEQ_CONFLICT':
+    // If the stream still existed, `append` would have said where it ends.
+    case 'ERR_DURLOG_STREAM_ENDED':
       return conflict(message)
     case 'ERR_DURLOG_PRODUCER_FENCED':
       return new HttpError(403, 'stale-epoch', message, ['producer-epoch', String(epoch)])

@@ -38,7 +38,8 @@ async function seek(service: Service, call: HttpCall): Promise<void> {
   while (low < high) {
     const middle = Math.floor((low + high) / 2)
     try {
-      const { timeMs } = await access.read(state, middle, new Body(state.meta.encoding, SEEK_BYTES))
+      const read = () => access.read(state, middle, new Body(state.meta.encoding, SEEK_BYTES))
+      const { timeMs } = await service.reads.take(read)
       if (timeMs !== undefined && timeMs < Number(at)) low = middle + 1
       else high = middle
     } catch (error) {

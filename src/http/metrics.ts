@@ -1,6 +1,6 @@
 /** Metrics in the text format of Prometheus. */
 import type { LeaseView } from '../index.js'
-import type { ServedPort } from '../streams/port/port.js'
+import type { ServedPort, StreamsStats } from '../streams/port/port.js'
 import type { Buffered } from './buffered.js'
 import type { Live } from './live.js'
 import type { DropReason } from './types.js'
@@ -78,9 +78,17 @@ export class Metrics {
     durations.counts[at] = (durations.counts[at] as number) + 1
   }
 
-  /** Returns the metrics. If the owner of the folder does not answer, those that only it knows are missing. */
+  async #stats(): Promise<StreamsStats | undefined> {
+    try {
+      return await this.#access.stats()
+    } catch {
+      return undefined
+    }
+  }
+
+  /** Returns the metrics. If the streams are closed, or their owner does not answer, those of the folder are missing. */
   async text(): Promise<string> {
-    const stats = await Promise.resolve(this.#access.stats()).catch(() => undefined)
+    const stats = await this.#stats()
     const text = new MetricsText()
     const requests = [...this.#requests].flatMap(([method, statuses]) =>
       [...statuses].map(([status, count]): [string, number] => [`{method="${method}",status="${status}"}`, count]),

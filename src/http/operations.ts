@@ -19,13 +19,13 @@ export function isOperation(path: string): boolean {
 /** Returns a function that answers a request if its path is one of these, and otherwise returns false. */
 export function operationsOf(
   handler: ServerHandler,
-  { authorize, hosts }: HandlerOptions,
+  { authorize, hosts, prefix = '/' }: HandlerOptions,
   ui: boolean,
 ): (request: IncomingMessage, response: ServerResponse) => boolean {
   const page = ui ? pageOf() : undefined
   return (request, response) => {
     const { path } = splitTarget(request.url ?? '/')
-    if (!isOperation(path) && (path !== '/' || page === undefined)) return false
+    if (!isOperation(path) && (path !== prefix || page === undefined)) return false
     // The handler refuses it.
     if (!isAllowedHost(hostOf(request), hosts)) return false
     const { method } = request
@@ -44,7 +44,7 @@ export function operationsOf(
       return problem === undefined ? send(200, TEXT, 'ok\n') : send(503, TEXT, `failed: ${problem}\n`)
     }
     if (path === '/openapi.json') return send(200, 'application/json', OPENAPI)
-    if (path === '/' && page !== undefined)
+    if (path === prefix && page !== undefined)
       return send(200, 'text/html; charset=utf-8', page.html, { 'content-security-policy': page.policy })
     const answer = async (): Promise<void> => {
       if (await mayRead(request, authorize)) send(200, TEXT, await handler.metrics())

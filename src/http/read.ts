@@ -5,7 +5,7 @@ import { contentTypeOf } from '../streams/port/meta.js'
 import type { StreamView } from '../streams/port/port.js'
 import { type BodyChunk, isJson, readChunk } from './chunk.js'
 import type { HeaderList } from './exchange.js'
-import { badRequest, HttpError } from './http-error.js'
+import { badRequest, gone, HttpError, notFound } from './http-error.js'
 import { cursorAfter, cursorOf, offsetOf } from './offset.js'
 import { existing, type HttpCall, replaced, reply, type Service, seqOf } from './service.js'
 import { subscribe } from './sse.js'
@@ -169,8 +169,8 @@ export async function remove(service: Service, call: HttpCall): Promise<void> {
   const { access, live } = service
   const existed = await access.delete(call.name)
   const kept = await access.find(call.name)
-  if (!existed) existing(kept)
-  else if (kept === undefined) live.forgetStream(call.exchange.scope)
+  if (!existed) throw kept?.softDeleted === true ? gone() : notFound()
+  if (kept === undefined) live.forgetStream(call.exchange.scope)
   reply(service, call, 204, [])
 }
 

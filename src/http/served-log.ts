@@ -141,12 +141,14 @@ class ServedLog implements ServedPort {
   async #follow(): Promise<void> {
     const { signal } = this.#closing
     while (!signal.aborted) {
-      const from = this.#view.visible
+      const { visible: from, created } = this.#view
       try {
         await using reader = this.#log.read({ from, follow: true, durableOnly: true, signal })
         const { value } = await reader.next()
         await this.#log.refresh()
-        this.#take(Math.max(value?.seq ?? -1, this.#log.syncedSeq))
+        // A truncation since then may have removed the record.
+        const found = this.#log.generation === created ? value?.seq : undefined
+        this.#take(Math.max(found ?? -1, this.#log.syncedSeq))
       } catch {
         await this.#recover(signal)
       }

@@ -7,7 +7,7 @@ import { portOf, type ServedPort } from '../streams/port/port.js'
 import type { Streams } from '../streams/port/types.js'
 import { clearTimeout, clock, setImmediate, setTimeout } from '../timers.js'
 import { CLOSE_MS, handlerOf, type ServerHandler } from './handler.js'
-import { refuseMalformed } from './in-order.js'
+import { inOrder, refuseMalformed } from './in-order.js'
 import { listen } from './listen.js'
 import { expectContinue } from './node-exchange.js'
 import { operationsOf } from './operations.js'
@@ -43,8 +43,10 @@ export async function serve(access: ServedPort, options?: ServerOptions): Promis
   const operations = operationsOf(handler, handlerOptions, ui)
   let closing: Promise<void> | undefined
   const respond = (request: IncomingMessage, response: ServerResponse): void => {
-    if (closing !== undefined) response.setHeader('connection', 'close')
-    if (!operations(request, response)) handler(request, response)
+    inOrder(request, response, () => {
+      if (closing !== undefined) response.setHeader('connection', 'close')
+      if (!operations(request, response)) handler(request, response)
+    })
   }
   const limits = {
     keepAliveTimeout: KEEP_ALIVE_MS,

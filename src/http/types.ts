@@ -132,7 +132,7 @@ export interface ServerOptions extends HandlerOptions {
   tls?: TlsOptions | undefined
   /** The maximum number of open connections; others are closed at once. Default 25,000. */
   maxConnections?: number | undefined
-  /** Serve a page at `/` that shows the streams. Default false. */
+  /** Serve a page at the path `prefix` that shows the streams. Default false. */
   ui?: boolean | undefined
 }
 

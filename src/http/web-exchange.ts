@@ -59,7 +59,7 @@ export class WebExchange implements Exchange, BodySink {
   }
 
   body(maxBytes: number, take: (body: Buffer) => void, fail: (error: unknown) => void): void {
-    if (this.#request.bodyUsed) fail(alreadyRead())
+    if (this.#request.bodyUsed || this.#request.body?.locked === true) fail(alreadyRead())
     else this.#read(maxBytes, take, fail)
   }
 

@@ -16,6 +16,7 @@ import { portOf, type ServedPort, type StreamView } from '../../src/streams/port
 import { StreamIdentities } from '../../src/streams/port/stream-identities.js'
 import type { StreamState } from '../../src/streams/state/state.js'
 import { StreamTable } from '../../src/streams/state/table.js'
+import { nextTurn } from '../../src/timers.js'
 import { offsetAt, seqOf } from '../fixtures/http.js'
 import { localPort, scratchStreams } from '../fixtures/streams.js'
 
@@ -167,6 +168,25 @@ test('a search for a time ends if retention removes the records that it searches
   const { fetch } = handlerOf(access as unknown as ServedPort)
   const answer = await fetch(new Request('http://host.example/__ds/streams?name=s&at=1'))
   expect(seqOf((await answer.json()).offset)).toBe(8)
+})
+
+test('searches for a time read at most eight records at the same time, because each may be long', async () => {
+  const view = { name: 's', softDeleted: false, meta: defaultMeta('json'), firstSeq: 0, visible: 10 }
+  let [reading, most] = [0, 0]
+  const access = {
+    identities: new StreamIdentities('', 0),
+    find: () => view,
+    read: async (_: StreamView, from: number) => {
+      most = Math.max(most, ++reading)
+      await nextTurn()
+      reading--
+      return { next: from + 1, timeMs: 1000 }
+    },
+  }
+  const { fetch } = handlerOf(access as unknown as ServedPort)
+  const ask = () => fetch(new Request('http://host.example/__ds/streams?name=s&at=1'))
+  await Promise.all(Array.from({ length: 20 }, ask))
+  expect(most).toBe(8)
 })
 
 test.each([true, false])(

@@ -7,9 +7,12 @@ import { Readable } from 'node:stream'
 import { expect, onTestFinished, test } from 'vitest'
 import { DurlogError, type DurlogErrorCode } from '../../src/errors.js'
 import { EVENT_BYTES } from '../../src/http/events.js'
+import { handlerOf } from '../../src/http/handler.js'
 import { toHttpError } from '../../src/http/http-error.js'
 import type { HandlerOptions, StreamsHandler } from '../../src/http/index.js'
 import { streamsHandler } from '../../src/http/index.js'
+import type { ServedPort } from '../../src/streams/port/port.js'
+import { StreamIdentities } from '../../src/streams/port/stream-identities.js'
 import { MAX_PRODUCERS } from '../../src/streams/state/decide.js'
 import { type Served, serveStreams } from '../fixtures/http.js'
 import { scratchStreams, values } from '../fixtures/streams.js'
@@ -709,4 +712,46 @@ test('a body of the Fetch API whose parts share memory is stored as it was sent'
   expect((await handler.fetch(new Request('http://localhost/s', init))).status).toBe(201)
   const stored = await handler.fetch(new Request('http://localhost/s'))
   expect([...new Uint8Array(await stored.arrayBuffer())]).toEqual([1, 1, 2, 2, 3, 3])
+})
+
+const NOTHING = {
+  identities: new StreamIdentities('', 0),
+  checkOpen: () => {},
+  checkpointFailure: undefined,
+  stats: () => ({ streams: 0, memTableBytes: 0 }),
+}
+
+test('a request without an answer does not make a server healthy whose appends fail', async () => {
+  const appendTo = (): never => {
+    throw new DurlogError('ERR_DURLOG_LATCHED', 'the device has failed')
+  }
+  const handler = handlerOf({ ...NOTHING, appendTo } as unknown as ServedPort, { onError: () => {} })
+  const post = (init: object) =>
+    handler.fetch(new Request('http://x/s', { method: 'POST', headers: JSON_TYPE, ...init }))
+  expect((await post({ body: '1' })).status).toBe(503)
+  expect(handler.isHealthy()).toBe(false)
+  const disconnect = new AbortController()
+  void post({ body: new ReadableStream({}), duplex: 'half', signal: disconnect.signal })
+  disconnect.abort()
+  expect(await handler.metrics()).toContain('durlog_http_requests_total{method="POST",status="0"} 1')
+  expect(handler.isHealthy()).toBe(false)
+})
+
+test('DELETE reports that the stream did not exist, also if it was created directly after', async () => {
+  const access = { ...NOTHING, delete: async () => false, find: () => ({ softDeleted: false }) }
+  const { fetch } = handlerOf(access as unknown as ServedPort)
+  expect((await fetch(new Request('http://x/s', { method: 'DELETE' }))).status).toBe(404)
+})
+
+test('an append to a closed stream is refused with 409, also if the stream was created again meanwhile', async () => {
+  const ended = new DurlogError('ERR_DURLOG_STREAM_ENDED', 'the stream has ended')
+  const access = {
+    ...NOTHING,
+    appendTo: (_name: string, _groupOf: unknown, settle: (outcome: Promise<never>) => void) =>
+      settle(Promise.reject(ended)),
+    find: () => ({ softDeleted: false, ended: false }),
+  }
+  const { fetch } = handlerOf(access as unknown as ServedPort)
+  const init = { method: 'POST', headers: JSON_TYPE, body: '1' }
+  expect((await fetch(new Request('http://x/s', init))).status).toBe(409)
 })

@@ -239,9 +239,11 @@ test('a connection on which more than 100 requests wait is closed, and its live 
   other.socket.destroy()
   expect(client.answers.map(({ status }) => status)).toEqual([201, ...Array.from({ length: 100 }, () => 200)])
   client.socket.destroy()
-  const greedy = new Client(port, methods)
-  const live = requestOf('GET', '/s?offset=now&live=long-poll')
-  greedy.socket.write(live + requestOf('HEAD', '/s').repeat(101))
-  await greedy.closed
-  expect(greedy.answers).toEqual([])
+  for (const path of ['/s', '/healthz']) {
+    const greedy = new Client(port, methods)
+    const live = requestOf('GET', '/s?offset=now&live=long-poll')
+    greedy.socket.write(live + requestOf('HEAD', path).repeat(101))
+    await greedy.closed
+    expect(greedy.answers).toEqual([])
+  }
 })

@@ -3,9 +3,10 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { serveLog as serveStreamOf } from '../../src/http/index.js'
 import { type Log, open } from '../../src/index.js'
+import { ReaderLog } from '../../src/log/reader-log.js'
 import { offsetAt, seqOf } from '../fixtures/http.js'
 import { codeOf, scratchDir } from '../fixtures/scratch.js'
 
@@ -138,4 +139,24 @@ test('a content type that cannot be the value of a header is refused', async () 
   await writer(dir)
   for (const contentType of ['text', 'text/plain\r\nx: 1', '', 'text/\u2603'])
     expect(await codeOf(serveStreamOf(dir, { port: 0, contentType }))).toBe('ERR_DURLOG_INVALID_ARGUMENT')
+})
+
+test('a truncation directly after the server has found a record hides no later records', async () => {
+  const dir = join(scratchDir(), 'cut')
+  const log = await writer(dir)
+  await log.append('a')
+  const server = await serveStreamOf(dir, { port: 0 })
+  onTestFinished(() => server.close())
+  const cut = vi.spyOn(ReaderLog.prototype, 'refresh').mockImplementationOnce(async function (this: ReaderLog) {
+    await log.truncateAfter(0)
+    await this.refresh()
+  })
+  onTestFinished(() => cut.mockRestore())
+  await log.appendBatch(['b', 'c'])
+  await expect.poll(() => cut.mock.calls.length).toBeGreaterThan(1)
+  const caughtUp = await fetch(server.url)
+  const offset = caughtUp.headers.get('stream-next-offset') as string
+  expect(await caughtUp.text()).toBe('a')
+  await log.append('d')
+  expect(await (await fetch(`${server.url}?offset=${offset}&live=long-poll`)).text()).toBe('d')
 })

@@ -1,7 +1,9 @@
 /** The server of `durlog serve`: its paths that are not streams, its tokens and its shutdown. */
 import { createHash } from 'node:crypto'
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
+import type { Server } from 'node:http'
 import { connect, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
@@ -214,4 +216,35 @@ test('a client that expects 100 Continue sends no body that is refused', async (
   expect(first).toBe('HTTP/1.1 100 Continue\r\n\r\n')
   socket.write('hello')
   expect(String((await once(socket, 'data'))[0])).toMatch(/^HTTP\/1.1 204 /)
+})
+
+test('an error of a connection, for example a lack of descriptors, does not end the server', async () => {
+  const url = await serve({})
+  const started = new Promise<Server>((resolve) => {
+    const take = (message: unknown): void => {
+      unsubscribe('http.server.request.start', take)
+      resolve((message as { server: Server }).server)
+    }
+    subscribe('http.server.request.start', take)
+  })
+  const status = async () => (await fetch(`${url}/healthz`)).status
+  expect(await status()).toBe(200)
+  const server = await started
+  for (let i = 0; i < 2; i++) server.emit('error', new Error('accept EMFILE'))
+  expect(await status()).toBe(200)
+})
+
+test('a server whose streams are closed answers a request for metrics', async () => {
+  const { streams } = await scratchStreams({ exclusive: true })
+  const server = await serveStreams(streams, { port: 0 })
+  onTestFinished(() => server.close())
+  await streams.close()
+  const answer = await fetch(`${server.url}/metrics`)
+  expect([answer.status, await answer.text()]).toEqual([200, expect.stringContaining('durlog_http_live_requests 0')])
+})
+
+test('the page is at the prefix, where its relative URLs are those of the streams', async () => {
+  const url = await serve({ ui: true, prefix: '/v1/' })
+  const statusOf = async (path: string) => (await fetch(new URL(path, `${url}/v1/`))).status
+  expect([await statusOf('.'), await statusOf('__ds/streams'), await statusOf('/')]).toEqual([200, 200, 404])
 })
