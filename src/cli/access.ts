@@ -20,31 +20,43 @@ interface Contents {
 }
 
 export class Access {
-  /** The options for the server that uses these files. */
-  readonly options: Pick<ServerOptions, 'authorize' | 'tls'>
   readonly #flags: AccessFlags
-  #rightsOf: Contents['rightsOf']
+  #contents: Contents
+  #server: Pick<StreamsServer, 'setTls'> | undefined
 
   /** Throws an InputError for invalid content, or the error of reading a file. */
   constructor(flags: AccessFlags) {
-    const { rightsOf, tls } = read(flags)
+    this.#contents = read(flags)
     this.#flags = flags
-    this.#rightsOf = rightsOf
-    this.options = { tls, authorize: rightsOf && ((request) => this.#rightsOf?.(request)) }
   }
 
-  /** Whether the server uses any of these files. */
+  /** The options for a server that uses these files. */
+  get options(): Pick<ServerOptions, 'authorize' | 'tls'> {
+    const { rightsOf, tls } = this.#contents
+    return { tls, authorize: rightsOf && ((request) => this.#contents.rightsOf?.(request)) }
+  }
+
+  /** Whether the command uses any of these files. */
   get hasFiles(): boolean {
-    return this.#rightsOf !== undefined || this.options.tls !== undefined
+    const { rightsOf, tls } = this.#contents
+    return rightsOf !== undefined || tls !== undefined
+  }
+
+  /** From now on, `server` gets the certificate that `reload` reads. It was started with `options`. */
+  use(server: Pick<StreamsServer, 'setTls'>): void {
+    this.#server = server
+    const { tls } = this.#contents
+    // It may have been read again while the server started.
+    if (tls !== undefined) server.setTls(tls)
   }
 
   /**
    * Reads all files again and uses them for new requests and connections. If it throws, the old contents stay in use.
    */
-  reload(server: StreamsServer): void {
-    const { rightsOf, tls } = read(this.#flags)
-    if (tls !== undefined) server.setTls(tls)
-    this.#rightsOf = rightsOf
+  reload(): void {
+    const contents = read(this.#flags)
+    if (contents.tls !== undefined) this.#server?.setTls(contents.tls)
+    this.#contents = contents
   }
 }
 

@@ -26,7 +26,7 @@ import { ageFrom, waitingText } from './record-age.js'
 
 const PROGRESS_MS = 200
 /** Not SIGHUP: a service that was started with nohup continues. */
-const ENDING = ['SIGINT', 'SIGTERM'] as const
+export const ENDING = ['SIGINT', 'SIGTERM'] as const
 
 /** The words of a command for messages. */
 export interface ReplicationWords {
@@ -66,10 +66,10 @@ export function reporter(json: boolean): Report {
   }
 }
 
-/** Returns an AbortSignal that aborts at the first signal of `onInterrupt`, with an InterruptedError as the reason. */
-export function endingSignal(): AbortSignal {
+/** Returns an AbortSignal that aborts at the first of `signals`, with an InterruptedError as the reason. */
+export function endingSignal(signals: readonly NodeJS.Signals[] = ENDING): AbortSignal {
   const ending = new AbortController()
-  onInterrupt(() => ending.abort(new InterruptedError('ended by a signal; run it again to continue')), ENDING)
+  onInterrupt(() => ending.abort(new InterruptedError('ended by a signal; run it again to continue')), signals)
   return ending.signal
 }
 

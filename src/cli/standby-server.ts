@@ -1,6 +1,6 @@
 /** The server of a standby: it answers each request with 503 and the code `standby`, until the standby takes over. */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
-import { createServer as createTlsServer } from 'node:https'
+import { createServer as createTlsServer, type Server as TlsServer } from 'node:https'
 import type { TlsOptions } from '../http/index.js'
 import { listen } from '../http/listen.js'
 import { MetricsText } from '../http/metrics.js'
@@ -27,18 +27,25 @@ export class StandbyServer implements AsyncDisposable {
       const isMetrics = request.url === '/metrics'
       const body = isMetrics ? metricsOf(lease()) : request.url === '/healthz' ? `standby: ${MESSAGE}\n` : BODY
       const type = body === BODY ? 'application/json' : 'text/plain; version=0.0.4; charset=utf-8'
-      response.writeHead(isMetrics ? 200 : 503, {
+      const status = isMetrics ? 200 : 503
+      response.writeHead(status, {
         'content-type': type,
         'content-length': Buffer.byteLength(body),
         'cache-control': 'no-store',
         'retry-after': '1',
         connection: 'close',
       })
-      response.end(request.method === 'HEAD' ? undefined : body)
+      // A client that is still sending might not receive an answer if the connection is closed before.
+      request.resume().on('end', () => response.end(request.method === 'HEAD' ? undefined : body))
     }
     const { tls } = address
     const server = tls === undefined ? createServer(answer) : createTlsServer(tls, answer)
     return new StandbyServer(server, await listen(server, address))
+  }
+
+  /** Uses another certificate for new connections. Only for a server that was started with one. */
+  setTls(tls: TlsOptions): void {
+    ;(this.#server as TlsServer).setSecureContext(tls)
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

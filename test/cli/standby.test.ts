@@ -1,4 +1,5 @@
 import { once } from 'node:events'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { expect, test } from 'vitest'
@@ -47,4 +48,58 @@ test('durlog serve --standby answers 503 until the other server is killed, and t
   expect(await (await fetch(`${next}/s`)).json()).toEqual([1, 2])
   second.child.kill('SIGTERM')
   expect(await once(second.child, 'exit')).toEqual([0, null])
+})
+
+/** A folder that was served with `--replicate`, so that a server with `--standby` opens it at once. */
+async function servedFolder(endpoint: string): Promise<string> {
+  const dir = join(scratchDir(), 'a')
+  const { child, line } = serve(dir, endpoint)
+  await line(/serving/)
+  child.kill('SIGTERM')
+  await once(child, 'exit')
+  return dir
+}
+
+test('SIGTERM ends a server with --standby while it opens the folder and waits for the destination', async () => {
+  const s3 = await store()
+  const { endpoint } = s3.access
+  const dir = await servedFolder(endpoint)
+  let hasStood = false
+  const silent = new Promise<void>((resolve) => {
+    s3.fault = ({ method }) => {
+      if (!hasStood || method !== 'PUT') return undefined
+      resolve()
+      return { answerAfter: () => new Promise(() => {}) }
+    }
+  })
+  const { child, line } = serve(dir, endpoint, '--standby')
+  await line(/standing by/)
+  hasStood = true
+  await silent
+  const exit = once(child, 'exit')
+  child.kill('SIGTERM')
+  expect(await exit).toEqual([0, null])
+})
+
+test('a server with --standby reads its files again at SIGHUP, and answers a long body with 503', async () => {
+  const s3 = await store()
+  const { endpoint } = s3.access
+  // It holds the lease for the whole test.
+  await serve(join(scratchDir(), 'a'), endpoint, '--lease', '60s').line(/serving/)
+  const tokens = join(scratchDir(), 'tokens')
+  writeFileSync(tokens, 'a-token-of-this-test rw\n')
+  const { child, line } = serve(
+    join(scratchDir(), 'b'),
+    endpoint,
+    '--lease',
+    '60s',
+    '--standby',
+    '--token-file',
+    tokens,
+  )
+  const url = await line(/standing by for .* at (http\S+)/)
+  child.kill('SIGHUP')
+  await line(/were read again/)
+  for (let i = 0; i < 5; i++)
+    expect((await fetch(`${url}/s`, { method: 'POST', body: Buffer.alloc(8 << 20) })).status).toBe(503)
 })

@@ -1,4 +1,3 @@
-import { once } from 'node:events'
 import { createServer } from 'node:net'
 import { resolve } from 'node:path'
 import { type Command, Option } from 'commander'
@@ -8,6 +7,7 @@ import { listen } from '../../http/listen.js'
 import { BODY_SIZES, CONNECTION_COUNTS, namesOf, originsOf, PORTS, STREAM_COUNTS, WAITS } from '../../http/options.js'
 import type { DurlogError, LeaseView, ReplicateTo } from '../../index.js'
 import { jetstream, standBy as standByStream } from '../../jetstream/index.js'
+import { onAbort } from '../../options/abort-signal.js'
 import { type Range, whole } from '../../options/checks.js'
 import { LEASE_MS, LEASE_RANGE } from '../../ship/lease.js'
 import type { ShipRetry } from '../../ship/types.js'
@@ -23,7 +23,7 @@ import { AccessLog } from '../access-log.js'
 import { toAgeMs, toBytes } from '../arguments.js'
 import { type BucketFlags, isBucket, toBucketAccess } from '../bucket-flags.js'
 import { environmentFlags, toAccess } from '../nats-flags.js'
-import { endingSignal } from '../replicate.js'
+import { ENDING, endingSignal } from '../replicate.js'
 import { StandbyServer } from '../standby-server.js'
 
 interface Flags extends AccessFlags, BucketFlags {
@@ -133,35 +133,52 @@ async function run(dir: string | undefined, flags: Flags): Promise<void> {
   if (flags.cors !== undefined) originsOf('--cors', flags.cors)
   const access = new Access(flags)
   const log = flags.accessLog === true ? await AccessLog.start(say) : undefined
-  await serve(dir, flags, access, toOptions(flags, access, log))
+  // Without files to read again, and on Windows, SIGHUP means that the terminal was closed.
+  const canReload = access.hasFiles && process.platform !== 'win32'
+  if (canReload) process.on('SIGHUP', () => reload(access))
+  const ending = endingSignal(canReload ? ENDING : [...ENDING, 'SIGHUP'])
+  await serve(dir, flags, access, log, ending)
   await log?.end()
 }
 
-async function serve(dir: string | undefined, flags: Flags, access: Access, options: ServerOptions): Promise<void> {
+async function serve(
+  dir: string | undefined,
+  flags: Flags,
+  access: Access,
+  log: AccessLog | undefined,
+  ending: AbortSignal,
+): Promise<void> {
   if (flags.log === undefined) {
     await checkAddress(flags)
-    if (!(await standUntilTaken(dir as string, flags, access))) return
+    await standUntilTaken(dir as string, flags, access, ending)
+    // Opening may wait for the destination without limit. Like a kill, an exit loses no acknowledged record.
+    const stopWatching = onAbort(ending, () => process.exit())
+    if (ending.aborted) return
     await using streams = await openStreams(dir as string, {
       exclusive: flags.shared !== true,
       ...toReplication(flags),
     })
+    stopWatching()
     sayFailures(streams)
-    await using server = await serveStreams(streams, options)
-    await untilSignal(flags, access, server, streams.dir)
+    await using server = await serveStreams(streams, toOptions(flags, access, log))
+    await untilEnd(flags, access, server, streams.dir, ending)
   } else {
-    await using server = await serveLog(flags.log, { ...options, contentType: flags.contentType })
-    await untilSignal(flags, access, server, resolve(flags.log))
+    await using server = await serveLog(flags.log, {
+      ...toOptions(flags, access, log),
+      contentType: flags.contentType,
+    })
+    await untilEnd(flags, access, server, resolve(flags.log), ending)
   }
 }
 
-/** With `--standby`, resolves once this server may open the folder: with false, if a signal ended it before. */
-async function standUntilTaken(dir: string, flags: Flags, access: Access): Promise<boolean> {
+/** With `--standby`, resolves once this server may open the folder, or at `signal`. */
+async function standUntilTaken(dir: string, flags: Flags, access: Access, signal: AbortSignal): Promise<void> {
   const destination = toDestination(flags)
-  if (flags.standby !== true) return true
+  if (flags.standby !== true) return
   if (destination === undefined) throw new InputError('--standby needs --replicate', ExitCode.usage)
-  const signal = endingSignal()
   let lease: LeaseView | undefined
   await using server = await StandbyServer.start({ ...flags, tls: access.options.tls }, () => lease)
+  access.use(server)
   say(`standing by for ${resolve(dir)} at ${server.url}`)
   const onLease = (view: LeaseView): void => {
     if (view.ms === 0 && lease?.ms !== 0) say('no server has held the lease: start the first one without --standby')
@@ -178,7 +195,6 @@ async function standUntilTaken(dir: string, flags: Flags, access: Access): Promi
     if (!signal.aborted) throw error
   })
   if (report !== undefined) say(`this server has taken over: generation ${report.generation}`)
-  return !signal.aborted
 }
 
 /** Says why checkpoints fail, once for each reason until one succeeds. */
@@ -239,20 +255,23 @@ async function checkAddress(flags: Flags): Promise<void> {
   await new Promise((resolve) => server.close(resolve))
 }
 
-async function untilSignal(flags: Flags, access: Access, server: StreamsServer, dir: string): Promise<void> {
+async function untilEnd(
+  flags: Flags,
+  access: Access,
+  server: StreamsServer,
+  dir: string,
+  ending: AbortSignal,
+): Promise<void> {
+  access.use(server)
   const isOpen = flags.tokenFile === undefined && !/^(127\.|localhost$|::1$)/.test(flags.host)
   if (isOpen) say('every client that can connect has all rights: use --token-file')
-  const ends = ['SIGINT', 'SIGTERM']
-  // If there are no files to read again, and on Windows, SIGHUP means that the terminal was closed.
-  if (access.hasFiles && process.platform !== 'win32') process.on('SIGHUP', () => reload(access, server))
-  else ends.push('SIGHUP')
   say(`serving ${dir} at ${server.url}`)
-  await Promise.race(ends.map((signal) => once(process, signal)))
+  if (!ending.aborted) await new Promise<void>((resolve) => void onAbort(ending, resolve))
 }
 
-function reload(access: Access, server: StreamsServer): void {
+function reload(access: Access): void {
   try {
-    access.reload(server)
+    access.reload()
     say('the files of --token-file, --tls-cert and --tls-key were read again')
   } catch (error) {
     say(`the new files are not used, and the old contents stay in use: ${(error as Error).message}`)
