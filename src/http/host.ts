@@ -4,7 +4,7 @@
  */
 import type { IncomingMessage } from 'node:http'
 import { isIPv4, isIPv6 } from 'node:net'
-import { shown } from '../options/checks.js'
+import { shown, urlOf } from '../options/checks.js'
 import { badRequest, HttpError } from './http-error.js'
 
 const HOST = /^(?:\[([\da-f:.]+)\]|([\w.-]+?)\.?)(?::\d*)?$/i
@@ -27,10 +27,7 @@ function isHost(name: string): boolean {
  * may use another one.
  */
 export function isOriginOf(host: string, origin: string): boolean {
-  return (
-    URL.canParse(origin) &&
-    new URL(origin).host === host.toLowerCase().replace(origin.startsWith('https') ? /:443$/ : /:80$/, '')
-  )
+  return urlOf(origin)?.host === host.toLowerCase().replace(origin.startsWith('https') ? /:443$/ : /:80$/, '')
 }
 
 /**

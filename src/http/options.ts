@@ -1,6 +1,6 @@
 /** Checks the options of a handler or server and fills in the defaults. */
 import { invalidArgument } from '../errors.js'
-import { bag, choice, flag, type Range, shown, whole } from '../options/checks.js'
+import { bag, choice, flag, type Range, shown, urlOf, whole } from '../options/checks.js'
 import { checkTls } from './tls.js'
 import type { HandlerOptions, ServerOptions, TlsOptions } from './types.js'
 
@@ -99,8 +99,9 @@ export function originsOf(name: string, cors: unknown): readonly string[] {
 /** Whether `text` can be the header Origin of a browser, or is "*". An origin in another notation would never match. */
 function isOrigin(text: unknown): text is string {
   if (text === '*' || text === 'null') return true
-  if (typeof text !== 'string' || !/^[a-z][a-z0-9+.-]*:\/\/[!-.0-~]+$/.test(text) || !URL.canParse(text)) return false
-  return !text.startsWith('http') || new URL(text).origin === text
+  if (typeof text !== 'string' || !/^[a-z][a-z0-9+.-]*:\/\/[!-.0-~]+$/.test(text)) return false
+  const url = urlOf(text)
+  return url !== undefined && (!text.startsWith('http') || url.origin === text)
 }
 
 const NAME = /^[\w-]+(\.[\w-]+)*$/

@@ -1,6 +1,6 @@
 /** Parses the addresses of servers that the caller or the cluster provides. */
 import { invalidArgument } from '../errors.js'
-import { shown, shownAddress } from '../options/checks.js'
+import { shown, shownAddress, urlOf } from '../options/checks.js'
 
 const DEFAULT_PORT = 4222
 
@@ -30,13 +30,14 @@ export function resolveServers(servers: unknown): ServerList {
 
 /** Parses the `host:port` of another server of the cluster. Undefined if the text is not an address. */
 export function parseClusterAddress(text: string): ServerAddress | undefined {
-  return URL.canParse(`nats://${text}`) ? addressOf(new URL(`nats://${text}`)) : undefined
+  const url = urlOf(`nats://${text}`)
+  return url && addressOf(url)
 }
 
 function parseUrl(server: unknown): URL {
   const text = typeof server === 'string' && !server.includes('://') ? `nats://${server}` : server
-  if (typeof text !== 'string' || !URL.canParse(text)) throw badServers(shownAddress(server))
-  const url = new URL(text)
+  const url = typeof text === 'string' ? urlOf(text) : undefined
+  if (url === undefined) throw badServers(shownAddress(server))
   // The text may contain a password, so the message does not repeat it.
   if (url.username !== '' || url.password !== '')
     throw invalidArgument('servers must not contain a user or a password: use the options user, pass and token')

@@ -15,6 +15,15 @@ export function shown(value: unknown): string {
   return String(value)
 }
 
+/** Undefined if `text` is no URL. Electron 25 does not have `URL.canParse`. */
+export function urlOf(text: string): URL | undefined {
+  try {
+    return new URL(text)
+  } catch {
+    return undefined
+  }
+}
+
 /** As `shown`, for an address: leaves out a user and a password, which are also the reason why some are no URLs. */
 export function shownAddress(value: unknown): string {
   return shown(typeof value === 'string' ? value.replace(/^.*@/s, '…@') : value)
