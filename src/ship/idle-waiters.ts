@@ -4,6 +4,7 @@ import type { DurlogError } from '../errors.js'
 import type { ReadableLog } from '../index.js'
 import { abortable } from '../options/abort-signal.js'
 import { LinkedQueue } from '../support/linked-queue.js'
+import { PacedWork } from '../support/paced-work.js'
 import { isVoid } from './voids.js'
 
 interface IdleWaiter {
@@ -16,6 +17,8 @@ export class IdleWaiters {
   readonly #onVoid: (seq: number) => void
   /** The lowest seq first: an acknowledgement visits only the waiters that it resolves. */
   readonly #waiters = new LinkedQueue<IdleWaiter>()
+  /** One event may settle many. */
+  readonly #work = new PacedWork()
   #shipped = -1
 
   /** `onVoid(seq)` is called if none of the seqs after the shipped records up to `seq` holds a record. */
@@ -45,15 +48,21 @@ export class IdleWaiters {
 
   reject(error: DurlogError): void {
     const rejections = new GroupRejection()
-    for (let next = this.#waiters.shift(); next !== undefined; next = this.#waiters.shift())
-      next.settle(rejections.rejection(error))
+    for (let next = this.#waiters.shift(); next !== undefined; next = this.#waiters.shift()) {
+      const { settle } = next
+      this.#work.run(() => settle(rejections.rejection(error)))
+    }
   }
 
   #resolveTo(seq: number): void {
     for (let next = this.#waiters.peek(); next !== undefined && next.seq <= seq; next = this.#waiters.peek()) {
       this.#waiters.shift()
-      next.settle(undefined)
+      this.#resolve(next)
     }
+  }
+
+  #resolve({ settle }: IdleWaiter): void {
+    this.#work.run(() => settle(undefined))
   }
 
   /** Resolves the waiters for which only seqs without a record are missing, because those are never acknowledged. */
@@ -67,7 +76,7 @@ export class IdleWaiters {
       this.#resolveTo(last)
       if (this.#waiters.peek() !== next) continue
       this.#waiters.shift()
-      next.settle(undefined)
+      this.#resolve(next)
     }
   }
 }

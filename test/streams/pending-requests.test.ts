@@ -2,6 +2,8 @@
 import { expect, test } from 'vitest'
 import { DurlogError } from '../../src/errors.js'
 import { PendingRequests } from '../../src/streams/processes/pending-requests.js'
+import { nextTurn } from '../../src/timers.js'
+import { adjustableClock } from '../fixtures/fake-clock.js'
 
 const BYTES = Buffer.alloc(0)
 const FAILURE = (): DurlogError => new DurlogError('ERR_DURLOG_STALLED', 'no answer')
@@ -58,4 +60,24 @@ test('ticks of an earlier stall do not count, because the owner has worked since
   expect(rejected).toEqual([])
   requests.tick(2, 3, FAILURE)
   expect(rejected).toEqual([0])
+})
+
+test('many requests are rejected in several turns of the event loop, and requests that are made meanwhile are not', async () => {
+  const ahead = adjustableClock('held')
+  const { requests } = opened(0)
+  const turns = new Set<number>()
+  let [turn, rejected] = [0, 0]
+  const reject = (): void => {
+    rejected++
+    turns.add(turn)
+    ahead(2)
+  }
+  const add = (): void => requests.add({ bytes: BYTES, start: 0, end: 0, onAnswer: () => {}, reject })
+  for (let number = 0; number < 100; number++) add()
+  requests.rejectAll(FAILURE)
+  add()
+  expect(requests.size).toBe(1)
+  for (; rejected < 100; turn++) await nextTurn()
+  expect(turns.size).toBeGreaterThan(1)
+  expect(requests.size).toBe(1)
 })

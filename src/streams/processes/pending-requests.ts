@@ -1,6 +1,7 @@
 /** The unanswered requests of one kind, in the order of their calls. */
 import type { DurlogError } from '../../errors.js'
 import { HELD_CALL_BYTES } from '../../options/call-options.js'
+import { TimeSlice } from '../../support/time-slice.js'
 import type { MadeFrame, SocketFrame } from './frames.js'
 
 /** The request's frame, and the functions for its answer. */
@@ -62,13 +63,15 @@ export class PendingRequests {
    * ticks of this stall. Ticks of earlier stalls do not count, because the owner has worked since.
    */
   tick(tick: number, max: number, error: () => DurlogError): void {
+    const rejected: PendingRequest[] = []
     for (let number = this.oldest, { next } = this; number < next; number++) {
       const request = this.#requests[number - this.#first]
       if (request === undefined) continue
       if (tick === 0) request.stalledFrom = 0
       request.stalledFrom ??= tick
-      if (tick - request.stalledFrom + 1 >= max) this.take(number)?.reject(error())
+      if (tick - request.stalledFrom + 1 >= max) rejected.push(this.take(number) as PendingRequest)
     }
+    void rejectEach(rejected, error)
   }
 
   rejectAll(error: () => DurlogError): void {
@@ -77,7 +80,21 @@ export class PendingRequests {
 
   /** Rejects the requests with lower numbers than `end`. */
   rejectBefore(end: number, error: () => DurlogError): void {
-    for (let number = this.oldest; number < end; number++) this.take(number)?.reject(error())
+    const rejected: PendingRequest[] = []
+    for (let number = this.oldest; number < end; number++) {
+      const request = this.take(number)
+      if (request !== undefined) rejected.push(request)
+    }
+    void rejectEach(rejected, error)
+  }
+}
+
+/** In several turns of the event loop if there are many. */
+async function rejectEach(rejected: readonly PendingRequest[], error: () => DurlogError): Promise<void> {
+  const slice = new TimeSlice()
+  for (const request of rejected) {
+    if (slice.isOver()) await slice.nextTurn()
+    request.reject(error())
   }
 }
 
