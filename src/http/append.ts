@@ -170,7 +170,7 @@ function valuesIn(
   }
   if (contentType === undefined) throw badRequest('Content-Type is missing: send the content type of the stream')
   if (!hasTypeOf(state, contentType)) {
-    if (state.ended) throw closedStream(offsetOf(access, state, state.visible))
+    if (state.endVisible) throw closedStream(offsetOf(access, state, state.visible))
     throw conflict(`the stream has the content type ${contentTypeOf(state.meta)}: append with the same type`)
   }
   if (split !== undefined && split.created !== state.created)

@@ -11,6 +11,7 @@ import { handlerOf } from '../../src/http/handler.js'
 import { toHttpError } from '../../src/http/http-error.js'
 import type { HandlerOptions, StreamsHandler } from '../../src/http/index.js'
 import { streamsHandler } from '../../src/http/index.js'
+import { defaultMeta } from '../../src/streams/port/meta.js'
 import type { ServedPort } from '../../src/streams/port/port.js'
 import { StreamIdentities } from '../../src/streams/port/stream-identities.js'
 import { MAX_PRODUCERS } from '../../src/streams/state/decide.js'
@@ -754,4 +755,15 @@ test('an append to a closed stream is refused with 409, also if the stream was c
   const { fetch } = handlerOf(access as unknown as ServedPort)
   const init = { method: 'POST', headers: JSON_TYPE, body: '1' }
   expect((await fetch(new Request('http://x/s', init))).status).toBe(409)
+})
+
+test('a stream is reported as closed only after its end has reached the durability level', async () => {
+  const view = { created: 0, visible: 0, softDeleted: false, meta: defaultMeta('json'), ended: true, endVisible: false }
+  const appendTo = (_name: string, groupOf: (stream: object) => never): never => groupOf(view)
+  const { fetch } = handlerOf({ ...NOTHING, appendTo, find: () => view } as unknown as ServedPort)
+  const post = () => fetch(new Request('http://x/s', { method: 'POST', headers: { 'content-type': 'a/b' }, body: '1' }))
+  const early = await post()
+  expect([early.status, early.headers.get('stream-closed')]).toEqual([409, null])
+  view.endVisible = true
+  expect((await post()).headers.get('stream-closed')).toBe('true')
 })
