@@ -1,10 +1,11 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { constants } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { exitCodeOf } from '../../src/cli/commands/doctor.js'
 import { judgeClock } from '../../src/cli/doctor/clock.js'
 import { judgeFileSystem, judgeMount } from '../../src/cli/doctor/file-system.js'
-import { type Finding, fail, notChecked, ok, warn } from '../../src/cli/doctor/finding.js'
+import { type Finding, fail, guarded, notChecked, ok, warn } from '../../src/cli/doctor/finding.js'
 import { judgeFlush } from '../../src/cli/doctor/flush.js'
 import {
   judgeDescriptors,
@@ -165,6 +166,16 @@ test('a finding gives the reason why a log could not use a feature', () => {
   expect(judgeMap(stats({ mode: 'mmap' }), true).verdict).toBe('OK')
   expect(judgeMap(stats({ mode: 'mmap' }), false).verdict).toBe('FAIL')
   expect(judgeMap(stats({ mode: 'pwrite' }), false).verdict).toBe('not checked here')
+})
+
+test('a check that fails because the disk is full advises to make room', async () => {
+  for (const [code, advice] of [
+    ['ENOSPC', 'make room'],
+    ['EIO', 'look'],
+  ] as const) {
+    const failing = () => Promise.reject(Object.assign(new Error('failed'), { code, errno: -constants.errno[code] }))
+    expect(await guarded('flush', 'look', failing)).toEqual(fail('flush', `${code}: failed`, advice))
+  }
 })
 
 test('the exit status corresponds to the worst line', () => {

@@ -1,4 +1,6 @@
 /** The result of one check. */
+import { isCode } from '../../errors.js'
+import { ofFileSystem } from '../../support/file-system-error.js'
 
 export type Verdict = 'OK' | 'WARN' | 'FAIL' | 'not checked here'
 
@@ -28,12 +30,13 @@ export function notChecked(check: string, reason: string): Finding {
   return { check, verdict: 'not checked here', found: reason, advice: '' }
 }
 
-/** Returns the finding of `look`. If `look` throws, returns a FAIL with the error. */
+/** Returns the finding of `look`. If it throws: a FAIL with the error and, unless the disk is full, `advice`. */
 export async function guarded(check: string, advice: string, look: () => Promise<Finding> | Finding): Promise<Finding> {
   try {
     return await look()
   } catch (error) {
-    return fail(check, describeError(error), advice)
+    const isFull = isCode(ofFileSystem(error), 'ERR_DURLOG_NO_SPACE')
+    return fail(check, describeError(error), isFull ? 'make room' : advice)
   }
 }
 
