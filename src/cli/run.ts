@@ -30,6 +30,7 @@ export async function run(args: readonly string[]): Promise<number> {
       writeErr: (text) => void (json || process.stderr.write(text)),
       outputError: (text, write) => write(text.replace(/^error: /, 'durlog: USAGE: ')),
     })
+    .hook('preAction', (_, command) => refuseEmptyArgument(command))
   const named = args.filter((argument) => !argument.startsWith('-')).slice(0, 2)
   const chosen = named[0] === 'help' ? named[1] : named[0]
   try {
@@ -63,4 +64,12 @@ export async function run(args: readonly string[]): Promise<number> {
     if (json) reportFailure(new InputError(error.message.replace(/^error: /, ''), ExitCode.usage), json)
     return ExitCode.usage
   }
+}
+
+/** Throws if an argument is '', as that of an unset variable of the shell: Node takes it for the working directory. */
+function refuseEmptyArgument({ args, registeredArguments }: Command): void {
+  const at = args.indexOf('')
+  if (at === -1) return
+  const name = (registeredArguments[at] ?? registeredArguments.at(-1))?.name()
+  throw new InputError(`the argument "${name}" is empty: a variable of the shell may not be set`, ExitCode.usage)
 }

@@ -31,6 +31,18 @@ describe('a time', () => {
   })
 })
 
+test.each([
+  [['append', ''], 'dir'],
+  [['import', '', '--keep', 'FILE'], 'dir'],
+  [['restore', 'NEW', ''], 'source'],
+  [['doctor', ''], 'dir'],
+  [['top', 'A', 'B', ''], 'dirs'],
+  [['serve', ''], 'dir'],
+])('an empty argument is refused, and does not mean the working directory: %j', async (args, name) => {
+  const { code, stderr } = await durlog(args)
+  expect([code, stderr]).toEqual([64, expect.stringContaining(`the argument "${name}" is empty`)])
+})
+
 describe('a duration', () => {
   test.each([
     ['1500', 1500],
