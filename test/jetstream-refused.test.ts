@@ -2,7 +2,7 @@
 import { once } from 'node:events'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { StreamConfig } from '@nats-io/jetstream'
+import { DiscardPolicy, type StreamConfig } from '@nats-io/jetstream'
 import { describe, expect, test } from 'vitest'
 import type { DurlogError, Log } from '../src/index.js'
 import { type NatsAccess, restore } from '../src/jetstream/index.js'
@@ -159,6 +159,27 @@ describe.skipIf(missingServer !== '')('a stream that can never hold the records 
     const trimming = shipper(log, to, { cursor: 'second', keepAfterAck: { maxBytes: 0 } })
     const [error] = await once(trimming, 'error')
     expect(error).toMatchObject({ code: REFUSED, message: expect.stringContaining(reason) })
+    expect(log.firstSeq).toBe(0)
+  })
+
+  test('keepAfterAck, once its limits are changed so that it drops old messages, before the log trims', async () => {
+    const to = await server()
+    const look = await admin(to)
+    await makeStream(look)
+    const log = await scratchLog({ segmentBytes: 64 * 1024 })
+    const append = (): Promise<unknown> => log.appendBatch(Array(50).fill(Buffer.alloc(1000, 'x')))
+    const trimming = shipper(log, to, { keepAfterAck: { maxBytes: 0 } })
+    await append()
+    await trimming.idle()
+    await look.manager.streams.update(STREAM, { max_msgs: 10, discard: DiscardPolicy.Old })
+    const failed = once(trimming, 'error')
+    let isFailed = false
+    void failed.then(() => {
+      isFailed = true
+    })
+    // A trim is due once in a second.
+    while (!isFailed) await append()
+    expect((await failed)[0]).toMatchObject({ code: REFUSED, message: expect.stringContaining('discard') })
     expect(log.firstSeq).toBe(0)
   })
 

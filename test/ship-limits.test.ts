@@ -24,7 +24,7 @@ async function keptBy(
   keep: { maxAgeMs?: number; maxBytes?: number },
   neededFrom = Number.POSITIVE_INFINITY,
 ): Promise<void> {
-  const trimmer = new Trimmer(log as WriterLog, keep, 'ship', () => neededFrom)
+  const trimmer = new Trimmer(log as WriterLog, keep, 'ship', { neededFrom })
   trimmer.acknowledged((error) => expect.unreachable(String(error)))
   await trimmer.settled()
 }

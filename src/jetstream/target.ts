@@ -25,6 +25,8 @@ export class JetStreamTarget implements ShipTarget {
   readonly #link: NatsLink
   readonly #flow: FlowControl
   readonly #ackTimeout: AckTimeout
+  /** The connection of the session. */
+  #live: LiveLink | undefined
   #facts: StreamFacts | undefined
   #publisher: Publisher | undefined
   #claims: ClaimWatch | undefined
@@ -81,12 +83,19 @@ export class JetStreamTarget implements ShipTarget {
     }
   }
 
+  async checkTrim(): Promise<void> {
+    const live = this.#live
+    if (live === undefined) throw new Error('there is no connection')
+    await findStream(live, this.#options, { use: 'ship', trims: true })
+  }
+
   close(): Promise<void> {
     return this.#link.close()
   }
 
   async #findLast(isFirst: boolean): Promise<StoredPart | undefined> {
     const live = await this.#link.open()
+    this.#live = live
     const facts = await this.#findStream(live, isFirst)
     const found = await lastMessage(live, this.#options.stream, facts.subject)
     const part = found === null || isDeletionMarker(found.header) ? undefined : parse(found, facts.subject)

@@ -32,6 +32,8 @@ export interface Destination {
   send(): void
   /** As `send`. After that, `isCurrent` is false until the destination has confirmed it. */
   flush(): void
+  /** As `checkTrim` of a ShipTarget. */
+  checkTrim?(): Promise<void>
   /** Finds out whether another copy has taken over, although nothing waits to be sent. */
   check(): void
   /** Ends the session: starts no more requests, and waits up to `waitMs` for acknowledgements. */

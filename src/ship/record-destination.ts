@@ -100,6 +100,10 @@ export class RecordDestination implements Destination {
     // Nothing to do: a record is published as soon as it can be read.
   }
 
+  async checkTrim(): Promise<void> {
+    await this.#target.checkTrim?.()
+  }
+
   check(): void {
     // The next session reads the last record of the target.
     void this.#session?.stop()

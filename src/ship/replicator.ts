@@ -4,7 +4,7 @@
  */
 import { EventEmitter } from 'node:events'
 import { atCaller } from '../caller-stack.js'
-import { DurlogError, type DurlogErrorCode } from '../errors.js'
+import { DurlogError, type DurlogErrorCode, isCode } from '../errors.js'
 import type { DurableCursor, LeaseView, Log, ReadableLog, ReadOnlyLog, WaitOptions } from '../index.js'
 import type { WriterLog } from '../open.js'
 import { abortable, onAbort, resolveWait } from '../options/abort-signal.js'
@@ -82,7 +82,7 @@ export class Replicator extends EventEmitter<ShipEvents> implements Shipper, Rep
     this.#options = options
     this.#failureFile = new FailureFile(log.dir, options.cursor)
     if (options.keep !== undefined)
-      this.#trimmer = new Trimmer(log as WriterLog, options.keep, options.cursor, () => destination.neededFrom)
+      this.#trimmer = new Trimmer(log as WriterLog, options.keep, options.cursor, destination)
     this.#idle = new IdleWaiters(log, (seq) => this.#cursor?.commit(seq).catch(() => {}))
     this.#lagWatch = new LagWatch(log, options.laggingMs, (lag) => this.#announce('lagging', lag))
     this.#running = this.#run()
@@ -254,7 +254,11 @@ export class Replicator extends EventEmitter<ShipEvents> implements Shipper, Rep
     this.#shipped = seq
     // A record that was cut may have been acknowledged just now, and another one may have its seq.
     if (this.#destination.isUncut) this.#listener?.onReplicated(seq)
-    this.#trimmer?.acknowledged((error) => this.#note(error as Error))
+    this.#trimmer?.acknowledged((error) => {
+      this.#note(error as Error)
+      // The next session fails in the same way, and ends the shipper.
+      if (isCode(error, 'ERR_DURLOG_DESTINATION_REFUSED')) this.#destination.check()
+    })
   }
 
   /** `records` is the number of records that were acknowledged just now, which `inFlight` still includes. */

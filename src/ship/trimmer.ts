@@ -2,6 +2,7 @@
 import { inspect } from '../index.js'
 import { trimFound, type WriterLog } from '../open.js'
 import { clock } from '../timers.js'
+import type { Destination } from './destination.js'
 import type { ResolvedKeep } from './options.js'
 
 /**
@@ -10,23 +11,25 @@ import type { ResolvedKeep } from './options.js'
  */
 const INTERVAL_MS = 1000
 
+type TrimmedFor = Pick<Destination, 'neededFrom' | 'checkTrim'>
+
 export class Trimmer {
   readonly #log: WriterLog
   readonly #keep: ResolvedKeep
   readonly #cursor: string
-  readonly #neededFrom: () => number
+  readonly #destination: TrimmedFor
   #last = Number.NEGATIVE_INFINITY
   #running: Promise<void> | undefined
 
   /**
-   * The records before the position of the cursor named `cursor` are acknowledged. Those from `neededFrom()` on stay
-   * nevertheless.
+   * The records before the position of the cursor named `cursor` are acknowledged. Those that the destination reads
+   * again stay nevertheless.
    */
-  constructor(log: WriterLog, keep: ResolvedKeep, cursor: string, neededFrom: () => number) {
+  constructor(log: WriterLog, keep: ResolvedKeep, cursor: string, destination: TrimmedFor) {
     this.#log = log
     this.#keep = keep
     this.#cursor = cursor
-    this.#neededFrom = neededFrom
+    this.#destination = destination
   }
 
   /**
@@ -55,10 +58,11 @@ export class Trimmer {
     if (maxAgeMs !== undefined) before = await this.#log.seqAt(Math.max(0, Date.now() - maxAgeMs))
     if (maxBytes !== undefined) before = Math.max(before, await this.#firstWithin(maxBytes))
     if (before <= this.#log.firstSeq) return
+    await this.#destination.checkTrim?.()
     // The cursor is read directly before the trim, because `truncateAfter` may give the seqs of acknowledged records to
     // others.
     await trimFound(this.#log, async () => {
-      const acknowledged = Math.min(before, await this.#firstUnacknowledged(), this.#neededFrom())
+      const acknowledged = Math.min(before, await this.#firstUnacknowledged(), this.#destination.neededFrom)
       return { before: acknowledged, regardless: acknowledged }
     })
   }

@@ -61,6 +61,11 @@ export interface ShipTarget {
    * destination has acknowledged all of them. If it rejects, later calls reject too.
    */
   publish(records: readonly ShipRecord[], from: ShipOrigin): Promise<void>
+  /**
+   * Throws if the destination, whose properties may have changed, no longer has to hold acknowledged records: they are
+   * about to be trimmed.
+   */
+  checkTrim?(): Promise<void>
   /** The current way of publishing, as text for people. */
   readonly mode: string
   /** The number of connections after the first one. */
