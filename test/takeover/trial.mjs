@@ -211,6 +211,8 @@ class Trial {
 
   #receive(machine, { kind, id, seq, code, nextSeq, reason }) {
     if (kind === 'retry') machine.reason = reason
+    const isNews = kind === 'serving' || kind === 'ended' || (kind === 'fenced' && machine.isServing)
+    if (isNews) this.#report(`  ${machine.name} ${kind} ${code ?? ''}`)
     if (kind === 'serving') Object.assign(machine, { isServing: true, isStanding: false, hasServed: true })
     if (kind === 'standing' && !machine.isStanding) {
       machine.isStanding = true
