@@ -18,27 +18,36 @@ opened.catch((error) => {
   process.exit(1)
 })
 
+/** After SIGTERM, requests are answered until none has arrived for this time. */
+const GRACE_MS = 500
+let grace
+
+const answer = (response, status, text) => {
+  // A client whose connection this process closed while a request was on its way would lose that request.
+  if (grace !== undefined) response.setHeader('connection', 'close')
+  response.writeHead(status).end(`${text}\n`)
+}
+
 const server = createServer(async (request, response) => {
-  if (request.url === '/ready') return response.end('ready\n')
+  if (server.listening) grace?.refresh()
+  if (request.url === '/ready') return answer(response, 200, 'ready')
   try {
     const log = await opened
     const chunks = []
     for await (const chunk of request) chunks.push(chunk)
-    const seq = await log.append(Buffer.concat(chunks))
-    // A connection that a client or a proxy keeps open would delay the end of this process by seconds.
-    if (!server.listening) response.setHeader('connection', 'close')
-    response.end(`${seq}\n`)
+    answer(response, 200, await log.append(Buffer.concat(chunks)))
   } catch (error) {
-    response.writeHead(500).end(`${error.message}\n`)
+    answer(response, 500, error.message)
   }
 })
 server.listen(Number(port), () => console.log(`listening on ${server.address().port}`))
 
 process.once('SIGTERM', () => {
-  // `close` calls back when the requests in flight have been answered. Then the log is free for the next process.
-  server.close(async () => {
-    await (await opened).close()
-    process.exit(0)
-  })
-  server.closeIdleConnections()
+  grace = setTimeout(() => {
+    // `close` calls back when the requests in flight have been answered. Then the log is free for the next process.
+    server.close(async () => {
+      await (await opened).close()
+      process.exit(0)
+    })
+  }, GRACE_MS)
 })

@@ -2,7 +2,7 @@ import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { get } from 'node:http'
+import { Agent, get, request } from 'node:http'
 import { platform } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
@@ -24,8 +24,9 @@ class Running {
   readonly #lines: AsyncIterator<string>
   readonly #errors: Promise<string>
 
-  constructor(name: string, args: string[]) {
-    const child = spawn(process.execPath, [join(EXAMPLES, name), ...args], { stdio: 'pipe' })
+  constructor(name: string, args: string[], env = {}) {
+    const options = { stdio: 'pipe', env: { ...process.env, ...env } } as const
+    const child = spawn(process.execPath, [join(EXAMPLES, name), ...args], options)
     onTestFinished(() => {
       child.kill('SIGKILL')
     })
@@ -259,6 +260,24 @@ describe.skipIf(platform() !== 'linux')('shared logs (Linux only)', () => {
     expect(lines.map((line) => Number(line.split(' ')[0]))).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8])
     for (const name of ['a', 'b', 'c']) expect(steps(name).map((line) => line.split(' ')[2])).toEqual(['0', '1', '2'])
   })
+})
+
+test('after SIGTERM, a rolling update answers requests on old and new connections, and closes these', async () => {
+  // The time after which the process would close the log does not pass.
+  const slow = 'const wait = setTimeout; globalThis.setTimeout = (call) => wait(call, 2 ** 31 - 1)'
+  const env = { NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(slow)}` }
+  const serving = new Running('rolling-update.mjs', [newLog(), '0'], env)
+  const port = Number((await serving.line()).split(' ').at(-1))
+  const agent = (): Agent => new Agent({ keepAlive: true, maxSockets: 1 })
+  const post = async (connection: Agent): Promise<string> => {
+    const [answer] = await once(request({ port, agent: connection, method: 'POST' }).end('order'), 'response')
+    return `${await text(answer)}${answer.headers.connection}`
+  }
+  const old = agent()
+  expect(await post(old)).toBe('0\nkeep-alive')
+  serving.child.kill('SIGTERM')
+  for (let said = ''; !said.endsWith('close'); ) said = await post(agent())
+  expect(await post(old)).toMatch(/^\d+\nclose$/)
 })
 
 test('the metrics of a log have the lag of each cursor in records and in seconds', async () => {
