@@ -9,11 +9,14 @@ import { fileURLToPath } from 'node:url'
 import { afterAll, expect, test } from 'vitest'
 import {
   type Durability,
+  type DurlogError,
   type Log,
   type OpenOptions,
   open,
   type Preallocation,
   type Strategy,
+  type VerifyReport,
+  verify,
 } from '../../src/index.js'
 import { scratchDir } from '../fixtures/scratch.js'
 import { payloadOf, randomFrom } from './payload.mjs'
@@ -174,14 +177,19 @@ async function killAgainAndAgain(strategy: Strategy, durability: Durability, kil
       try {
         const lines = linesBeforeDeath(random) * (grows ? 4 : 1)
         await runAndKill(request, lines, (line) => expected.told(line))
+        // `verify` writes the cached data to the device: half of the logs are opened without it.
+        const report = random() < 0.5 ? await verdictOf(dir) : undefined
         // The log is opened at once: the dead owner holds no lock.
         const log = await open(dir, { ...options, strategy: pick(random, STRATEGIES), preallocate: 'auto' })
         try {
+          const { recovery, firstSeq, nextSeq } = log
+          if (report !== undefined) expect(report).toMatchObject({ state: recovery.state, firstSeq, nextSeq })
           await expected.check(log)
           totals.recovered.set(log.recovery.state, (totals.recovered.get(log.recovery.state) ?? 0) + 1)
         } finally {
           await log.close()
         }
+        expect((await verify(dir)).state).toBe('clean')
       } catch (error) {
         const told = `seed ${seed}, ${JSON.stringify(options)}, life ${life}, kill ${done}`
         throw new Error(`${(error as Error).message} (${told})`, { cause: error })
@@ -189,6 +197,16 @@ async function killAgainAndAgain(strategy: Strategy, durability: Durability, kil
       totals.kills++
     }
     if (segmentBytes(dir).some((bytes) => bytes > 1_048_576)) totals.grown++
+  }
+}
+
+/** The report of `verify`; of an empty log if the child was killed before it created one. */
+async function verdictOf(dir: string): Promise<Pick<VerifyReport, 'state' | 'firstSeq' | 'nextSeq'>> {
+  try {
+    return await verify(dir)
+  } catch (error) {
+    if ((error as DurlogError).code !== 'ERR_DURLOG_NOT_FOUND') throw error
+    return { state: 'clean', firstSeq: 0, nextSeq: 0 }
   }
 }
 

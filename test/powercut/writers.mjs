@@ -35,7 +35,10 @@ export const writers = {
       const { strategy, preallocate } = combinationOfSeed(seed)
       return `${strategy} on ${preallocate}`
     },
-    broken: { 'ack-before-sync': { ...consumer, workload: breaking('ack-before-sync', consumer.workload) } },
+    broken: {
+      'ack-before-sync': { ...consumer, workload: breaking('ack-before-sync', consumer.workload) },
+      'cursors-unsynced': { ...consumer, workload: breaking('cursors-unsynced', consumer.workload) },
+    },
   },
   // A folder of streams: its main log, its catalog and the files of the streams.
   streams: {

@@ -4,6 +4,7 @@
 //   no-directory-sync  fsync of folders
 //   no-invalidation    the marker at a cut, the truncation of a segment, and its removal
 //   kept-cache         dropping a segment's cache, and direct I/O
+//   cursors-unsynced   syncs of the files of cursors
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -28,14 +29,43 @@ static int IsSegmentName(const char* path) {
   return strspn(name, "0123456789") == 20;
 }
 
-static int IsSegment(int fd) {
+static int IsCursorName(const char* path) {
+  const char* dot = strrchr(path, '.');
+  return dot != NULL && strcmp(dot, ".cursor") == 0;
+}
+
+static int IsNamed(int fd, int (*is_name)(const char*)) {
   char link[64];
   char path[4096];
   snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
   const ssize_t length = readlink(link, path, sizeof path - 1);
   if (length <= 0) return 0;
   path[length] = '\0';
-  return IsSegmentName(path);
+  return is_name(path);
+}
+
+static int IsSegment(int fd) { return IsNamed(fd, IsSegmentName); }
+
+static int IsOmitted(int fd) {
+  if (Breaks("cursors-unsynced")) return IsNamed(fd, IsCursorName);
+  return Breaks("ack-before-sync") && IsSegment(fd);
+}
+
+// Whether `address` is in the map of a cursor's file.
+static int IsInCursor(const void* address) {
+  FILE* maps = fopen("/proc/self/maps", "r");
+  if (maps == NULL) return 0;
+  char line[4400];
+  int found = 0;
+  while (!found && fgets(line, sizeof line, maps) != NULL) {
+    void* begin = NULL;
+    void* end = NULL;
+    char path[4096] = "";
+    sscanf(line, "%p-%p %*s %*s %*s %*s %4095s", &begin, &end, path);
+    found = address >= begin && address < end && IsCursorName(path);
+  }
+  fclose(maps);
+  return found;
 }
 
 static int IsFolder(int fd) {
@@ -46,18 +76,18 @@ static int IsFolder(int fd) {
 #define NEXT(name) ((__typeof__(&name))dlsym(RTLD_NEXT, #name))
 
 int fdatasync(int fd) {
-  if (Breaks("ack-before-sync") && IsSegment(fd)) return 0;
+  if (IsOmitted(fd)) return 0;
   return NEXT(fdatasync)(fd);
 }
 
 int fsync(int fd) {
-  if (Breaks("ack-before-sync") && IsSegment(fd)) return 0;
+  if (IsOmitted(fd)) return 0;
   if (Breaks("no-directory-sync") && IsFolder(fd)) return 0;
   return NEXT(fsync)(fd);
 }
 
 int msync(void* address, size_t length, int flags) {
-  if (Breaks("ack-before-sync")) return 0;
+  if (Breaks("ack-before-sync") || (Breaks("cursors-unsynced") && IsInCursor(address))) return 0;
   return NEXT(msync)(address, length, flags);
 }
 

@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { open } from '../../../dist/index.js'
+import { observe, whyNotObserved } from './observers.mjs'
 
 const recorded = readFileSync(process.env.POWERCUT_RECORDED, 'utf8').split('\n')
 
@@ -23,13 +24,18 @@ export function checkRecovery({ state, discardedBytes, discardedRecords, damage,
   demand(discardedRecords > 0 === (state === 'hole'), `recovery is ${state} and discarded ${discardedRecords} records`)
 }
 
-/** Opens the log that a cut has left in `directory`. */
-export async function openAfterCut(directory, options) {
-  try {
-    return await open(join(directory, 'log'), options)
-  } catch (error) {
+/** Opens the log that a cut has left in `directory`. In half of the cases, `verify` and a reader look at it before. */
+export async function openAfterCut(directory, random, options) {
+  const path = join(directory, 'log')
+  const looks = random() < 0.5
+  const observed = looks ? await observe(path) : undefined
+  const log = await open(path, options).catch((error) => {
     throw new Violation(`open fails: ${error.code}: ${error.message}`)
-  }
+  })
+  const reason = looks ? await whyNotObserved(observed, log) : undefined
+  if (reason === undefined) return log
+  await log.close()
+  throw new Violation(reason)
 }
 
 /** Applies the first `notes` notes of the workload to `model`, then a power cut, and then the later notes. */

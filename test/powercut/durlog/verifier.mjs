@@ -80,7 +80,7 @@ function openAfter(directory, random) {
     segmentBytes: (hasGrowingSegments(seed) ? 8 : 1) * 65536 * between(random, 4, 8),
     maxRecordBytes: maxRecord,
   }
-  return openAfterCut(directory, options)
+  return openAfterCut(directory, random, options)
 }
 
 async function check(directory, cut, notes, again) {

@@ -15,7 +15,7 @@ const seed = Number(process.env.POWERCUT_SEED)
 
 function openAfter(directory, random, more = {}) {
   const options = { ...pick(random, combinations), segmentBytes: 65536 * between(random, 1, 4), ...more }
-  return openAfterCut(directory, options)
+  return openAfterCut(directory, random, options)
 }
 
 async function checkLog(log, model) {

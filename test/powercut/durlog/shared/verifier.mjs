@@ -16,7 +16,7 @@ const seed = Number(process.env.POWERCUT_SEED)
 function openAfter(directory, random) {
   const alone = { strategy: pick(random, ['auto', 'mmap', 'pwrite', 'direct']), segmentBytes: 65_536 }
   const options = random() < 0.6 ? sharedOptions(seed, between(random, 1, 9)) : alone
-  return openAfterCut(directory, { ...options, maxRecordBytes: MAX_RECORD_BYTES })
+  return openAfterCut(directory, random, { ...options, maxRecordBytes: MAX_RECORD_BYTES })
 }
 
 async function checkRecords(log, model) {
