@@ -86,7 +86,7 @@ export class Metrics {
     }
   }
 
-  /** Returns the metrics. If the streams are closed, or their owner does not answer, those of the folder are missing. */
+  /** Returns the metrics, without those of the folder if the streams are closed or their owner does not answer. */
   async text(): Promise<string> {
     const stats = await this.#stats()
     const text = new MetricsText()
