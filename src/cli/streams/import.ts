@@ -72,12 +72,12 @@ export async function importFiles(
   const summary = new Summary(flags)
   const imports = sources.map((source) => new FileImport(source, folder, flags))
   const silent = flags.json === true || flags.watch === true
-  await withProgress({ label: 'import', total: await bytesOf(sources), silent }, async (progress) => {
-    // Without --watch, one file is open at a time.
-    for (const one of imports) await summary.attempt(one, () => one.import(progress, imports.length <= LISTED_FILES))
-  })
-  await summary.print(imports)
   try {
+    await withProgress({ label: 'import', total: await bytesOf(sources), silent }, async (progress) => {
+      // Without --watch, one file is open at a time.
+      for (const one of imports) await summary.attempt(one, () => one.import(progress, imports.length <= LISTED_FILES))
+    })
+    await summary.print(imports)
     while (flags.watch && summary.failed.size < imports.length) {
       await wait(POLL_MS)
       for (const one of imports) if (!summary.failed.has(one)) await summary.attempt(one, () => one.follow())

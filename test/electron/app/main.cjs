@@ -51,8 +51,10 @@ async function runRecipe() {
   const seqs = await Promise.all([append({ text: 'hello' }), append({ text: 'world' })])
   if (seqs.join() !== '0,1') throw new Error(`the history has stored ${seqs.join()}`)
   history.kill()
-  const refused = await append({ text: 'lost' }).catch((error) => error.message)
-  if (refused !== 'the process of the history has ended') throw new Error(`the append was answered with ${refused}`)
+  for (const text of ['waits for the answer', 'is made after the end']) {
+    const refused = await append({ text }).catch((error) => error.message)
+    if (refused !== 'the process of the history has ended') throw new Error(`the append was answered with ${refused}`)
+  }
 }
 
 function runPreload() {
