@@ -20,7 +20,7 @@ const LABEL_COLUMNS = 34
 /** Breaks `text` at blanks into lines of at most `columns` characters. A word that is longer keeps its length. */
 export function breakAtBlanks(text: string, columns: number): string {
   const lines: string[] = []
-  for (const word of text.split(' ')) {
+  for (const word of text.split(/[ \n]/)) {
     const last = lines.at(-1)
     if (last !== undefined && last.length + 1 + word.length <= columns) lines[lines.length - 1] = `${last} ${word}`
     else lines.push(word)
@@ -48,7 +48,8 @@ function withBrokenHeads({ head, rows, ...more }: Fitted): Fitted {
 }
 
 function withBrokenLabels(cells: Fitted, columns: number): Fitted {
-  return { ...cells, rows: cells.rows.map(([label = '', ...row]) => [breakAtBlanks(label, columns), ...row]) }
+  const broken = (text: string, i: number): string => (i < cells.labelCount ? breakAtBlanks(text, columns) : text)
+  return { ...cells, rows: cells.rows.map((row) => row.map(broken)) }
 }
 
 /** Breaks headings and labels into lines and omits columns until the table has at most `columns` columns of text. */
@@ -62,14 +63,10 @@ export function fitTable(cells: Cells, columns: number): Fitted {
     if (column !== -1 && isWide(fitted)) fitted = without(fitted, column)
   }
   if (isWide(fitted)) {
-    const widest = Math.max(
-      ...fitted.rows.map(([label = '']) => Math.max(...label.split('\n').map((line) => line.length))),
-    )
+    const labels = fitted.rows.flatMap((row) => row.slice(0, cells.labelCount))
+    const widest = Math.max(...labels.flatMap((label) => label.split('\n').map((line) => line.length)))
     const excess = tableWidth(fitted.head, fitted.rows) - columns
-    fitted = withBrokenLabels(
-      { ...fitted, rows: whole.rows.map(([label = ''], i) => [label, ...(fitted.rows[i] ?? []).slice(1)]) },
-      widest - excess,
-    )
+    fitted = withBrokenLabels(fitted, widest - excess)
   }
   return fitted
 }

@@ -75,6 +75,17 @@ describe('in a terminal', () => {
     expect(shown).toContain('auto, auto: direct')
   })
 
+  test('a table of alternatives keeps its rates: a long label in any column is broken first', () => {
+    const rows = [
+      rowOf(['better-sqlite3', 'WAL, synchronous=OFF, a transaction for each group'], 100),
+      rowOf(['group commit in JS', 'writev for each group'], 100),
+    ]
+    const shown = formatResult({ ...wide, labels: ['log', 'by'], figures: ['opsPerSecond'], extras: [], rows }, 80)
+    expect(widest(shown)).toBeLessThanOrEqual(80)
+    expect(shown).not.toContain('not shown')
+    expect(shown).toContain('│ group commit in JS │')
+  })
+
   test('the table of failures fits 80 columns with its long cells', () => {
     expect(widest(formatResult(FAILURES, 80))).toBeLessThanOrEqual(80)
   })
