@@ -72,6 +72,22 @@ test('processes that open a new folder at the same time share it', async () => {
   expect(await (peers[0] as Peer).do('read', { stream: 's' })).toHaveLength(4)
 })
 
+onPosix('a cursor that an owner removed before it was killed counts as removed for its client', async () => {
+  const dir = folder()
+  const [owner] = (await openPeers(dir, 1)) as [Peer]
+  const streams = await openStreams(dir)
+  onTestFinished(() => streams.close())
+  const cursor = await streams.cursor('c')
+  await cursor.close()
+  // As the owner does before it answers. This process notices its end only after it has sent the call.
+  rmSync(join(dir, 'log', 'c.cursor'))
+  const killed = owner.kill()
+  const removing = streams.removeCursor('c')
+  await killed
+  await removing
+  expect(await codeOf(streams.removeCursor('c'))).toBe('ERR_DURLOG_NOT_FOUND')
+})
+
 test('records that retention has removed stay removed when the owner is killed', async () => {
   const dir = folder()
   const [a, b] = (await openPeers(dir, 2)) as [Peer, Peer]

@@ -73,6 +73,8 @@ export class LinkPort implements StreamsPort {
   readonly #watches = new Map<string, Watch>()
   /** The cursors that the next owner must open. */
   readonly #cursors = new Set<string>()
+  /** The number of times that an owner has welcomed this client. */
+  #welcomes = 0
 
   constructor(dir: string, options: ResolvedStreamsOptions, anyLevel: boolean) {
     this.dir = dir
@@ -122,6 +124,7 @@ export class LinkPort implements StreamsPort {
   }
 
   #onWelcome(welcome: Welcome): void {
+    this.#welcomes++
     this.#encoding = welcome.encoding
     this.#host.joined(welcome.durability)
     // Before another process can open them. If another process was faster, the next commit reports it.
@@ -367,8 +370,12 @@ export class LinkPort implements StreamsPort {
     return cursor
   }
 
-  removeCursor(name: string): Promise<void> {
-    return this.#call({ op: 'removeCursor', name })
+  async removeCursor(name: string): Promise<void> {
+    const welcomes = this.#welcomes
+    await this.#call({ op: 'removeCursor', name }).catch((error: unknown) => {
+      // An owner that has removed it may have died before it answered: then the call is repeated with the next one.
+      if (welcomes === this.#welcomes || !isCode(error, 'ERR_DURLOG_NOT_FOUND')) throw error
+    })
   }
 
   checkpoint(): Promise<void> {
