@@ -83,10 +83,12 @@ export interface DurlogErrorDetails {
   cause?: unknown
 }
 
-function nameOfErrno(errno: number | undefined): string | undefined {
-  if (errno === undefined) return undefined
-  return Object.entries(constants.errno).find(([, value]) => value === errno)?.[0]
-}
+/** The names of the system's error numbers; of several for one number, the first. */
+const ERRNO_NAMES = new Map(
+  Object.entries(constants.errno)
+    .reverse()
+    .map(([name, errno]) => [errno, name]),
+)
 
 /** The class of every error that durlog raises. `code` is stable; the message gives the reason and the remedy. */
 export class DurlogError extends Error {
@@ -113,7 +115,7 @@ export class DurlogError extends Error {
     const { cause, ...rest } = details
     super(message, cause === undefined ? undefined : { cause })
     Object.assign(this, { code }, rest)
-    const errnoName = rest.errnoName ?? nameOfErrno(rest.errno)
+    const errnoName = rest.errnoName ?? (rest.errno === undefined ? undefined : ERRNO_NAMES.get(rest.errno))
     if (errnoName !== undefined) Object.assign(this, { errnoName })
   }
 }
