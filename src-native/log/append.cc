@@ -102,7 +102,11 @@ void Log::NoteAppended(uint64_t frame_bytes, uint64_t records, Level level) {
   point_.Advance(records);
   appended_records_ += records;
   appended_bytes_ += frame_bytes;
-  if (point_.offset() > policy_.SpareDueAt(point_.mode(), point_.segment()->bytes())) {
+  // Not by the append that has begun the segment: if retention is late, the next one waits until
+  // old segments are removed, and a spare would be a segment more than the limit of the bytes
+  // allows.
+  const bool begins = next_seq() - point_.segment()->first_seq() == records;
+  if (!begins && point_.offset() > policy_.SpareDueAt(point_.mode(), point_.segment()->bytes())) {
     RequestSpare(0);
   }
   policy_.NoteRecords(level, records);

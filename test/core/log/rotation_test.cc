@@ -348,6 +348,34 @@ TEST_F(RotationTest, AWaitingAppendReportsALatch) {
   EXPECT_TRUE(listener_.failures[0].latched);
 }
 
+// With retention that is late, the append after a rotation waits until old segments are removed. A
+// spare that was made before would be one segment more than the limit allows.
+TEST_F(RotationTest, AnAppendThatBeginsASegmentMakesNoSpare) {
+  for (const Strategy strategy : {Strategy::kMmap, Strategy::kPwrite, Strategy::kDirect}) {
+    LogOptions options = SmallOptions(strategy);
+    // More than the part of a segment from which the next one is prepared.
+    const std::string half(options.max_record_bytes, 'h');
+    std::unique_ptr<Log> log = Open(options);
+    const auto spares = [&] {
+      size_t count = 0;
+      for (const auto& entry : std::filesystem::directory_iterator(PathOf("log"))) {
+        count += entry.path().filename().string().rfind("spare-", 0) == 0;
+      }
+      return count;
+    };
+    for (size_t rotations = 1; rotations <= 3; ++rotations) {
+      while (listener_.rotated.size() < rotations) {
+        ASSERT_TRUE(Append(*log, half, Level::kSync).ok());
+        Settle(*log);
+      }
+      EXPECT_EQ(spares(), 0u) << static_cast<int>(strategy) << ", rotation " << rotations;
+    }
+    listener_.rotated.clear();
+    log.reset();
+    std::filesystem::remove_all(PathOf("log"));
+  }
+}
+
 // A spare for a segment that replaces an empty one states how far the log was synced. After a cut,
 // the records below that end are others.
 TEST_F(RotationTest, NoSegmentStatesASyncThatACutHasUndone) {
