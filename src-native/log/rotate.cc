@@ -130,7 +130,7 @@ Result<std::shared_ptr<RotateJob>> Log::BeginRotate() {
   RequestSpare(0);
   auto next = std::make_shared<Segment>(next_seq(), chain_.TakeSpare());
   auto job = std::make_shared<RotateJob>(*directory_, point_.segment(), point_.RetireMap(),
-                                         std::move(next), point_.maps());
+                                         std::move(next));
   chain_.Watch(job);
   return job;
 }

@@ -21,7 +21,7 @@ Status RotateJob::Rotate() {
   DURLOG_RETURN_IF_ERROR(std::move(activated));
   // The next job may be a truncation, which cannot cut a mapped file.
   changed_ = true;
-  if (!maps_) DURLOG_RETURN_IF_ERROR(next_->file().DropFirstChunk());
+  DURLOG_RETURN_IF_ERROR(next_->file().DropFirstChunk());
   // The frames of the sealed segment do not state that its last records are synced.
   DURLOG_RETURN_IF_ERROR(
       RaiseSyncedSlot(next_->file().handle(), next_->crc_seed(), next_->first_seq()));

@@ -16,15 +16,13 @@ namespace durlog {
 class RotateJob final : public Job {
  public:
   // Requires that every record of `sealed` is synced, that nothing writes to it, and that `next`
-  // has not been activated. `tail` is the map of `sealed`, or null. With `maps`, records will be
-  // stored into the chunk that its spare has mapped.
+  // has not been activated. `tail` is the map of `sealed`, or null.
   RotateJob(Directory& directory, std::shared_ptr<Segment> sealed, std::unique_ptr<MappedTail> tail,
-            std::shared_ptr<Segment> next, bool maps)
+            std::shared_ptr<Segment> next)
       : directory_(directory),
         sealed_(std::move(sealed)),
         tail_(std::move(tail)),
-        next_(std::move(next)),
-        maps_(maps) {}
+        next_(std::move(next)) {}
 
   // After done().
   const Status& status() const { return status_; }
@@ -43,7 +41,6 @@ class RotateJob final : public Job {
   const std::shared_ptr<Segment> sealed_;
   std::unique_ptr<MappedTail> tail_;
   std::shared_ptr<Segment> next_;
-  const bool maps_;
   bool changed_ = false;
   Status status_;
 };
