@@ -18,9 +18,11 @@ opened.catch((error) => {
   process.exit(1)
 })
 
-/** After SIGTERM, requests are answered until none has arrived for this time. */
+/** After SIGTERM, requests are answered until none has arrived for `GRACE_MS`, at the latest after `MAX_GRACE_MS`. */
 const GRACE_MS = 500
+const MAX_GRACE_MS = 3000
 let grace
+let latestMs
 
 const answer = (response, status, text) => {
   // A client whose connection this process closed while a request was on its way would lose that request.
@@ -29,7 +31,7 @@ const answer = (response, status, text) => {
 }
 
 const server = createServer(async (request, response) => {
-  if (server.listening) grace?.refresh()
+  if (Date.now() < latestMs) grace.refresh()
   if (request.url === '/ready') return answer(response, 200, 'ready')
   try {
     const log = await opened
@@ -43,7 +45,9 @@ const server = createServer(async (request, response) => {
 server.listen(Number(port), () => console.log(`listening on ${server.address().port}`))
 
 process.once('SIGTERM', () => {
+  latestMs = Date.now() + MAX_GRACE_MS
   grace = setTimeout(() => {
+    latestMs = 0
     // `close` calls back when the requests in flight have been answered. Then the log is free for the next process.
     server.close(async () => {
       await (await opened).close()
