@@ -1,6 +1,7 @@
 /** The key-value buckets of durlog: streams that keep the last message of each subject. */
 import type { StoredMsg } from '@nats-io/jetstream'
 import { lastMessage } from './last-message.js'
+import { isDeletionMarker } from './message.js'
 import type { LiveLink } from './nats-link.js'
 import { fromClientError, StreamMissing } from './refusals.js'
 
@@ -15,6 +16,11 @@ export async function lastOfKey(live: LiveLink, bucket: string, key: string): Pr
     if (error instanceof StreamMissing) return null
     throw error
   })
+}
+
+/** Whether a key was deleted: by a client (`nats kv del`, `nats kv purge`), or by the server. */
+export function isDeleted({ header }: StoredMsg): boolean {
+  return isDeletionMarker(header) || header.has('KV-Operation')
 }
 
 /** As the clients of NATS do: if another process has created the bucket, this changes nothing. */

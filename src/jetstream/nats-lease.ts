@@ -3,7 +3,7 @@ import { DurlogError } from '../errors.js'
 import { UUID } from '../options/checks.js'
 import { ShipConflict } from '../ship/conflict.js'
 import { LEASE_RANGE, type LeasePlace, type LeaseValue, type StoredLease } from '../ship/lease.js'
-import { createBucket, keySubject, lastOfKey } from './key-value.js'
+import { createBucket, isDeleted, keySubject, lastOfKey } from './key-value.js'
 import { type LiveLink, NatsLink } from './nats-link.js'
 import type { ResolvedPlace } from './options.js'
 import { publishAfter } from './publish-after.js'
@@ -17,6 +17,8 @@ export class NatsLease implements LeasePlace {
   readonly #place: ResolvedPlace
   readonly #link: NatsLink
   #facts: StreamFacts | undefined
+  /** The sequence of the marker of a deleted lease, which the next value must follow; 0 if there is none. */
+  #deletedAt = 0
 
   constructor(place: ResolvedPlace) {
     this.#place = { ...place, timeoutMs: Math.min(place.timeoutMs, TIMEOUT_MS) }
@@ -26,7 +28,9 @@ export class NatsLease implements LeasePlace {
   read(): Promise<StoredLease | undefined> {
     return this.#ask(async (live, subject) => {
       const message = await lastOfKey(live, BUCKET, subject)
-      return message === null ? undefined : { ...valueIn(message.data, subject), version: String(message.seq) }
+      const isAbsent = message === null || isDeleted(message)
+      this.#deletedAt = isAbsent ? (message?.seq ?? 0) : 0
+      return isAbsent ? undefined : { ...valueIn(message.data, subject), version: String(message.seq) }
     })
   }
 
@@ -35,7 +39,9 @@ export class NatsLease implements LeasePlace {
       if (version === undefined) await createBucket(live, BUCKET, replicated)
       const place = { stream: `KV_${BUCKET}`, subject, timeoutMs: this.#place.timeoutMs }
       try {
-        return String(await publishAfter(live, place, '', Number(version ?? 0), Buffer.from(JSON.stringify(value))))
+        return String(
+          await publishAfter(live, place, '', Number(version ?? this.#deletedAt), Buffer.from(JSON.stringify(value))),
+        )
       } catch (error) {
         if (error instanceof ShipConflict) return undefined
         throw error

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { cpSync, existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { jetstreamManager } from '@nats-io/jetstream'
@@ -5,6 +6,8 @@ import { connect } from '@nats-io/transport-node'
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest'
 import { type DurlogError, type Log, open } from '../../src/index.js'
 import { jetstream, rejoin, restore, standBy, takeOver } from '../../src/jetstream/index.js'
+import { NatsLease } from '../../src/jetstream/nats-lease.js'
+import { resolvePlace } from '../../src/jetstream/options.js'
 import { RestoringLog } from '../../src/log/ordered-log.js'
 import { openStreams } from '../../src/streams/index.js'
 import { type NatsServer, startServer } from '../fixtures/nats.mjs'
@@ -233,6 +236,34 @@ test('a writer whose lease was taken is fenced, although nothing is appended', a
   const writer = await openUntilDone(dir, { replicate })
   expect(await fenced).toMatchObject({ code: 'ERR_DURLOG_FENCED' })
   await expect.poll(() => writer.stats().replication?.lease?.isHeld).toBe(true)
+})
+
+test('a lease that was deleted in the key-value bucket is stored again by its writer', async () => {
+  const to = place()
+  const { stream } = to
+  const resolved = { ...resolvePlace(to), subject: stream.toLowerCase() }
+  const writer = await openAt(join(scratchDir(), 'a'), to)
+  await writer.append('0', REPLICATED)
+  const nc = await connect({ servers: server.url })
+  onTestFinished(() => nc.close())
+  const { headers } = await import('@nats-io/transport-node')
+  const value = { owner: randomUUID(), beat: 0, ms: LEASE_MS }
+  const lease = new NatsLease(resolved)
+  onTestFinished(() => lease.close())
+  let version = await lease.write(value, undefined)
+  for (const [name, operation] of [
+    ['KV-Operation', 'DEL'],
+    ['KV-Operation', 'PURGE'],
+    ['Nats-Marker-Reason', 'MaxAge'],
+  ] as const) {
+    const marker = headers()
+    marker.set(name, operation)
+    await nc.request(`$KV.durlog-leases.${stream}.${stream.toLowerCase()}`, '', { headers: marker, timeout: 60_000 })
+    expect(await lease.write(value, version)).toBeUndefined()
+    expect(await lease.read()).toBeUndefined()
+    version = await lease.write(value, undefined)
+    expect(await lease.read()).toEqual({ ...value, version })
+  }
 })
 
 async function entriesIn(dir: string): Promise<string[]> {
