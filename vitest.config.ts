@@ -17,7 +17,7 @@ const OWN_PROCESS = [
   'test/{jsdom,package,pino,reader,shared-memory,terminating-worker,truncation}.test.ts',
   'test/cli/{archive,ship-access}.test.ts',
   'test/{electron,fresh-build}.test.ts',
-  'test/http/{cluster,conformance*,examples,handshake,hostile,live,page,protocol-model}.test.ts',
+  'test/http/{cluster,conformance*,examples,grace,handshake,hostile,live,page,protocol-model}.test.ts',
   'test/jetstream-{failover,flow-control,restore-folder}.test.ts',
   'test/replication/stall.test.ts',
   'test/{soak,trials}/**/*.test.ts',

@@ -1,58 +1,45 @@
 /** The server of a standby: it answers each request with 503 and the code `standby`, until the standby takes over. */
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
-import { createServer as createTlsServer, type Server as TlsServer } from 'node:https'
-import type { TlsOptions } from '../http/index.js'
-import { listen } from '../http/listen.js'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { Buffered } from '../http/buffered.js'
+import { handlerOf, type ServerHandler } from '../http/handler.js'
+import type { ServerOptions, StreamsServer } from '../http/index.js'
 import { MetricsText } from '../http/metrics.js'
+import { NodeExchange } from '../http/node-exchange.js'
+import { resolveServerOptions } from '../http/options.js'
+import { startServer } from '../http/server.js'
 import type { LeaseView } from '../index.js'
+import type { Streams } from '../streams/index.js'
+import { portOf } from '../streams/port/port.js'
 
 const MESSAGE = 'another server serves these streams: repeat the request there'
 const BODY = JSON.stringify({ error: { code: 'standby', message: MESSAGE } })
+const HEADERS = ['content-type', 'application/json', 'cache-control', 'no-store', 'retry-after', '1']
+const SLOW_READER_MS = 30_000
 
-export class StandbyServer implements AsyncDisposable {
-  readonly url: string
-  readonly #server: Server
+export interface StandbyServer extends StreamsServer {
+  /** From now on, the server serves `streams`. */
+  serve(streams: Streams<unknown>): void
+}
 
-  private constructor(server: Server, url: string) {
-    this.#server = server
-    this.url = url
-  }
+/** Rejects with the error of `listen`. `lease` returns the lease as the standby has seen it last. */
+export async function startStandby(options: ServerOptions, lease: () => LeaseView | undefined): Promise<StandbyServer> {
+  const resolved = resolveServerOptions(options)
+  const server = await startServer(standbyHandler(lease), resolved)
+  return { ...server, serve: (streams) => server.use(handlerOf(portOf(streams), resolved.handlerOptions)) }
+}
 
-  /** Rejects with the error of `listen`. `lease` returns the lease as the standby has seen it last. */
-  static async start(
-    address: { host: string; port: number; tls: TlsOptions | undefined },
-    lease: () => LeaseView | undefined,
-  ): Promise<StandbyServer> {
-    const answer = (request: IncomingMessage, response: ServerResponse): void => {
-      const isMetrics = request.url === '/metrics'
-      const body = isMetrics ? metricsOf(lease()) : request.url === '/healthz' ? `standby: ${MESSAGE}\n` : BODY
-      const type = body === BODY ? 'application/json' : 'text/plain; version=0.0.4; charset=utf-8'
-      const status = isMetrics ? 200 : 503
-      response.writeHead(status, {
-        'content-type': type,
-        'content-length': Buffer.byteLength(body),
-        'cache-control': 'no-store',
-        'retry-after': '1',
-        connection: 'close',
-      })
-      // A client that is still sending might not receive an answer if the connection is closed before.
-      request.resume().on('end', () => response.end(request.method === 'HEAD' ? undefined : body))
-    }
-    const { tls } = address
-    const server = tls === undefined ? createServer(answer) : createTlsServer(tls, answer)
-    return new StandbyServer(server, await listen(server, address))
-  }
-
-  /** Uses another certificate for new connections. Only for a server that was started with one. */
-  setTls(tls: TlsOptions): void {
-    ;(this.#server as TlsServer).setSecureContext(tls)
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    const closed = new Promise((resolve) => this.#server.close(resolve))
-    this.#server.closeAllConnections()
-    await closed
-  }
+function standbyHandler(lease: () => LeaseView | undefined): ServerHandler {
+  // No answer is long enough to be counted.
+  const limits = { slowReaderMs: SLOW_READER_MS, buffered: new Buffered(0) }
+  const answer = (request: IncomingMessage, response: ServerResponse): void =>
+    // The next request of the client shall find the server that serves.
+    new NodeExchange(request, response, limits).reply(503, [...HEADERS, 'connection', 'close'], BODY)
+  return Object.assign(answer, {
+    problem: async () => `standby: ${MESSAGE}`,
+    metrics: async () => metricsOf(lease()),
+    drain: async () => {},
+    close: async () => {},
+  })
 }
 
 function metricsOf(lease: LeaseView | undefined): string {

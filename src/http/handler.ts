@@ -15,7 +15,7 @@ import { create } from './create.js'
 import { EVENT_BYTES } from './events.js'
 import type { ClientLimits, Exchange, HeaderList } from './exchange.js'
 import { checkHost, isOriginOf } from './host.js'
-import { busy, HttpError, toHttpError, withoutScope } from './http-error.js'
+import { badRequest, busy, HttpError, toHttpError, withoutScope } from './http-error.js'
 import { inOrder } from './in-order.js'
 import { list } from './list.js'
 import { Live } from './live.js'
@@ -85,15 +85,16 @@ export function streamsHandler(streams: Streams<never> | Streams<unknown>, optio
   return handlerOf(portOf(streams), options)
 }
 
-/** The handler of a server, which answers new requests on open connections while it ends. */
-export interface ServerHandler extends StreamsHandler {
-  /** Why `isHealthy` is false; undefined if it is true. Without paths of this machine. */
-  problem(): string | undefined
+/** What answers the requests of a server, also new ones on open connections while it ends. */
+export interface ServerHandler extends Pick<StreamsHandler, 'metrics' | 'close'> {
+  (request: IncomingMessage, response: ServerResponse): void
+  /** What `/healthz` reports; undefined if there is no problem. Without paths of this machine. */
+  problem(): Promise<string | undefined>
   /** As `close`, but answers new requests. */
   drain(): Promise<void>
 }
 
-export function handlerOf(access: ServedPort, options?: HandlerOptions): ServerHandler {
+export function handlerOf(access: ServedPort, options?: HandlerOptions): ServerHandler & StreamsHandler {
   const server = new Server(access, options)
   const handler = (request: IncomingMessage, response: ServerResponse, next?: () => void): void =>
     inOrder(request, response, () => server.handle(new NodeExchange(request, response, server.limits, next)))
@@ -104,7 +105,7 @@ export function handlerOf(access: ServedPort, options?: HandlerOptions): ServerH
       return exchange.response
     },
     isHealthy: () => server.problem === undefined,
-    problem: () => server.problem,
+    problem: async () => server.problem ?? (await server.readProblem()),
     metrics: () => server.metrics.text(),
     drain: () => server.drain(),
     close: () => server.close(),
@@ -196,6 +197,15 @@ class Server {
     return code && `checkpoints fail: ${code}${errnoName === undefined ? '' : ` (${errnoName})`}`
   }
 
+  async readProblem(): Promise<string | undefined> {
+    try {
+      await this.#service.access.checkReadable?.()
+      return undefined
+    } catch (error) {
+      return `the log cannot be read: ${(error as DurlogError).code}`
+    }
+  }
+
   /** As `drain`, and refuses new requests. */
   close(): Promise<void> {
     this.#isClosed = true
@@ -253,6 +263,7 @@ class Server {
     if (WRITES.includes(method)) checkSite(exchange, options.cors)
     // A browser also needs the origin, which the answer has only if it is allowed.
     if (method === 'OPTIONS') return reply(service, { exchange }, 204, ['allow', METHODS, ...PREFLIGHT])
+    checkConditions(exchange)
     const { path, query } = splitTarget(exchange.target)
     const prefix = exchange.base + options.prefix
     const isList = path.endsWith(LIST_PATH) && path === prefix + LIST_PATH
@@ -301,6 +312,18 @@ function checkSite(exchange: Exchange, cors: readonly string[]): void {
     'cross-site',
     'a web page of another origin sent the request: add its origin to cors (* does not allow cookies), or let the proxy pass the Host on',
   )
+}
+
+/**
+ * Throws an HttpError with status 400 for a condition that would have to be checked in one step with the change
+ * (RFC 9110, 13.1). 412 would mean that the condition is false.
+ */
+function checkConditions(exchange: Exchange): void {
+  const isWrite = WRITES.includes(exchange.method)
+  if (exchange.header('if-match') !== undefined || (isWrite && exchange.header('if-none-match') !== undefined))
+    throw badRequest(
+      'If-Match, and If-None-Match for a change, are not supported: use Stream-Seq, or Producer-Id with Producer-Epoch and Producer-Seq',
+    )
 }
 
 function perform(operation: Operation | undefined, service: Service, call: HttpCall): void | Promise<void> {

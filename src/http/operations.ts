@@ -18,7 +18,7 @@ export function isOperation(path: string): boolean {
 
 /** Returns a function that answers a request if its path is one of these, and otherwise returns false. */
 export function operationsOf(
-  handler: ServerHandler,
+  handler: () => ServerHandler,
   { authorize, hosts, prefix = '/' }: HandlerOptions,
   ui: boolean,
 ): (request: IncomingMessage, response: ServerResponse) => boolean {
@@ -39,16 +39,18 @@ export function operationsOf(
     // A stream of this name could be written, but not read.
     if (method !== 'GET' && method !== 'HEAD')
       return send(405, TEXT, 'this path is not a stream: choose another name\n', { allow: 'GET, HEAD' })
-    if (path === '/healthz') {
-      const problem = handler.problem()
-      return problem === undefined ? send(200, TEXT, 'ok\n') : send(503, TEXT, `failed: ${problem}\n`)
-    }
     if (path === '/openapi.json') return send(200, 'application/json', OPENAPI)
     if (path === prefix && page !== undefined)
       return send(200, 'text/html; charset=utf-8', page.html, { 'content-security-policy': page.policy })
     const answer = async (): Promise<void> => {
-      if (await mayRead(request, authorize)) send(200, TEXT, await handler.metrics())
-      else send(403, TEXT, 'forbidden\n')
+      if (path === '/metrics') {
+        if (await mayRead(request, authorize)) send(200, TEXT, await handler().metrics())
+        else send(403, TEXT, 'forbidden\n')
+      } else {
+        const problem = await handler().problem()
+        if (problem === undefined) send(200, TEXT, 'ok\n')
+        else send(503, TEXT, `failed: ${problem}\n`)
+      }
     }
     void answer()
     return true

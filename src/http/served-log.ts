@@ -75,6 +75,12 @@ class ServedLog implements ServedPort {
 
   checkOpen(): void {}
 
+  async checkReadable(): Promise<void> {
+    await this.#log.refresh()
+    await using reader = this.#log.read({ from: -1, durableOnly: true })
+    await reader.next()
+  }
+
   find(name: string): StreamView | undefined {
     return name === this.name ? this.#view : undefined
   }
@@ -176,7 +182,7 @@ class ServedLog implements ServedPort {
       if (created === -1 || (await isUncut(this.#log, created, next))) return addRecords(records, next, body)
     } catch (error) {
       // The log was trimmed or truncated, or cannot be read.
-      await this.#update()
+      await this.#update().catch(unreadable)
       if (this.#log.generation === created) throw error
       throw noSuchStream(name)
     }
@@ -200,6 +206,11 @@ class ServedLog implements ServedPort {
 
 function readOnly(): DurlogError {
   return new DurlogError('ERR_DURLOG_UNSUPPORTED', 'a log is served read-only: append to it with its writer')
+}
+
+/** A folder that was moved or unmounted must not look like a stream that was deleted. */
+function unreadable(cause: unknown): never {
+  throw new DurlogError('ERR_DURLOG_IO', `the log cannot be read: ${(cause as Error).message}`, { cause })
 }
 
 /** Adds `records` to `body` until one does not fit. `end` is the seq after the last one. */

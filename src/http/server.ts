@@ -11,7 +11,7 @@ import { inOrder, refuseMalformed } from './in-order.js'
 import { listen } from './listen.js'
 import { expectContinue } from './node-exchange.js'
 import { operationsOf } from './operations.js'
-import { resolveServerOptions } from './options.js'
+import { type ResolvedServerOptions, resolveServerOptions } from './options.js'
 import { checkTls } from './tls.js'
 import type { ServerOptions, StreamsServer, TlsOptions } from './types.js'
 
@@ -38,14 +38,27 @@ export async function serveStreams(
 }
 
 export async function serve(access: ServedPort, options?: ServerOptions): Promise<StreamsServer> {
-  const { host, port, tls, maxConnections, ui, handlerOptions } = resolveServerOptions(options)
-  const handler = handlerOf(access, handlerOptions)
-  const operations = operationsOf(handler, handlerOptions, ui)
+  const resolved = resolveServerOptions(options)
+  return startServer(handlerOf(access, resolved.handlerOptions), resolved)
+}
+
+/** A server whose handler can be replaced while it runs. */
+export interface ChangingServer extends StreamsServer {
+  /** From now on, `handler` answers the requests. */
+  use(handler: ServerHandler): void
+}
+
+export async function startServer(
+  handler: ServerHandler,
+  { host, port, tls, maxConnections, ui, handlerOptions }: ResolvedServerOptions,
+): Promise<ChangingServer> {
+  let current = handler
+  const operations = operationsOf(() => current, handlerOptions, ui)
   let closing: Promise<void> | undefined
   const respond = (request: IncomingMessage, response: ServerResponse): void => {
     inOrder(request, response, () => {
       if (closing !== undefined) response.setHeader('connection', 'close')
-      if (!operations(request, response)) handler(request, response)
+      if (!operations(request, response)) current(request, response)
     })
   }
   const limits = {
@@ -73,11 +86,14 @@ export async function serve(access: ServedPort, options?: ServerOptions): Promis
   })
   const url = await listen(server, { host, port, tls })
   const close = (): Promise<void> => {
-    closing ??= closeServer(server, sockets, handler)
+    closing ??= closeServer(server, sockets, current)
     return closing
   }
   return {
     url,
+    use: (next: ServerHandler): void => {
+      current = next
+    },
     setTls: (renewed: TlsOptions): void => {
       if (tls === undefined) throw invalidArgument('setTls needs a server that was started with the option tls')
       ;(server as TlsServer).setSecureContext(checkTls(renewed))
@@ -105,6 +121,7 @@ async function closeServer(server: Server, sockets: ReadonlySet<Socket>, handler
 
 /** Settles when no connection is left, or after `GRACE_MS` without a request, at the latest after `MAX_GRACE_MS`. */
 function lastRequest(server: Server, sockets: ReadonlySet<Socket>): Promise<void> {
+  const events = ['request', 'checkContinue']
   return new Promise((resolve) => {
     const endMs = clock.now() + MAX_GRACE_MS
     let requests = 0
@@ -114,7 +131,7 @@ function lastRequest(server: Server, sockets: ReadonlySet<Socket>): Promise<void
     }
     const finish = (): void => {
       clearTimeout(timer)
-      server.off('request', onRequest)
+      for (const event of events) server.off(event, onRequest)
       resolve()
     }
     const timer = setTimeout(() => {
@@ -124,7 +141,7 @@ function lastRequest(server: Server, sockets: ReadonlySet<Socket>): Promise<void
         if (requests === before || clock.now() >= endMs) finish()
       })
     }, GRACE_MS)
-    server.on('request', onRequest)
+    for (const event of events) server.on(event, onRequest)
     // Later, because the listener of the set must run first.
     for (const socket of sockets) socket.once('close', () => setImmediate(() => sockets.size > 0 || finish()))
   })

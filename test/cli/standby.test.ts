@@ -1,5 +1,6 @@
 import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
+import { connect } from 'node:net'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { expect, test } from 'vitest'
@@ -102,4 +103,29 @@ test('a server with --standby reads its files again at SIGHUP, and answers a lon
   await line(/were read again/)
   for (let i = 0; i < 5; i++)
     expect((await fetch(`${url}/s`, { method: 'POST', body: Buffer.alloc(8 << 20) })).status).toBe(503)
+})
+
+test('a server with --standby needs the same rights for its metrics, and has the same limits, as the active one', async () => {
+  const s3 = await store()
+  const { endpoint } = s3.access
+  // It holds the lease for the whole test.
+  await serve(join(scratchDir(), 'a'), endpoint, '--lease', '60s').line(/serving/)
+  const tokens = join(scratchDir(), 'tokens')
+  writeFileSync(tokens, 'a-token-of-this-test rw\na-token-that-lists l\n')
+  const flags = ['--lease', '60s', '--standby', '--token-file', tokens, '--max-connections', '1']
+  const url = await serve(join(scratchDir(), 'b'), endpoint, ...flags).line(/standing by for .* at (http\S+)/)
+  const metrics = async (token: string): Promise<number> =>
+    (await fetch(`${url}/metrics`, { headers: { authorization: `Bearer ${token}`, connection: 'close' } })).status
+  expect(await metrics('a-token-of-this-test')).toBe(403)
+  expect(await metrics('a-token-that-lists')).toBe(200)
+  const port = Number(new URL(url).port)
+  const first = connect(port, '127.0.0.1')
+  await once(first, 'connect')
+  // Its answer shows that the server has counted the connection.
+  first.write('GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n')
+  expect(String(await once(first, 'data'))).toMatch(/^HTTP\/1.1 503 .*keep-alive/is)
+  const second = connect(port, '127.0.0.1').resume()
+  await once(second, 'close')
+  expect(second.bytesRead).toBe(0)
+  first.destroy()
 })

@@ -147,6 +147,22 @@ test('an answer to a request with credentials is never public, and at the end of
   expect(await cacheOf(next)).toMatch(/^public, max-age=60/)
 })
 
+test('a condition that the server does not check refuses the request, and nothing is changed', async () => {
+  const { url, streams, stop } = await serveStreams()
+  onTestFinished(stop)
+  await streams.stream('s').append(1)
+  const etag = (await fetch(`${url}/s`)).headers.get('etag') as string
+  for (const condition of ['if-match', 'if-none-match'])
+    for (const method of ['POST', 'PUT', 'DELETE'])
+      for (const value of [etag, '*', '"other"']) {
+        const headers = { [condition]: value, 'content-type': 'application/json' }
+        const answer = await fetch(`${url}/s`, { method, headers, ...(method === 'POST' && { body: '2' }) })
+        expect([answer.status, await answer.text()]).toEqual([400, expect.stringContaining('Stream-Seq')])
+      }
+  expect((await fetch(`${url}/s`, { headers: { 'if-match': '"other"' } })).status).toBe(400)
+  expect(await (await fetch(`${url}/s`)).json()).toEqual([1])
+})
+
 test('an EventSource continues with the id of the last event, and does not connect again after the end', async () => {
   const { url, streams } = await serveUntilDone()
   const stream = streams.stream('s')

@@ -1,9 +1,11 @@
 /** `durlog serve --log`: serves a plain log as one stream. */
 import { type ChildProcess, spawn } from 'node:child_process'
+import { renameSync } from 'node:fs'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { expect, onTestFinished, test, vi } from 'vitest'
+import { DurlogError } from '../../src/errors.js'
 import { serveLog as serveStreamOf } from '../../src/http/index.js'
 import { type Log, open } from '../../src/index.js'
 import { ReaderLog } from '../../src/log/reader-log.js'
@@ -152,11 +154,50 @@ test('a truncation directly after the server has found a record hides no later r
     await this.refresh()
   })
   onTestFinished(() => cut.mockRestore())
+  const identity = async (): Promise<unknown> =>
+    (await fetch(server.url)).headers.get('stream-next-offset')?.split('_')[0]
+  const before = await identity()
   await log.appendBatch(['b', 'c'])
-  await expect.poll(() => cut.mock.calls.length).toBeGreaterThan(1)
+  await expect.poll(identity).not.toBe(before)
   const caughtUp = await fetch(server.url)
   const offset = caughtUp.headers.get('stream-next-offset') as string
   expect(await caughtUp.text()).toBe('a')
   await log.append('d')
   expect(await (await fetch(`${server.url}?offset=${offset}&live=long-poll`)).text()).toBe('d')
+})
+
+test('while the log cannot be read, /healthz answers 503 with the reason, and a read is no 404', async () => {
+  const dir = join(scratchDir(), 'orders')
+  const log = await writer(dir)
+  await log.append('a')
+  const errors: unknown[] = []
+  const server = await serveStreamOf(dir, { port: 0, onError: (error) => errors.push(error) })
+  onTestFinished(() => server.close())
+  const healthz = async (): Promise<unknown> => {
+    const answer = await fetch(new URL('/healthz', server.url))
+    return [answer.status, await answer.text()]
+  }
+  expect(await healthz()).toEqual([200, 'ok\n'])
+  renameSync(dir, `${dir}.away`)
+  expect(await healthz()).toEqual([503, 'failed: the log cannot be read: ERR_DURLOG_NOT_FOUND\n'])
+  expect((await fetch(server.url)).status).toBe(500)
+  expect(errors).toMatchObject([{ code: 'ERR_DURLOG_IO', cause: { code: 'ERR_DURLOG_NOT_FOUND' } }])
+  renameSync(`${dir}.away`, dir)
+  expect(await healthz()).toEqual([200, 'ok\n'])
+  expect(await (await fetch(server.url)).text()).toBe('a')
+})
+
+test('while the newest record cannot be read, /healthz answers 503 with the reason', async () => {
+  const dir = join(scratchDir(), 'orders')
+  await writer(dir)
+  const damaged = vi.spyOn(ReaderLog.prototype, 'read').mockImplementation(() => {
+    throw new DurlogError('ERR_DURLOG_CORRUPT', 'damaged')
+  })
+  onTestFinished(() => damaged.mockRestore())
+  const server = await serveStreamOf(dir, { port: 0 })
+  onTestFinished(() => server.close())
+  const healthz = async (): Promise<string> => (await fetch(new URL('/healthz', server.url))).text()
+  expect(await healthz()).toBe('failed: the log cannot be read: ERR_DURLOG_CORRUPT\n')
+  damaged.mockRestore()
+  expect(await healthz()).toBe('ok\n')
 })

@@ -24,7 +24,7 @@ import { toAgeMs, toBytes } from '../arguments.js'
 import { type BucketFlags, isBucket, toBucketAccess } from '../bucket-flags.js'
 import { environmentFlags, toAccess } from '../nats-flags.js'
 import { ENDING, endingSignal } from '../replicate.js'
-import { StandbyServer } from '../standby-server.js'
+import { type StandbyServer, startStandby } from '../standby-server.js'
 
 interface Flags extends AccessFlags, BucketFlags {
   replicate?: string
@@ -150,7 +150,8 @@ async function serve(
 ): Promise<void> {
   if (flags.log === undefined) {
     await checkAddress(flags)
-    await standUntilTaken(dir as string, flags, access, ending)
+    const options = toOptions(flags, access, log)
+    await using standby = await standUntilTaken(dir as string, flags, access, options, ending)
     // Opening may wait for the destination without limit. Like a kill, an exit loses no acknowledged record.
     const stopWatching = onAbort(ending, () => process.exit())
     if (ending.aborted) return
@@ -160,7 +161,8 @@ async function serve(
     })
     stopWatching()
     sayFailures(streams)
-    await using server = await serveStreams(streams, toOptions(flags, access, log))
+    standby?.serve(streams)
+    await using server = standby ?? (await serveStreams(streams, options))
     await untilEnd(flags, access, server, streams.dir, ending)
   } else {
     await using server = await serveLog(flags.log, {
@@ -171,13 +173,19 @@ async function serve(
   }
 }
 
-/** With `--standby`, resolves once this server may open the folder, or at `signal`. */
-async function standUntilTaken(dir: string, flags: Flags, access: Access, signal: AbortSignal): Promise<void> {
+/** With `--standby`, resolves with its server once the standby may open the folder, or at `signal`. */
+async function standUntilTaken(
+  dir: string,
+  flags: Flags,
+  access: Access,
+  options: ServerOptions,
+  signal: AbortSignal,
+): Promise<StandbyServer | undefined> {
   const destination = toDestination(flags)
-  if (flags.standby !== true) return
+  if (flags.standby !== true) return undefined
   if (destination === undefined) throw new InputError('--standby needs --replicate', ExitCode.usage)
   let lease: LeaseView | undefined
-  await using server = await StandbyServer.start({ ...flags, tls: access.options.tls }, () => lease)
+  const server = await startStandby(options, () => lease)
   access.use(server)
   say(`standing by for ${resolve(dir)} at ${server.url}`)
   const onLease = (view: LeaseView): void => {
@@ -191,10 +199,13 @@ async function standUntilTaken(dir: string, flags: Flags, access: Access, signal
     if (message !== said) say(`an attempt failed, and is repeated: ${message}`)
     said = message
   }
-  const report = await destination.standBy(dir, { signal, onLease, onRetry }).catch((error: unknown) => {
-    if (!signal.aborted) throw error
+  const report = await destination.standBy(dir, { signal, onLease, onRetry }).catch(async (error: unknown) => {
+    if (signal.aborted) return undefined
+    await server.close()
+    throw error
   })
   if (report !== undefined) say(`this server has taken over: generation ${report.generation}`)
+  return server
 }
 
 /** Says why checkpoints fail, once for each reason until one succeeds. */

@@ -129,6 +129,8 @@ export interface ServedPort {
   readonly identities: StreamIdentities
   /** Throws ERR_DURLOG_CLOSED if the streams are closed. */
   checkOpen(): void
+  /** Rejects if the newest record cannot be read. Only of ports whose records another process writes. */
+  checkReadable?(): Promise<void>
   /**
    * The current state of the stream; undefined if no stream of this name is visible and none is `softDeleted`. With
    * `isRead` the call counts as a read, which restarts the stream's time to live.
