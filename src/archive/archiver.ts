@@ -32,12 +32,16 @@ export class LogArchiver extends EventEmitter<ArchiveEvents> implements Archiver
       replicates: listener !== undefined,
       onForked: (generation, from) => queueMicrotask(() => this.emit('forked', generation, from)),
     })
-    const lease = leaseMs === undefined ? undefined : new Lease(new BucketLease(bucket, log.uuid), leaseMs)
+    const lease = leaseMs === undefined ? undefined : new Lease(new BucketLease(bucket, log.uuid), log.dir, leaseMs)
     this.#replicator = new Replicator(log, this.#destination, replicator, listener, lease)
     this.#replicator.on('shipped', (seq) => this.emit('archived', seq))
     this.#replicator.on('lagging', (lag) => this.emit('lagging', lag))
     this.#replicator.on('retry', (retry) => this.emit('retry', retry))
     this.#replicator.on('error', (error) => this.emit('error', error))
+  }
+
+  begin(): void {
+    this.#replicator.begin()
   }
 
   stats(): ArchiveStats {

@@ -23,6 +23,7 @@ export class BucketLease implements LeasePlace {
   async read(): Promise<StoredLease | undefined> {
     const found = await this.#bucket.getJson(this.#key, (fields) => ({
       owner: fields.uuid('owner'),
+      copy: fields.has('copy') ? fields.uuid('copy') : undefined,
       beat: fields.whole('beat'),
       ms: fields.whole('ms', LEASE_RANGE),
     }))

@@ -6,6 +6,7 @@ import { open, openRestored } from '../open.js'
 import { resolveDir } from '../options/call-options.js'
 import { attempts, Backoff } from '../ship/backoff.js'
 import { readCopy } from '../ship/copy.js'
+import { Lease } from '../ship/lease.js'
 import { resolveForce } from '../ship/options.js'
 import { resolveStandBy, type StandByCalls, standByUntilTaken } from '../ship/stand-by.js'
 import { gapError } from '../ship/start.js'
@@ -87,7 +88,8 @@ export async function standBy(dir: string | URL, options: StandByOptions): Promi
   const calls: StandByCalls<TakeOverReport> = {
     onLease,
     follow: (signal, onCaughtUp) => {
-      const toWatch = (uuid: string): void => onCaughtUp(() => new BucketLease(following.bucket, uuid))
+      const toWatch = (uuid: string, logDir: string): void =>
+        onCaughtUp(() => new Lease(new BucketLease(following.bucket, uuid), logDir))
       return new ArchiveRestore(folder, { ...following, signal }, { onCaughtUp: toWatch }).run()
     },
     // With `force`: the holder of the lease that has ended may have claimed a generation and written nothing.
@@ -136,13 +138,16 @@ class ArchiveRestore {
   #isReplica = false
 
   readonly #claim: Claim | undefined
-  readonly #onCaughtUp: ((uuid: string) => void) | undefined
+  readonly #onCaughtUp: ((uuid: string, logDir: string) => void) | undefined
 
-  /** `onCaughtUp` is called each time that a restore with `follow` holds all records of the archive. */
+  /**
+   * `onCaughtUp` is called with the UUID and the folder of the log each time that a restore with `follow` holds all
+   * records of the archive.
+   */
   constructor(
     dir: string,
     options: ResolvedRestore,
-    { claim, onCaughtUp }: { claim?: Claim; onCaughtUp?: (uuid: string) => void } = {},
+    { claim, onCaughtUp }: { claim?: Claim; onCaughtUp?: (uuid: string, logDir: string) => void } = {},
   ) {
     this.#claim = claim
     this.#onCaughtUp = onCaughtUp
@@ -169,6 +174,11 @@ class ArchiveRestore {
     return this.#generation
   }
 
+  /** The folder of the restored log. */
+  get #logDir(): string {
+    return this.#target?.dir ?? this.#folder
+  }
+
   get #retryForMs(): number {
     const { retryForMs, replicaRetryForMs } = this.#options
     return this.#isReplica ? replicaRetryForMs : retryForMs
@@ -186,7 +196,7 @@ class ArchiveRestore {
       await this.#readAll(files, chosen.manifest)
       if (!follow) {
         this.#cursors = (await readCursors(this.#bucket, chosen.manifest.history.names.cursors)).positions
-        const target = { bucket: this.#bucket, dir: this.#target?.dir ?? this.#folder, end: files.next }
+        const target = { bucket: this.#bucket, dir: this.#logDir, end: files.next }
         this.#generation = (await this.#claim?.(chosen, target)) ?? (await newGeneration(chosen))
       }
       this.#backoff.succeeded()
@@ -194,7 +204,7 @@ class ArchiveRestore {
       this.#isReplica = true
       this.#known = chosen
       await files.sync()
-      this.#onCaughtUp?.(chosen.uuid)
+      this.#onCaughtUp?.(chosen.uuid, this.#logDir)
       onCaughtUp(files.next)
       await wait(pollMs, { signal })
       return false

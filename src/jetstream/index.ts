@@ -57,7 +57,7 @@ export function jetstream(options: ReplicateJetStreamOptions): ReplicateTo {
   const to: ReplicationDestination = {
     keepsLocal,
     start: (log, listener) => {
-      const lease = leaseMs === undefined ? undefined : new Lease(new NatsLease(resolved), leaseMs)
+      const lease = leaseMs === undefined ? undefined : new Lease(new NatsLease(resolved), log.dir, leaseMs)
       return new LogShipper(log, new JetStreamTarget(resolved), resolved.shipper, listener, lease)
     },
   }

@@ -68,9 +68,10 @@ export class NatsLease implements LeasePlace {
 
 function valueIn(data: Uint8Array, subject: string): LeaseValue {
   try {
-    const { owner, beat, ms } = JSON.parse(Buffer.from(data).toString()) as LeaseValue
+    const { owner, copy, beat, ms } = JSON.parse(Buffer.from(data).toString()) as LeaseValue
     const isMs = Number.isSafeInteger(ms) && ms >= LEASE_RANGE.min && ms <= LEASE_RANGE.max
-    if (UUID.test(owner) && Number.isSafeInteger(beat) && isMs) return { owner, beat, ms }
+    const isCopy = copy === undefined || UUID.test(copy)
+    if (UUID.test(owner) && isCopy && Number.isSafeInteger(beat) && isMs) return { owner, copy, beat, ms }
   } catch {
     // As another content.
   }

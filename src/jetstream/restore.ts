@@ -8,6 +8,7 @@ import { Backoff } from '../ship/backoff.js'
 import { ShipConflict } from '../ship/conflict.js'
 import { readCopy, readLockedCopy } from '../ship/copy.js'
 import { claimedError } from '../ship/fenced.js'
+import { Lease } from '../ship/lease.js'
 import { resolveForce } from '../ship/options.js'
 import { recordCrc } from '../ship/record-crc.js'
 import { unfinishedRejoin } from '../ship/rejoin.js'
@@ -88,7 +89,7 @@ export async function standBy(dir: string | URL, options: StandByOptions): Promi
   const calls: StandByCalls<TakeOverReport> = {
     onLease,
     follow: (signal, onCaughtUp) => {
-      const toWatch = (): void => onCaughtUp(() => new NatsLease(following))
+      const toWatch = (logDir: string): void => onCaughtUp(() => new Lease(new NatsLease(following), logDir))
       return new Restore(folder, { ...following, signal }, { onCaughtUp: toWatch }).run()
     },
     // With `force`: the holder of the lease that has ended may have claimed a generation and shipped nothing.
@@ -110,8 +111,8 @@ function ownGeneration(log: ReadableLog, options: ResolvedRestoreOptions): Promi
 interface RestoreCalls {
   /** Claims the next generation at the end of the stream. */
   claims?: { force: boolean }
-  /** Called each time that a restore with `follow` holds all records of the stream. */
-  onCaughtUp?: () => void
+  /** Called with the folder of the log each time that a restore with `follow` holds all records of the stream. */
+  onCaughtUp?: (logDir: string) => void
 }
 
 class Restore {
@@ -409,7 +410,7 @@ class Restore {
   }
 
   #caughtUp(log: Log): void {
-    this.#calls.onCaughtUp?.()
+    this.#calls.onCaughtUp?.(this.#logDir)
     this.#options.onCaughtUp(log.nextSeq)
   }
 

@@ -72,6 +72,10 @@ export class Replication implements ReplicationListener {
     this.#link = replicate.start(log, this)
   }
 
+  begin(): void {
+    this.#link.begin()
+  }
+
   get end(): number {
     return this.#end
   }

@@ -86,6 +86,8 @@ export class WriterLog extends LogFace implements Log<unknown> {
     this.#announcer = announcer
     this.#source = source
     this.#reads = reads
+    // First: a destination that cannot start must leave no timer.
+    if (options.replicate !== undefined) this.#replicate(options)
     const onCut = (nextSeq: number, records: number): void => {
       if (records > 0) this.#generation++
       this.#diskUse.forget()
@@ -112,7 +114,7 @@ export class WriterLog extends LogFace implements Log<unknown> {
 
   /** Begins to copy the records to the destination of the option `replicate`, if the log has it. */
   static replicate(log: WriterLog): void {
-    if (log.#options.replicate !== undefined) log.#replicate(log.#options)
+    log.#replication?.begin()
   }
 
   #replicate(options: ResolvedOptions): void {

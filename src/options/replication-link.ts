@@ -14,6 +14,8 @@ export interface ReplicationListener {
 
 /** The running replication of a log. */
 export interface ReplicationLink {
+  /** Begins to copy the records. Until then, only the lease is renewed: an open may take longer than it lasts. */
+  begin(): void
   /** Sends the synced records at once: an append waits for them. */
   flush(): void
   /** Undefined if none is held or wanted. */
@@ -24,6 +26,6 @@ export interface ReplicationLink {
 }
 
 export interface ReplicationDestination extends ReplicateTo {
-  /** Begins to copy the records of `log`. `open` calls it once. */
+  /** Prepares to copy the records of `log`. `open` calls it once. */
   start(log: Log, listener: ReplicationListener): ReplicationLink
 }

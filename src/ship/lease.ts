@@ -11,11 +11,14 @@ import { randomUUID } from 'node:crypto'
 import type { LeaseView } from '../index.js'
 import type { Range } from '../options/checks.js'
 import { clock, wait } from '../timers.js'
+import { readCopy } from './copy.js'
 
 /** The value of a lease. No two values of a lease are equal. */
 export interface LeaseValue {
   /** The id of the holder: of one log object, or of one call of `standBy`. */
   owner: string
+  /** The id of the copy of the log that the holder has. Earlier versions of durlog do not store it. */
+  copy?: string | undefined
   /** Raised by each change. */
   beat: number
   /** The duration of the lease: it ends when its value has not changed for so long. */
@@ -55,11 +58,16 @@ const LONGEST_GAP = 1 / 2
 export class Lease {
   readonly #owner = randomUUID()
   readonly #place: LeasePlace
+  /** The folder of this copy of the log. */
+  readonly #dir: string
+  /** The id of this copy of the log; undefined before the first look. */
+  #copy: string | undefined
   /** The duration that this process stores; undefined for that of the value which it replaces. */
   readonly #ms: number | undefined
   #isHeld = false
-  /** Whether the next look takes the lease from any holder: the destination has accepted this process as the writer. */
-  #seizes: boolean
+  #role: 'standby' | 'opening' | 'writer'
+  /** Whether the next look takes the lease from any holder. */
+  #seizes = false
   #known: StoredLease | undefined
   /** Since when the value is known to be unchanged. */
   #since: number
@@ -67,13 +75,20 @@ export class Lease {
   #readAt: number
   #error: Error | undefined
   readonly #closing = new AbortController()
+  /** Ends the pause before the next look. */
+  #hurry = new AbortController()
   #watching: Promise<void> | undefined
 
-  /** With `ms`, this process is the writer: it takes the lease at once. Otherwise it is a standby. */
-  constructor(place: LeasePlace, ms?: number) {
+  /**
+   * With `ms`, this process opens the copy of the log in `dir` for writing. Otherwise the copy is a standby. Before
+   * `accepted`, it renews only a lease of the same copy: of the standby that has taken over, or of the writer that was
+   * closed or has died.
+   */
+  constructor(place: LeasePlace, dir: string, ms?: number) {
     this.#place = place
+    this.#dir = dir
     this.#ms = ms
-    this.#seizes = ms !== undefined
+    this.#role = ms === undefined ? 'standby' : 'opening'
     this.#since = this.#readAt = clock.now()
   }
 
@@ -91,6 +106,7 @@ export class Lease {
    * answer.
    */
   async look(): Promise<boolean> {
+    this.#copy ??= (await readCopy(this.#dir)).id
     if (this.#isHeld && (await this.#write())) return true
     const asked = clock.now()
     const found = await this.#place.read()
@@ -104,6 +120,14 @@ export class Lease {
     return this.#isHeld
   }
 
+  /** The destination has accepted this process as the writer: it takes the lease from any holder, once. */
+  accepted(): void {
+    if (this.#role === 'writer') return
+    this.#role = 'writer'
+    this.#seizes = true
+    this.#hurry.abort()
+  }
+
   /** Looks until `close`, or until `onLook` returns false. */
   start(onLook: (isHeld: boolean) => boolean): void {
     this.#watching ??= this.#watch(onLook)
@@ -111,12 +135,16 @@ export class Lease {
 
   async close(): Promise<void> {
     this.#closing.abort()
+    this.#hurry.abort()
     await this.#place.close()
     await this.#watching
   }
 
   async #watch(onLook: (isHeld: boolean) => boolean): Promise<void> {
     const { signal } = this.#closing
+    // An open that takes less time needs no renewal. A process that fails again and again to open the log must not keep
+    // the lease.
+    if (this.#role === 'opening') await this.#pause()
     while (!signal.aborted) {
       // If the destination is away, the holder continues: it may still be the writer.
       this.#error = await this.look().then(
@@ -124,8 +152,14 @@ export class Lease {
         (error: Error) => error,
       )
       if (signal.aborted || !onLook(this.#isHeld)) return
-      await wait(this.#pauseMs, { signal }).catch(() => {})
+      await this.#pause()
     }
+  }
+
+  #pause(): Promise<void> {
+    return wait(this.#pauseMs, { signal: this.#hurry.signal }).catch(() => {
+      this.#hurry = new AbortController()
+    })
   }
 
   /**
@@ -134,15 +168,17 @@ export class Lease {
    */
   #mayTake(asked: number): boolean {
     if (this.#seizes) return true
-    if (this.#known === undefined) return this.#ms !== undefined
+    if (this.#role === 'opening') return this.#known?.copy === this.#copy
+    if (this.#known === undefined) return this.#role === 'writer'
     return asked - this.#since >= this.#known.ms
   }
 
   async #write(): Promise<boolean> {
     const ms = this.#ms ?? (this.#known as StoredLease).ms
-    const value = { owner: this.#owner, beat: (this.#known?.beat ?? 0) + 1, ms }
+    const value = { owner: this.#owner, copy: this.#copy, beat: (this.#known?.beat ?? 0) + 1, ms }
     const version = await this.#place.write(value, this.#known?.version)
     if (version === undefined) return false
+    this.#seizes = false
     this.#known = { ...value, version }
     this.#since = this.#readAt = clock.now()
     return true

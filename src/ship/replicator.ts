@@ -48,7 +48,7 @@ export class Replicator extends EventEmitter<ShipEvents> implements Shipper, Rep
   readonly #rate = new Rate()
   readonly #ending = new AbortController()
   #forgetSignal: () => void = () => {}
-  readonly #running: Promise<void>
+  #running: Promise<void> | undefined
   readonly #lagWatch: LagWatch
   readonly #idle: IdleWaiters
   readonly #failureFile: FailureFile
@@ -64,8 +64,8 @@ export class Replicator extends EventEmitter<ShipEvents> implements Shipper, Rep
   #closing: Promise<void> | undefined
 
   /**
-   * With `listener`, the replicator serves the option `replicate` of `log`, and emits no events. Once the destination
-   * has accepted the log, the replicator holds `lease` until it stops.
+   * With `listener`, the replicator serves the option `replicate` of `log`, emits no events, and copies nothing before
+   * `begin`. Until it stops, it renews `lease`, which it takes once the destination has accepted the log.
    */
   constructor(
     log: ReadableLog,
@@ -85,10 +85,15 @@ export class Replicator extends EventEmitter<ShipEvents> implements Shipper, Rep
       this.#trimmer = new Trimmer(log as WriterLog, options.keep, options.cursor, destination)
     this.#idle = new IdleWaiters(log, (seq) => this.#cursor?.commit(seq).catch(() => {}))
     this.#lagWatch = new LagWatch(log, options.laggingMs, (lag) => this.#announce('lagging', lag))
-    this.#running = this.#run()
+    this.#holdLease()
+    if (listener === undefined) this.begin()
     const close = (): void => void this.close()
     this.#forgetSignal = onAbort(options.signal, close)
     if (options.signal?.aborted) close()
+  }
+
+  begin(): void {
+    this.#running ??= this.#run()
   }
 
   stats(): ShipStats {
@@ -137,6 +142,7 @@ export class Replicator extends EventEmitter<ShipEvents> implements Shipper, Rep
 
   async #close(): Promise<void> {
     this.#ending.abort()
+    this.begin()
     await this.#destination.end(CLOSE_WAIT_MS)
     // Ends a request to a destination that does not respond.
     await this.#destination.close().catch(() => {})
@@ -153,7 +159,7 @@ export class Replicator extends EventEmitter<ShipEvents> implements Shipper, Rep
 
   async #run(): Promise<void> {
     try {
-      await this.#openCursor()
+      if (!this.#ending.signal.aborted) await this.#openCursor()
       while (!this.#ending.signal.aborted) {
         try {
           await this.#runSession()
@@ -223,7 +229,7 @@ export class Replicator extends EventEmitter<ShipEvents> implements Shipper, Rep
   }
 
   #onStart(seq: number): void {
-    this.#holdLease()
+    this.#lease?.accepted()
     this.#acknowledge(seq)
     this.#state = 'shipping'
     // The destination has responded and holds every record, so this attempt has succeeded.

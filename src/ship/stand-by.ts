@@ -4,7 +4,7 @@ import type { LeaseView } from '../index.js'
 import { anySignal } from '../options/abort-signal.js'
 import { bag, callback } from '../options/checks.js'
 import { attempts } from './backoff.js'
-import { Lease, type LeasePlace } from './lease.js'
+import type { Lease } from './lease.js'
 import type { ShipRetry } from './types.js'
 
 /** Errors of this machine that may pass while a standby waits. */
@@ -17,10 +17,10 @@ const PASSING: readonly DurlogErrorCode[] = [
 /** The calls of one kind of destination. */
 export interface StandByCalls<Report> {
   /**
-   * Follows the log until `signal` aborts, and calls `onCaughtUp` with the place of its lease once the replica holds
-   * all records of the destination.
+   * Follows the log until `signal` aborts, and calls `onCaughtUp` with its lease once the replica holds all records of
+   * the destination.
    */
-  follow(signal: AbortSignal, onCaughtUp: (place: () => LeasePlace) => void): Promise<unknown>
+  follow(signal: AbortSignal, onCaughtUp: (lease: () => Lease) => void): Promise<unknown>
   takeOver(signal: AbortSignal): Promise<Report>
   onLease(lease: LeaseView): void
 }
@@ -66,9 +66,9 @@ async function standByOnce<Report>(calls: StandByCalls<Report>, signal?: AbortSi
   const untilTaken = anySignal([signal, taken.signal])
   const untilLost = anySignal([signal, lost.signal])
   let lease: Lease | undefined
-  const watch = (toPlace: () => LeasePlace): void => {
+  const watch = (toLease: () => Lease): void => {
     if (lease !== undefined) return
-    const watched = new Lease(toPlace())
+    const watched = toLease()
     lease = watched
     watched.start((isHeld) => {
       calls.onLease(watched.view)

@@ -5,6 +5,7 @@ import { resolveBucket } from '../../src/archive/bucket-options.js'
 import { Lease, type LeasePlace, type LeaseValue, type StoredLease } from '../../src/ship/lease.js'
 import { store } from '../fixtures/archive.js'
 import { adjustableClock } from '../fixtures/fake-clock.js'
+import { scratchDir } from '../fixtures/scratch.js'
 
 const MS = 1000
 
@@ -31,12 +32,24 @@ class MemoryLease implements LeasePlace {
   async close(): Promise<void> {}
 }
 
+/** A lease of another copy. */
+function leaseOf(place: LeasePlace, ms?: number): Lease {
+  return new Lease(place, scratchDir(), ms)
+}
+
+/** The lease of a copy that the destination has accepted as the writer. */
+function writing(place: LeasePlace, ms: number): Lease {
+  const lease = leaseOf(place, ms)
+  lease.accepted()
+  return lease
+}
+
 /** A writer that holds the lease, a standby that has seen it, and the clock. */
 async function heldLease() {
   const pass = adjustableClock('held')
   const place = new MemoryLease()
-  const writer = new Lease(place, MS)
-  const standby = new Lease(place)
+  const writer = writing(place, MS)
+  const standby = leaseOf(place)
   expect(await writer.look()).toBe(true)
   expect(await standby.look()).toBe(false)
   /** Time passes, and `leases` are looked at five times in each duration. */
@@ -60,7 +73,7 @@ test('a standby does not take a lease that is renewed, and takes one that was no
 
 test('of two standbys, one takes the lease, and the other waits for its end', async () => {
   const { place, standby, during } = await heldLease()
-  const other = new Lease(place)
+  const other = leaseOf(place)
   expect((await during(2 * MS, standby, other)).sort()).toEqual([false, true])
   const [winner, loser] = standby.view.isHeld ? [standby, other] : [other, standby]
   expect(await during(5 * MS, winner, loser)).toEqual([true, false])
@@ -119,7 +132,7 @@ test('a wall clock that is wrong by an hour has no effect', async () => {
 
 test('a standby does not take a lease that no writer has held', async () => {
   const pass = adjustableClock('held')
-  const standby = new Lease(new MemoryLease())
+  const standby = leaseOf(new MemoryLease())
   for (let look = 0; look < 5; look++) {
     pass(3_600_000)
     expect(await standby.look()).toBe(false)
@@ -129,10 +142,35 @@ test('a standby does not take a lease that no writer has held', async () => {
 
 test('a writer that the destination has accepted takes the lease from any holder, but not a second time', async () => {
   const { place, writer, during } = await heldLease()
-  const next = new Lease(place, 2 * MS)
+  const next = writing(place, 2 * MS)
   expect(await next.look()).toBe(true)
   expect(await during(5 * MS, writer, next)).toEqual([false, true])
   expect(next.view.ms).toBe(2 * MS)
+})
+
+test('a copy that is being opened renews only its own lease, and takes it when the destination has accepted the copy', async () => {
+  const pass = adjustableClock('held')
+  const place = new MemoryLease()
+  const [dir, otherDir] = [scratchDir(), scratchDir()]
+  const writer = new Lease(place, dir, MS)
+  writer.accepted()
+  expect(await writer.look()).toBe(true)
+  const other = new Lease(place, otherDir, MS)
+  expect(await other.look()).toBe(false)
+  pass(MS / 5)
+  const again = new Lease(place, dir, MS)
+  expect(await again.look()).toBe(true)
+  expect(place.value?.beat).toBe(2)
+  pass(MS)
+  // Nor if it has ended.
+  expect(await other.look()).toBe(false)
+  pass(MS / 5)
+  expect(await other.look()).toBe(false)
+  place.value = undefined
+  expect(await other.look()).toBe(false)
+  other.accepted()
+  expect(await other.look()).toBe(true)
+  expect(await again.look()).toBe(false)
 })
 
 test('a lease that was removed is stored again by its writer, and by no standby', async () => {

@@ -26,6 +26,7 @@ function byHand(): {
       start: (_log: Log, given: ReplicationListener) => {
         listener = given
         return {
+          begin: () => {},
           flush: () => {
             made.sent++
           },

@@ -9,6 +9,7 @@ vi.mock('../../src/timers.js', async (actual) => (await import('../fixtures/glob
 const silent: ReplicationDestination = {
   keepsLocal: false,
   start: () => ({
+    begin() {},
     flush() {},
     stats: () => ({ state: 'shipping', lag: { records: 0, bytes: 0, ms: 0 }, retries: 0, lastError: undefined }),
     async close() {},

@@ -126,7 +126,8 @@ test('a writer whose lease another process holds is fenced after the claim, alth
   await former.append('0', REPLICATED)
   const isHeld = (): boolean | undefined => former.stats().replication?.lease?.isHeld
   await expect.poll(isHeld).toBe(true)
-  const lease = new Lease(new BucketLease(resolveBucket(accessOf(s3, 'b')), former.uuid), 60_000)
+  const lease = new Lease(new BucketLease(resolveBucket(accessOf(s3, 'b')), former.uuid), scratchDir(), 60_000)
+  lease.accepted()
   onTestFinished(() => lease.close())
   const fenced = new Promise((resolve) => former.once('replicationFailed', resolve))
   const asked = (): number => s3.requests.filter(({ method, key }) => method === 'HEAD' && key.includes('tail')).length
@@ -148,6 +149,37 @@ test('a standby replaces one that took the lease, claimed the log and died', asy
   await dead.taken
   const next = await standingBy(join(scratchDir(), 'c'), s3, 'c')
   expect(await next.taken).toMatchObject({ nextSeq: 1, generation: 2 })
+})
+
+test('a writer whose open takes longer than its lease is not replaced', async () => {
+  const s3 = await store()
+  const first = await openAt(join(scratchDir(), 'a'), s3, 'a')
+  await first.append('0', REPLICATED)
+  const standby = await standingBy(join(scratchDir(), 'b'), s3, 'b')
+  await first.close()
+  await standby.taken
+  let open = (): void => {}
+  const opened = new Promise<undefined>((resolve) => {
+    open = () => resolve(undefined)
+  })
+  onTestFinished(() => open())
+  let renewals = 0
+  s3.fault = ({ headers, method, key }) => {
+    if (!headers['authorization']?.includes('=b/')) return undefined
+    if (!key.endsWith('/lease')) return opened
+    if (method === 'PUT') renewals++
+    return undefined
+  }
+  const writer = await openAt(standby.dir, s3, 'b')
+  const other = await standingBy(join(scratchDir(), 'c'), s3, 'c')
+  const replaced = other.taken.then(() => 'replaced')
+  const renewed = async (): Promise<string> => {
+    await expect.poll(() => renewals, { timeout: 60_000 }).toBeGreaterThan(15)
+    return 'renewed'
+  }
+  expect(await Promise.race([replaced, renewed()])).toBe('renewed')
+  open()
+  await writer.append('1', REPLICATED)
 })
 
 test('a standby whose disk is full waits, and continues', async () => {
