@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "record/segment_name.h"
 
@@ -113,9 +114,10 @@ Result<std::shared_ptr<TruncateJob>> Log::BeginTruncate(uint64_t next_seq) {
   DURLOG_RETURN_IF_ERROR(point_.Activate());
   state_.BeginExclusive();
   files_.Ignore();
-  auto job =
-      std::make_shared<TruncateJob>(*directory_, live_, point_.RetireMap(), chain_.LeftBefore(end),
-                                    chain_.first_seqs(), next_seq, end);
+  std::vector<std::shared_ptr<Segment>> held = chain_.LeftBefore(end);
+  held.push_back(point_.segment());
+  auto job = std::make_shared<TruncateJob>(*directory_, live_, point_.RetireMap(), std::move(held),
+                                           chain_.first_seqs(), next_seq, end);
   chain_.Watch(job);
   return job;
 }

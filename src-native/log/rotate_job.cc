@@ -16,12 +16,10 @@ Status RotateJob::Rotate() {
   changed_ = true;
   DURLOG_RETURN_IF_ERROR(sealed_->file().SyncFull());
   Status activated = next_->Activate(directory_);
-  // For any other reason the file may have its new name on the device.
+  // After any other failure the file may have its new name on the device.
   changed_ = !activated.may_be_repeated();
   DURLOG_RETURN_IF_ERROR(std::move(activated));
-  // The next job may be a truncation, which cannot cut a mapped file.
   changed_ = true;
-  DURLOG_RETURN_IF_ERROR(next_->file().DropFirstChunk());
   // The frames of the sealed segment do not state that its last records are synced.
   DURLOG_RETURN_IF_ERROR(
       RaiseSyncedSlot(next_->file().handle(), next_->crc_seed(), next_->first_seq()));

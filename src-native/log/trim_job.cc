@@ -16,8 +16,7 @@ TrimJob::Trimmed TrimJob::Examine(const std::string& name) {
 }
 
 void TrimJob::Run() {
-  // A worker's zeros would end up in the records of the segment that the file becomes.
-  for (const std::shared_ptr<Segment>& segment : left_) segment->file().AwaitFills();
+  for (const std::shared_ptr<Segment>& segment : left_) segment->file().LetGo();
   left_.clear();
   for (const Item& item : items_) {
     const std::string name = SegmentName(item.first_seq);

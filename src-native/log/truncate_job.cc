@@ -13,10 +13,9 @@
 namespace durlog {
 
 void TruncateJob::Run() {
-  // No file is cut while it is mapped, or while a worker writes zeros to it.
   tail_.reset();
-  for (const std::shared_ptr<Segment>& segment : left_) segment->file().AwaitFills();
-  left_.clear();
+  for (const std::shared_ptr<Segment>& segment : held_) segment->file().LetGo();
+  held_.clear();
   status_ = Cut();
 }
 

@@ -21,15 +21,15 @@ class TruncateJob final : public Job {
   // `segments` holds every first seq, ascending; the first is <= next_seq. `end` is the log's next
   // seq. The cut is first recorded durably for cursors and snapshots, then announced in `live`, and
   // then the files change. The caller must not store into `live` during the job.
-  // `tail` is the map of the newest segment, or null; `left` are the segments that workers may
-  // still fill.
+  // `tail` is the map of the newest segment, or null; `held` are that segment and those that a
+  // worker may still fill.
   TruncateJob(Directory& directory, LivePageWriter& live, std::unique_ptr<MappedTail> tail,
-              std::vector<std::shared_ptr<Segment>> left, std::vector<uint64_t> segments,
+              std::vector<std::shared_ptr<Segment>> held, std::vector<uint64_t> segments,
               uint64_t next_seq, uint64_t end)
       : directory_(directory),
         live_(live),
         tail_(std::move(tail)),
-        left_(std::move(left)),
+        held_(std::move(held)),
         segments_(std::move(segments)),
         next_seq_(next_seq),
         end_(end) {}
@@ -57,7 +57,7 @@ class TruncateJob final : public Job {
   Directory& directory_;
   LivePageWriter& live_;
   std::unique_ptr<MappedTail> tail_;
-  std::vector<std::shared_ptr<Segment>> left_;
+  std::vector<std::shared_ptr<Segment>> held_;
   std::vector<uint64_t> segments_;
   const uint64_t next_seq_;
   const uint64_t end_;

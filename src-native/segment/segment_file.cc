@@ -15,8 +15,7 @@ Status SegmentFile::Allocate() {
 }
 
 Status SegmentFile::Truncate(uint64_t bytes) {
-  AwaitFills();
-  first_chunk_ = Chunk{};
+  LetGo();
   is_allocated_ = is_allocated_ && bytes >= segment_bytes_;
   written_end_ = std::min(written_end_, bytes);
   return file_->Truncate(bytes);

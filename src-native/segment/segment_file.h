@@ -49,12 +49,18 @@ class SegmentFile {
   // As Cut(). `reallocates` states whether to allocate the blocks again.
   Status Cut(uint64_t offset, bool reallocates);
 
-  // Notes a job that writes to the file, past its records. No byte may be cut, and no name be given
-  // to another segment, before AwaitFills() has returned.
+  // Notes a job that writes to the file, past its records.
   void AddFill(std::shared_ptr<Job> fill) { fills_.Add(std::move(fill)); }
   bool is_filling() const { return !fills_.AllDone(); }
   // May block for as long as a job takes to populate one chunk.
   void AwaitFills() { fills_.AwaitAll(); }
+  // Waits for the jobs that fill the file, and unmaps the chunk that was mapped in advance. Call it
+  // before another object makes the file shorter or gives it to another segment: a store to a page
+  // after the end of the file would fail, and a fill would end up in the new records.
+  void LetGo() {
+    AwaitFills();
+    first_chunk_ = Chunk{};
+  }
 
   // The chunk that was mapped before the segment got its name.
   void KeepFirstChunk(Chunk chunk) { first_chunk_ = std::move(chunk); }

@@ -8,7 +8,9 @@
 #include <utility>
 #include <vector>
 
+#include "base/aligned_buffer.h"
 #include "held_executor.h"
+#include "live/live_page_layout.h"
 #include "log_test_folder.h"
 #include "observed_file_system.h"
 #include "read/position_index.h"
@@ -511,6 +513,47 @@ TEST_F(RotationTest, ASegmentThatCannotBeMappedTakesNoRecordFromTheOneBefore) {
   log->Attach(&executor_, &listener_);
   AppendMany(*log, 10, Level::kSync);
   Close(std::move(log));
+  ExpectRecords(0, end + 10);
+}
+
+// The rotation leaves the map, and no append uses the chunk that the spare has mapped.
+TEST_F(RotationTest, ATruncationFollowsAnAppendThatFailedAfterItsRotation) {
+  LogOptions options = SmallOptions(Strategy::kAuto);
+  options.map_after_records = 1;
+  int maps = 0;
+  int cuts = 0;
+  observer_ = [&](const ObservedCall& call) {
+    if (call.name == kLiveName) return Status::Ok();
+    if (call.call == "map") ++maps;
+    if (call.call == "unmap") --maps;
+    if (call.call == "truncate") {
+      ++cuts;
+      EXPECT_EQ(maps, 0) << "a map reaches beyond the end of " << call.name;
+    }
+    return Status::Ok();
+  };
+  std::unique_ptr<Log> log = OpenObserved(options);
+  HeldExecutor workers;
+  log->Attach(&workers, &listener_);
+  ASSERT_TRUE(WriteNext(*log).ok());
+  if (log->Stats().mode != WriteMode::kMmap) GTEST_SKIP() << log->Stats().reason;
+  AlignedBuffer::refusal_for_tests = [](size_t) { return true; };
+  Result<uint64_t> written = WriteNext(*log);
+  for (; written.ok(); written = WriteNext(*log)) workers.RunAll();
+  AlignedBuffer::refusal_for_tests = nullptr;
+  EXPECT_EQ(written.status().code(), Code::kOutOfMemory) << written.status().message();
+  EXPECT_EQ(log->Stats().mode, WriteMode::kDirect);
+  const uint64_t end = log->next_seq();
+  EXPECT_EQ(listener_.rotated, std::vector<uint64_t>{end});
+  Result<std::shared_ptr<TruncateJob>> job = log->BeginTruncate(end);
+  ASSERT_TRUE(job.ok()) << job.status().message();
+  (*job)->RunOnce();
+  ASSERT_TRUE(log->FinishTruncate(**job).ok());
+  EXPECT_GT(cuts, 0);
+  log->Attach(&executor_, &listener_);
+  AppendMany(*log, 10, Level::kSync);
+  Close(std::move(log));
+  observer_ = nullptr;
   ExpectRecords(0, end + 10);
 }
 
