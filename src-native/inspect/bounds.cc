@@ -6,13 +6,11 @@
 #include <utility>
 
 #include "live/live_page_reader.h"
+#include "recovery/log_files.h"
 #include "recovery/plan.h"
 
 namespace durlog {
 namespace {
-
-// If a segment is removed between the listing and its opening, the bounds are read again.
-constexpr int kReadAttempts = 8;
 
 std::optional<LiveView> LookAt(FileSystem& file_system, const std::string& path) {
   const Result<std::unique_ptr<LivePageReader>> live = LivePageReader::Open(file_system, path);
@@ -35,12 +33,7 @@ Result<LogBounds> ReadOnce(FileSystem& file_system, const std::string& path) {
 }  // namespace
 
 Result<LogBounds> ReadBounds(FileSystem& file_system, const std::string& path) {
-  for (int attempt = 1;; ++attempt) {
-    Result<LogBounds> bounds = ReadOnce(file_system, path);
-    const Status& status = bounds.status();
-    const bool removed = status.code() == Code::kNotFound && status.sys_errno() != 0;
-    if (!removed || attempt == kReadAttempts) return bounds;
-  }
+  return ReadUntrimmed([&] { return ReadOnce(file_system, path); });
 }
 
 Result<bool> HasWriter(FileSystem& file_system, const std::string& path) {

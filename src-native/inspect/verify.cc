@@ -182,9 +182,8 @@ Result<VerifyReport> Verify(FileSystem& file_system, const std::string& path) {
     const std::optional<LiveView> after = live->Look();
     const bool cut = live->TakeCut() != kNoCut;
     const bool came_or_went = before.has_value() != after.has_value();
-    const bool removed =
-        report.status().code() == Code::kNotFound && report.status().sys_errno() != 0;
-    const bool trimmed = removed || (before && after && before->first_seq != after->first_seq);
+    const bool trimmed =
+        WasRemoved(report.status()) || (before && after && before->first_seq != after->first_seq);
     if (clean || attempt == kVerifyAttempts || !(cut || came_or_went || trimmed)) return report;
     before = after;
   }

@@ -10,21 +10,9 @@
 #include "segment/open_segment.h"
 
 namespace durlog {
-namespace {
-
-// If a segment is removed between the listing and its opening, the reader looks for it again.
-constexpr int kOpenAttempts = 8;
-
-}  // namespace
-
 Result<std::unique_ptr<LogReader>> LogReader::Open(FileSystem& file_system, const std::string& path,
                                                    uint64_t from_seq, const LogUuid& uuid) {
-  for (int attempt = 1;; ++attempt) {
-    Result<std::unique_ptr<LogReader>> reader = OpenOnce(file_system, path, from_seq, uuid);
-    const bool removed =
-        reader.status().sys_errno() != 0 && reader.status().code() == Code::kNotFound;
-    if (!removed || attempt == kOpenAttempts) return reader;
-  }
+  return ReadUntrimmed([&] { return OpenOnce(file_system, path, from_seq, uuid); });
 }
 
 Result<std::unique_ptr<LogReader>> LogReader::OpenOnce(FileSystem& file_system,

@@ -21,4 +21,20 @@ Result<LogFiles> ListLogFiles(Directory& directory);
 // As ListLogFiles(), but kNotFound if there is no segment.
 Result<LogFiles> FindLogFiles(Directory& directory);
 
+// Whether a call failed because a file was removed after it was listed.
+inline bool WasRemoved(const Status& status) {
+  return status.code() == Code::kNotFound && status.sys_errno() != 0;
+}
+
+// Calls `read`, which lists the files of a log that a process may be trimming, and again if a
+// listed segment was removed before it was opened.
+template <typename Read>
+auto ReadUntrimmed(const Read& read) {
+  constexpr int kAttempts = 8;
+  for (int attempt = 1;; ++attempt) {
+    auto result = read();
+    if (!WasRemoved(result.status()) || attempt == kAttempts) return result;
+  }
+}
+
 }  // namespace durlog

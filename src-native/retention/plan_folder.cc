@@ -56,8 +56,10 @@ Result<RetentionPlan> PlanShape(FileSystem& file_system, Directory& directory,
   return plan;
 }
 
-Result<FolderPlan> PlanFolder(FileSystem& file_system, const std::string& path,
-                              const RetentionPolicy& policy) {
+namespace {
+
+Result<FolderPlan> PlanOnce(FileSystem& file_system, const std::string& path,
+                            const RetentionPolicy& policy) {
   DURLOG_ASSIGN_OR_RETURN(const auto directory, file_system.OpenDirectory(path, false));
   DURLOG_ASSIGN_OR_RETURN(const LogBounds bounds, ReadBounds(file_system, path));
   DURLOG_ASSIGN_OR_RETURN(LogFiles files, FindLogFiles(*directory));
@@ -75,6 +77,13 @@ Result<FolderPlan> PlanFolder(FileSystem& file_system, const std::string& path,
   DURLOG_ASSIGN_OR_RETURN(RetentionPlan plan,
                           PlanShape(file_system, *directory, shape, policy, &survey, &syncs));
   return FolderPlan{std::move(plan), shape.segment_bytes};
+}
+
+}  // namespace
+
+Result<FolderPlan> PlanFolder(FileSystem& file_system, const std::string& path,
+                              const RetentionPolicy& policy) {
+  return ReadUntrimmed([&] { return PlanOnce(file_system, path, policy); });
 }
 
 }  // namespace durlog

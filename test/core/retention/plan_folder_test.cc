@@ -6,6 +6,7 @@
 #include "inline_executor.h"
 #include "log_test_folder.h"
 #include "memory_file_system.h"
+#include "observed_file_system.h"
 #include "record/record_format.h"
 #include "record/segment_name.h"
 
@@ -143,6 +144,31 @@ TEST_F(PlanFolderTest, ATruncatedSegmentIsLookedAtAgain) {
   AppendUntilRotated(1, now_ms);
   AppendUntilRotated(1, now_ms);
   EXPECT_EQ(Planned().before, 0u);
+}
+
+TEST_F(LogTestFolder, ATrimWhileTheFolderIsReadIsNoFailureOfThePlan) {
+  std::unique_ptr<Log> log = Open(SmallOptions(Strategy::kPwrite));
+  while (listener_.rotated.size() < 3) AppendMany(*log, 1, Level::kSync);
+  Settle(*log);
+  const uint64_t kept = listener_.rotated[1];
+  bool trimmed = false;
+  ObservedFileSystem file_system([&](const ObservedCall& call) {
+    if (call.call != "open" || call.name != SegmentName(0)) return Status::Ok();
+    const std::shared_ptr<TrimJob> trim = log->BeginTrim(kept);
+    if (trim) {
+      trim->RunOnce();
+      log->FinishTrim(*trim);
+      trimmed = true;
+    }
+    return Status::Ok();
+  });
+  RetentionPolicy policy;
+  policy.max_bytes = 1 << 30;
+  const Result<FolderPlan> planned = PlanFolder(file_system, PathOf("log"), policy);
+  EXPECT_TRUE(trimmed);
+  ASSERT_TRUE(planned.ok()) << planned.status().message();
+  EXPECT_EQ(planned->plan.before, kept);
+  Close(std::move(log));
 }
 
 }  // namespace
