@@ -28,10 +28,17 @@ export const MAX_OBJECT_BYTES: number = SEGMENT_BYTES_RANGE.max + 2 ** 20
 /** The two copies of the slot in a header: docs/FORMAT.md. */
 const SLOTS = [1024, 3072]
 const SLOT_BYTES = 12
+/** The offset of the segment's length in its header. Its upper four bytes are 0. */
+const SEGMENT_BYTES_AT = 48
 
 /** Erases the slot in a segment's header. The slot changes, and may be about records that are not in the piece. */
 export function eraseSlot(header: Buffer): void {
   for (const at of SLOTS) header.fill(0, at, at + SLOT_BYTES)
+}
+
+/** The length of the segment's file, header included, that the writer must not exceed. */
+export function segmentBytesIn(header: Buffer): number {
+  return header.readUInt32LE(SEGMENT_BYTES_AT)
 }
 
 export interface PieceFacts extends ArchivedPoint {

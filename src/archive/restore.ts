@@ -293,7 +293,7 @@ class ArchiveRestore {
       whole,
       this.#retryForMs,
     )) {
-      if (offset === 0) await this.#begin(files, entry, body)
+      if (offset === 0) await this.#begin(files, entry, facts, body)
       const written = files.write(offset === 0 ? body.subarray(HEADER_BYTES) : body)
       hash.update(body)
       await written
@@ -306,10 +306,10 @@ class ArchiveRestore {
     }
   }
 
-  async #begin(files: RestoredFiles, entry: PieceEntry, body: Buffer): Promise<void> {
+  async #begin(files: RestoredFiles, entry: PieceEntry, facts: PieceFacts, body: Buffer): Promise<void> {
     if (entry.firstSeq > files.next) throw gapError(files.next, entry.firstSeq - 1)
     if (body.length < HEADER_BYTES) throw damaged(this.#bucket.urlOf(entry.key))
-    await files.begin(body.subarray(0, HEADER_BYTES))
+    await files.begin(body.subarray(0, HEADER_BYTES), facts.bytes - HEADER_BYTES)
   }
 
   async #end(files: RestoredFiles, facts: PieceFacts, manifest: Manifest): Promise<void> {
@@ -331,7 +331,7 @@ class ArchiveRestore {
     const begins = offsetOfSeq(piece, entry.firstSeq, files.next)
     const ends = offsetOfSeq(piece, entry.firstSeq, manifest.endOf(indexOf(manifest, facts), facts))
     if (begins === undefined || ends === undefined) throw damaged(this.#bucket.urlOf(entry.key), facts)
-    await files.begin(piece.subarray(0, HEADER_BYTES))
+    await files.begin(piece.subarray(0, HEADER_BYTES), ends - begins)
     await files.write(piece.subarray(begins, ends))
     await this.#end(files, facts, manifest)
   }

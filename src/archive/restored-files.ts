@@ -1,5 +1,7 @@
 /**
- * The segment files of a log that is being restored. Consecutive pieces with the same header are joined into one file.
+ * The segment files of a log that is being restored. Consecutive pieces with the same header are joined into one file,
+ * as long as they fit in it: the file of a copy may begin in the middle of a segment, and the copy may then have filled
+ * it as far as the header allows.
  */
 import { constants, readdirSync } from 'node:fs'
 import { type FileHandle, open, rm, writeFile } from 'node:fs/promises'
@@ -10,7 +12,7 @@ import { syncFile, syncFolder } from '../support/durable-files.js'
 import { takeOwner } from '../support/new-files.js'
 import { rename } from '../support/rename.js'
 import { segmentFile, segmentSeqs } from '../support/segment-name.js'
-import { eraseSlot, HEADER_BYTES } from './piece.js'
+import { eraseSlot, HEADER_BYTES, segmentBytesIn } from './piece.js'
 
 /** The name of a segment before its header is written. */
 const MAKING = 'segment.new'
@@ -91,10 +93,12 @@ export class RestoredFiles {
     this.#isRewound = true
   }
 
-  /** Begins a piece whose first frame is the frame of `next`. */
-  async begin(header: Buffer): Promise<void> {
+  /** Begins a piece whose first frame is the frame of `next`, and of which up to `bytes` bytes are written. */
+  async begin(header: Buffer, bytes: number): Promise<void> {
     this.#pieceAt = this.#end
-    if (this.#file !== undefined && this.#header.equals(header)) return
+    const fits = this.#end + bytes <= segmentBytesIn(header)
+    if (this.#file !== undefined && fits && this.#header.equals(header)) return
+    await this.#cutRewound()
     await this.#finishFile()
     const path = this.#pathOf(this.next)
     // A reader of a replica would take a segment without a whole header for damage.
@@ -135,10 +139,18 @@ export class RestoredFiles {
    */
   async end(next: number, isLonger: boolean): Promise<void> {
     this.next = next
-    if (isLonger) this.#end = await this.#offsetOf(next)
-    if (isLonger || this.#isRewound) await (this.#file as FileHandle).truncate(this.#end)
-    this.#isRewound = false
+    if (isLonger) {
+      this.#end = await this.#offsetOf(next)
+      await (this.#file as FileHandle).truncate(this.#end)
+    }
+    await this.#cutRewound()
     this.#pieceAt = this.#end
+  }
+
+  /** Removes what is left of the piece that was in the place of the one that is written. */
+  async #cutRewound(): Promise<void> {
+    if (this.#isRewound) await this.#file?.truncate(this.#end)
+    this.#isRewound = false
   }
 
   /** The offset of the frame of `seq` in the last file. */

@@ -2,7 +2,7 @@
 import { once } from 'node:events'
 import { join } from 'node:path'
 import { expect, onTestFinished, test, vi } from 'vitest'
-import { archive, archiveTo, takeOver } from '../../src/archive/index.js'
+import { archive, archiveTo, restoreArchive, takeOver } from '../../src/archive/index.js'
 import type { Log } from '../../src/index.js'
 import { openExclusive } from '../../src/streams/api/open-streams.js'
 import { ReadFile } from '../../src/streams/files/file-io.js'
@@ -12,10 +12,11 @@ import type { FakeS3 } from '../fixtures/fake-s3.mjs'
 import { codeOf, openUntilDone, scratchDir } from '../fixtures/scratch.js'
 
 const HOUR_MS = 3_600_000
+const SMALL = { logSegmentBytes: 65_536 }
 
 /** A folder of streams with a small main log, which checkpoints trim. */
 async function folder(dir: string = join(scratchDir(), 'streams')): Promise<Streams<unknown>> {
-  const streams = await openExclusive(dir, {}, { logSegmentBytes: 65_536 })
+  const streams = await openExclusive(dir, {}, SMALL)
   onTestFinished(() => streams.close())
   return streams
 }
@@ -208,7 +209,7 @@ test('an archiver that was stopped for hours removes no checkpoint of a copy tha
   await takeOver(target, s3.access)
   const before = s3.keys('/checkpoint/')
   const replicate = archiveTo({ ...s3.access, historyMs: 0 })
-  const first = await openExclusive(target, { exclusive: true, replicate }, { logSegmentBytes: 65_536 })
+  const first = await openExclusive(target, { exclusive: true, replicate }, SMALL)
   await checkpoint(first)
   await first.close()
   const next = await openExclusive(target, { exclusive: true, replicate }, {})
@@ -223,6 +224,46 @@ test('an archiver that was stopped for hours removes no checkpoint of a copy tha
   now.mockRestore()
   expect(s3.keys('/checkpoint/')).toContain(stored)
   expect(await restoredContent(s3)).toEqual(await contentOf(next))
+})
+
+test('a replica joins no pieces into a file longer than its segment, if a copy continued that segment from its middle', async () => {
+  const s3 = await store()
+  const streams = await folder()
+  await checkpoint(streams)
+  await archiveOnce(streams, s3)
+  const behind = join(scratchDir(), 'behind')
+  const ending = new AbortController()
+  onTestFinished(() => ending.abort())
+  let next = -1
+  const onCaughtUp = (nextSeq: number): void => {
+    next = nextSeq
+  }
+  const following = restoreArchive(behind, { ...s3.access, follow: true, pollMs: 1, onCaughtUp, signal: ending.signal })
+  const caughtUp = async ({ dir }: Streams<unknown>): Promise<void> => {
+    const { nextSeq } = await openUntilDone(join(dir, 'log'), { readOnly: true })
+    await Promise.race([vi.waitFor(() => expect(next).toBe(nextSeq), { timeout: 60_000 }), following])
+  }
+  await caughtUp(streams)
+  await streams.stream('filler').append('f'.repeat(10_000))
+  await streams.checkpoint()
+  await archiveOnce(streams, s3, HOUR_MS)
+  await streams.stream('filler').append('the first record of the copy')
+  await archiveOnce(streams, s3)
+  // The copy's file of this segment begins at the checkpoint, so it has more room than the replica's.
+  const target = join(scratchDir(), 'taken')
+  await takeOver(target, s3.access)
+  const replicate = archiveTo({ ...s3.access, flushMs: 60_000 })
+  const taken = await openExclusive(target, { exclusive: true, replicate, durability: 'replicated' }, SMALL)
+  onTestFinished(() => taken.close())
+  for (let n = 0; n < 9; n++) await taken.stream('filler').append('f'.repeat(10_000))
+  await caughtUp(taken)
+  const content = await contentOf(taken)
+  ending.abort()
+  await following
+  await takeOver(behind, s3.access)
+  const copy = await openStreams<unknown>(behind)
+  onTestFinished(() => copy.close())
+  expect(await contentOf(copy)).toEqual(content)
 })
 
 test('a restore up to a record uses the newest checkpoint before it, and is refused if there is none', async () => {
