@@ -2,6 +2,7 @@ export interface Acknowledged {
   stream: string
   seq: number
   value: string
+  duplicate: boolean
   begun: number
   ended: number
   by: string
@@ -11,4 +12,4 @@ export function judge(trial: {
   final: Map<string, string[]>
   log: Map<number, string>
   replicas: readonly Map<number, string>[]
-}): void
+}): number

@@ -5,39 +5,48 @@
  */
 
 /**
- * `acknowledged`: `{ stream, seq, value, begun, ended, by }`; `final`: the values of each stream; `log`: the main log,
- * by seq; `replicas`: the main logs of machines that have not written since they began to follow. Throws an Error.
+ * `acknowledged`: `{ stream, seq, value, duplicate, begun, ended, by }`. A value is `<stream><seq>#<attempt>`, and of a
+ * duplicate another attempt may be stored. `final`: the values of each stream. `log`: the main log, by seq. `replicas`:
+ * the main logs of machines that have not written since they began to follow. Throws an Error. Returns the number of
+ * replicas' records that were compared.
  */
 export function judge({ acknowledged, final, log, replicas }) {
   for (const [stream, values] of final) {
     const own = acknowledged.filter((one) => one.stream === stream)
     judgeStream(stream, values, own)
   }
+  let compared = 0
+  const last = Math.max(...log.keys())
   for (const replica of replicas) {
-    for (const [seq, data] of replica)
-      if (log.has(seq) && log.get(seq) !== data)
-        throw new Error(`record ${seq} of a replica differs from the restored one`)
+    for (const [seq, data] of replica) {
+      // The restored log may have fewer records at its beginning.
+      if (seq > last) throw new Error(`a replica has record ${seq}, but the restored log ends with ${last}`)
+      if (!log.has(seq)) continue
+      if (log.get(seq) !== data) throw new Error(`record ${seq} of a replica differs from the restored one`)
+      compared++
+    }
   }
+  if (compared === 0) throw new Error('no record of a replica was compared')
+  return compared
 }
 
 function judgeStream(stream, values, acknowledged) {
-  const bySeq = new Map()
-  for (const { seq, value, by } of acknowledged) {
-    const other = bySeq.get(seq)
-    if (other !== undefined && other !== value)
-      throw new Error(`${stream}: ${value} (by ${by}) and ${other} were both acknowledged at seq ${seq}`)
-    bySeq.set(seq, value)
-    if (values[seq] !== value)
-      throw new Error(
-        `${stream}: ${value} was acknowledged at seq ${seq} by ${by}, but the restored value is ${values[seq]}`,
-      )
-  }
   // Each client appends one value after the other, so each is stored once and in this order.
   values.forEach((value, seq) => {
-    if (value !== `${stream}${seq}`) throw new Error(`${stream}: seq ${seq} holds ${value}`)
+    if (!value.startsWith(`${stream}${seq}#`)) throw new Error(`${stream}: seq ${seq} holds ${value}`)
   })
+  // The seq of an old duplicate is not known.
+  const known = acknowledged.filter(({ seq }) => seq !== -1)
+  for (const { seq, value, duplicate, by } of known) {
+    const stored = values[seq]
+    const isStored = duplicate ? stored?.split('#')[0] === value.split('#')[0] : stored === value
+    if (!isStored)
+      throw new Error(
+        `${stream}: ${value} was acknowledged at seq ${seq} by ${by}, but the restored value is ${stored}`,
+      )
+  }
   let latest = Number.NEGATIVE_INFINITY
-  for (const { value, begun, ended } of acknowledged.toSorted((a, b) => a.seq - b.seq)) {
+  for (const { value, begun, ended } of known.toSorted((a, b) => a.seq - b.seq)) {
     if (ended < latest) throw new Error(`${stream}: ${value} has a higher seq than an append that began after its end`)
     latest = Math.max(latest, begun)
   }

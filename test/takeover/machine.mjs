@@ -33,8 +33,8 @@ process.on('message', async (message) => {
   const { id, stream, value, options } = message
   if (streams === undefined) return send({ id, code: 'standby' })
   try {
-    const { seq } = await streams.stream(stream).append(value.padEnd(VALUE_BYTES), options)
-    send({ id, seq })
+    const { seq, duplicate } = await streams.stream(stream).append(value.padEnd(VALUE_BYTES), options)
+    send({ id, seq, duplicate })
   } catch ({ code, message: text, nextSeq }) {
     send({ id, code: code ?? text, nextSeq })
     if (code === 'ERR_DURLOG_FENCED') send({ kind: 'fenced' })

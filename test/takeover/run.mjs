@@ -35,7 +35,9 @@ for (let seed = Number(values.seed); total.takeovers < Number(values.takeovers);
     total.takeovers += found.takeovers
     total.appends += found.appends
     for (const [fault, count] of Object.entries(found.faults)) total.faults[fault] = (total.faults[fault] ?? 0) + count
-    console.log(`seed ${seed}: ${found.takeovers} takeovers, ${found.appends} acknowledged appends`)
+    console.log(
+      `seed ${seed}: ${found.takeovers} takeovers, ${found.appends} acknowledgements, ${found.compared} records of replicas`,
+    )
     rmSync(own, { recursive: true, force: true })
   } catch (error) {
     console.log(`seed ${seed}: BROKEN (${own}): ${error.stack}`)
@@ -43,7 +45,7 @@ for (let seed = Number(values.seed); total.takeovers < Number(values.takeovers);
     break
   }
 }
-console.log(`${total.takeovers} takeovers, ${total.appends} acknowledged appends, ${Date.now() - begun} ms`)
+console.log(`${total.takeovers} takeovers, ${total.appends} acknowledgements, ${Date.now() - begun} ms`)
 console.log(JSON.stringify(total.faults))
 if (status === 0) rmSync(dir, { recursive: true, force: true })
 exit(status)

@@ -72,7 +72,10 @@ class Trial {
   /** By name: `{ child, dir, isServing, isApart, ... }`. */
   #machines = new Map()
   #folders = 0
+  /** By id: the requests whose client waits for the answer. */
   #requests = new Map()
+  /** By id: every request, because an answer counts also if its client no longer waits. */
+  #sent = new Map()
   #lastId = 0
   /** The machine that served when the round began, and those that were promoted by hand in it. */
   #former
@@ -81,7 +84,7 @@ class Trial {
   #ending = false
   /** No machine starts again. */
   #closing = false
-  /** Every append that was acknowledged, and the time of its first attempt and of its answer. */
+  /** Every acknowledgement, with the time of its request and of its answer. */
   acknowledged = []
   #changed = () => {}
   #failure
@@ -134,6 +137,8 @@ class Trial {
     for (let done = 0; done < takeovers; done++) await this.#round(done)
     this.#ending = true
     await Promise.all(clients)
+    // At least one replica has records.
+    await this.#until(() => this.#standbys.some(({ hasServed }) => !hasServed))
     return await this.#judge(takeovers)
   }
 
@@ -209,7 +214,7 @@ class Trial {
     if (!this.#closing) this.#start(machine.name)
   }
 
-  #receive(machine, { kind, id, seq, code, nextSeq, reason }) {
+  #receive(machine, { kind, id, seq, duplicate, code, nextSeq, reason }) {
     if (kind === 'retry') machine.reason = reason
     const isNews = kind === 'serving' || kind === 'ended' || (kind === 'fenced' && machine.isServing)
     if (isNews) this.#report(`  ${machine.name} ${kind} ${code ?? ''}`)
@@ -225,6 +230,7 @@ class Trial {
     }
     if (kind === 'ended' && !['ERR_DURLOG_FENCED', 'ERR_DURLOG_NOT_FOUND'].includes(code))
       this.#fail(new Error(`${machine.name} has ended: ${code}`))
+    if (seq !== undefined) this.#acknowledge(machine, { ...this.#sent.get(Math.abs(id)), seq, duplicate })
     if (id !== undefined && machine.fault !== 'no clients') {
       if (seq !== undefined) machine.acknowledged++
       this.#requests.get(id)?.({ seq, code, nextSeq })
@@ -350,9 +356,14 @@ class Trial {
     return [...this.#machines.values()].filter(({ isStanding, isServing }) => isStanding && !isServing)
   }
 
+  #acknowledge(machine, { stream, value, begun, seq, duplicate }) {
+    this.acknowledged.push({ stream, seq, value, duplicate, begun, ended: performance.now(), by: machine.name })
+  }
+
   /** Sends an append to a machine. Undefined if no answer arrives in time. */
   async #ask(machine, message) {
     const id = ++this.#lastId
+    this.#sent.set(id, { ...message, begun: performance.now() })
     const isApart = machine.fault === 'no clients'
     try {
       return await new Promise((resolve) => {
@@ -368,10 +379,12 @@ class Trial {
     }
   }
 
-  /** Repeats an append until it is acknowledged, as a client does: at any machine. */
-  async #append(stream, value, options) {
-    const begun = performance.now()
-    for (;;) {
+  /**
+   * Repeats an append until it is acknowledged, as a client does: at any machine. The value states the attempt, so that
+   * the judge knows which one is stored: an attempt that a former writer acknowledges must not be another one.
+   */
+  async #append(stream, seq, options) {
+    for (let attempt = 1; ; ) {
       const known = this.#serving
       const machine = known[this.#below(known.length)]
       if (machine === undefined) {
@@ -379,13 +392,12 @@ class Trial {
         await wait(20)
         continue
       }
-      const answer = await this.#ask(machine, { stream, value, options })
+      const request = { stream, value: `${stream}${seq}#${attempt++}`, options }
+      const begun = performance.now()
+      const answer = await this.#ask(machine, request)
       const isStored = answer?.code === 'ERR_DURLOG_SEQ_CONFLICT' && answer.nextSeq > options.expectedSeq
-      if (answer?.seq !== undefined || isStored) {
-        const seq = answer.seq ?? options.expectedSeq
-        this.acknowledged.push({ stream, seq, value, begun, ended: performance.now(), by: machine.name })
-        return answer
-      }
+      if (isStored) this.#acknowledge(machine, { ...request, begun, seq, duplicate: true })
+      if (answer?.seq !== undefined || isStored) return answer
       if (this.#failure !== undefined) return undefined
       await wait(20)
     }
@@ -395,7 +407,7 @@ class Trial {
   async #produce(name, pauseMs) {
     for (let seq = 0; !this.#ending; seq++) {
       const producer = { id: name, epoch: 0, seq }
-      await this.#append(name, `${name}${seq}`, { producer })
+      await this.#append(name, seq, { producer })
       await wait(this.#below(pauseMs))
     }
   }
@@ -407,7 +419,7 @@ class Trial {
    */
   async #chain() {
     for (let seq = 0; !this.#ending; seq++) {
-      await this.#append('chain', `chain${seq}`, { expectedSeq: seq })
+      await this.#append('chain', seq, { expectedSeq: seq })
       await wait(this.#below(CLIENT_PAUSE_MS))
     }
   }
@@ -476,16 +488,19 @@ class Trial {
     }
     await streams.close()
     const prefixes = []
-    // The folder of a machine that has restored nothing yet holds no log.
-    for (const replica of replicas) prefixes.push(await recordsIn(mainLogOf(replica.dir)).catch(() => new Map()))
-    judge({ acknowledged: this.acknowledged, final, log, replicas: prefixes })
-    return { takeovers, appends: this.acknowledged.length, faults: this.faults }
+    for (const replica of replicas) prefixes.push(await recordsIn(mainLogOf(replica.dir)))
+    const compared = judge({ acknowledged: this.acknowledged, final, log, replicas: prefixes })
+    return { takeovers, appends: this.acknowledged.length, compared, faults: this.faults }
   }
 }
 
+/** The records of a log, by seq. The folder of a machine that has restored nothing yet holds none. */
 async function recordsIn(dir) {
-  const log = await open(dir, { readOnly: true })
   const found = new Map()
+  const log = await open(dir, { readOnly: true }).catch((error) => {
+    if (error.code !== 'ERR_DURLOG_NOT_FOUND') throw error
+  })
+  if (log === undefined) return found
   for await (const { seq, data } of log.read()) found.set(seq, data.toString('base64'))
   await log.close()
   return found
