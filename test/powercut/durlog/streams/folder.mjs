@@ -10,6 +10,10 @@ const KIB = 1024
 /** A stream with retention, which is never deleted. */
 export const KEPT = 'kept'
 export const KEPT_RECORDS = 20
+/** A stream of bytes: its file has another format. */
+export const BYTES = 'bytes'
+/** A stream to which a producer appends, with another epoch in each life. */
+export const LEDGER = 'ledger'
 
 export function openFolder(directory, { seed, life }) {
   const random = seededRandom(seed, life, 7)
@@ -35,6 +39,16 @@ export function appendedValue(seed, n) {
   const length =
     kind < 0.8 ? between(random, 0, 300) : kind < 0.95 ? between(random, 3500, 4200) : between(random, 5000, 20_000)
   return { n, filler: String.fromCharCode(97 + (n % 26)).repeat(length) }
+}
+
+export function producerOf(epoch, seq) {
+  return { id: 'p', epoch, seq }
+}
+
+/** The append number `n` to the stream `name`. */
+export function append(streams, seed, n, name, options) {
+  const value = appendedValue(seed, n)
+  return streams.stream(name).append(name === BYTES ? Buffer.from(JSON.stringify(value)) : value, options)
 }
 
 /** Each breaks one step of a checkpoint. A power cut must reveal it. */

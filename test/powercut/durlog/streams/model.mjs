@@ -10,6 +10,9 @@ class Known {
   acknowledged = []
   /** A deletion is in flight. */
   ending = false
+  /** An end was called; it was acknowledged. */
+  mayBeEnded = false
+  isEnded = false
 }
 
 export class StreamsModel {
@@ -18,6 +21,8 @@ export class StreamsModel {
   #batches = []
   /** The greatest first seq of the stream with retention that was noted. */
   #first = 0
+  /** By epoch, by seq of the producer: the number of the append. */
+  #produced = []
 
   known(name) {
     if (!this.#streams.has(name)) this.#streams.set(name, new Known())
@@ -32,6 +37,9 @@ export class StreamsModel {
     const [kind, ...rest] = line.split(' ')
     if (kind === 'i') this.#want(rest)
     else if (kind === 'a') this.known(rest[1]).acknowledged[Number(rest[2])] = Number(rest[0])
+    else if (kind === 'p') this.#produce(...rest.map(Number))
+    else if (kind === 'E') this.known(rest[0]).mayBeEnded = true
+    else if (kind === 'e') this.known(rest[0]).isEnded = true
     else if (kind === 'D') this.known(rest[0]).ending = true
     else if (kind === 'd') this.#streams.set(rest[0], new Known())
     else if (kind === 'f') this.#first = Math.max(this.#first, Number(rest[0]))
@@ -43,6 +51,35 @@ export class StreamsModel {
     for (let at = 0; at < pairs.length; at += 2) items.push({ n: Number(pairs[at]), name: pairs[at + 1] })
     for (const { n, name } of items) this.known(name).wanted.push(n)
     if (items.length > 1) this.#batches.push(items)
+  }
+
+  #produce(n, epoch, seq) {
+    this.#produced[epoch] ??= []
+    this.#produced[epoch][seq] = n
+  }
+
+  /** The appends of the producer's newest epoch, by its seq; undefined before the first one. */
+  get newest() {
+    const epoch = this.#produced.length - 1
+    return epoch === -1 ? undefined : { epoch, numbers: this.#produced[epoch] }
+  }
+
+  /** Why `stored` is not possible: the producer's appends of an epoch are stored without a gap. */
+  whyNotProduced(stored) {
+    for (const [epoch, numbers] of this.#produced.entries()) {
+      const missing = numbers?.findIndex((n) => !stored.has(n)) ?? -1
+      const late = numbers?.findLastIndex((n) => stored.has(n)) ?? -1
+      if (missing !== -1 && late > missing)
+        return `append ${late} of the producer's epoch ${epoch} is stored, and ${missing} is not`
+    }
+    return undefined
+  }
+
+  whyNotEnded(name, ended) {
+    const { mayBeEnded, isEnded } = this.known(name)
+    if (ended && !mayBeEnded) return `${name} has ended, and no end was called`
+    if (!ended && isEnded) return `${name} has not ended, and its end was acknowledged`
+    return undefined
   }
 
   #resolve(name, exists) {
@@ -64,14 +101,14 @@ export class StreamsModel {
   whyNot(name, found, first) {
     const { wanted, acknowledged, ending } = this.known(name)
     if (ending && found.length === 0) return undefined
+    if (new Set(found).size < found.length) return `${name} has an append twice: ${found}`
     let at = 0
     for (const [index, n] of found.entries()) {
       const seq = first + index
       if (acknowledged[seq] !== undefined && acknowledged[seq] !== n)
         return `record ${seq} of ${name} is append ${n}, and ${acknowledged[seq]} was acknowledged`
       const calledAt = wanted.indexOf(n, at)
-      if (calledAt === -1)
-        return `record ${seq} of ${name} is append ${n}: it was not called, is there twice, or is out of order`
+      if (calledAt === -1) return `record ${seq} of ${name} is append ${n}: it was not called, or is out of order`
       at = calledAt + 1
     }
     if (acknowledged.length > first + found.length)

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { note } from '../notes.mjs'
 import { between, pick, seededRandom } from '../random.mjs'
 import { demand, replay, serve, Violation } from '../serve.mjs'
-import { appendedValue, describe, KEPT, openFolder } from './folder.mjs'
+import { append, appendedValue, BYTES, describe, KEPT, LEDGER, openFolder, producerOf } from './folder.mjs'
 import { StreamsModel } from './model.mjs'
 
 const APPENDS_AFTER = 5
@@ -27,13 +27,16 @@ async function checkStream(streams, model, name, stored) {
     const why = name === KEPT ? model.whyNotFirst(first, info.nextSeq - first) : undefined
     demand(why === undefined, why)
     demand(first === 0 || name === KEPT, `${name} begins at seq ${first}`)
-    for await (const { seq, value } of streams.stream(name).read()) {
+    const wrong = model.whyNotEnded(name, info.ended)
+    demand(wrong === undefined, wrong)
+    for await (const { seq, value: read } of streams.stream(name).read()) {
       const next = first + found.length
       demand(seq === next, `seq ${seq} of ${name} is read, but ${next} is next`)
+      const value = name === BYTES ? JSON.parse(Buffer.from(read).toString()) : read
       const expected = JSON.stringify(appendedValue(seed, value.n))
       demand(JSON.stringify(value) === expected, `record ${seq} of ${name} differs from append ${value.n}`)
       found.push(value.n)
-      stored.add(value.n)
+      stored.set(value.n, seq)
     }
   }
   const reason = model.whyNot(name, found, first)
@@ -42,7 +45,7 @@ async function checkStream(streams, model, name, stored) {
 
 function checkFiles(directory) {
   const folder = join(directory, 'streams', 'streams')
-  for (const file of readdirSync(folder)) {
+  for (const file of readdirSync(folder).filter((name) => name.endsWith('.jsonl'))) {
     const text = readFileSync(join(folder, file), 'utf8')
     for (const line of text.split('\n')) {
       try {
@@ -83,10 +86,11 @@ async function check(directory, cut, notes, again) {
     demand(changes.length === 0, `a false report of changes: ${describe(changes)}`)
     checkFiles(directory)
     for await (const { name } of streams.list()) names.push(name)
-    const stored = new Set()
+    const stored = new Map()
     for (const name of new Set([...model.names, ...names])) await checkStream(streams, model, name, stored)
-    const reason = model.whyNotBatches(stored)
+    const reason = model.whyNotBatches(stored) ?? model.whyNotProduced(stored)
     demand(reason === undefined, reason)
+    await repeatAppends(streams, model, stored)
     await checkKept(streams, directory)
     await appendAfter(streams, names, cut * 100_000_000 + notes * 1000 + again.length * 10, random)
   } finally {
@@ -96,13 +100,28 @@ async function check(directory, cut, notes, again) {
   return names.length === 0 ? 'empty' : 'complete'
 }
 
+/** Repeats the producer's last appends, as a client that has not received the answers: each is stored once. */
+async function repeatAppends(streams, model, stored) {
+  const { epoch, numbers } = model.newest ?? { numbers: [] }
+  const next = numbers.filter((n) => stored.has(n)).length
+  for (let at = Math.max(0, next - 2); at < numbers.length; ++at) {
+    const n = numbers[at]
+    const was = stored.get(n)
+    note(`i ${n} ${LEDGER}`)
+    const { seq, duplicate } = await append(streams, seed, n, LEDGER, { producer: producerOf(epoch, at) })
+    demand(duplicate === (was !== undefined), `append ${n}, repeated, is a duplicate: ${duplicate}; it was at ${was}`)
+    demand(!duplicate || seq === was, `append ${n}, repeated, has seq ${seq} in place of ${was}`)
+    note(`a ${n} ${LEDGER} ${seq}`)
+  }
+}
+
 async function appendAfter(streams, names, first, random) {
   note('o')
   for (let i = 0; i < APPENDS_AFTER; ++i) {
     const n = first + i
-    const name = pick(random, [...names, 'a'])
+    const name = pick(random, [...names.filter((one) => !one.startsWith('end-')), 'a'])
     note(`i ${n} ${name}`)
-    const { seq } = await streams.stream(name).append(appendedValue(seed, n))
+    const { seq } = await append(streams, seed, n, name)
     note(`a ${n} ${name} ${seq}`)
     if (between(random, 0, 3) === 0) await streams.checkpoint()
   }
