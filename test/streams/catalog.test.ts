@@ -11,7 +11,7 @@ import type { CatalogChange } from '../../src/streams/state/catalog-records.js'
 import { MAX_PRODUCERS } from '../../src/streams/state/decide.js'
 import { DedupTable, type StoredRequests } from '../../src/streams/state/dedup-table.js'
 import { INDEX_ENTRY_BYTES } from '../../src/streams/state/record-index.js'
-import { NO_FILES, type ProducerState, RECENT_APPENDS, StreamState } from '../../src/streams/state/state.js'
+import { type ProducerState, RECENT_APPENDS, StreamState } from '../../src/streams/state/state.js'
 import { openUntilDone, records, scratchDir } from '../fixtures/scratch.js'
 import { all, scratchStreams } from '../fixtures/streams.js'
 
@@ -20,7 +20,7 @@ let streamsCreated = 0
 /** A change of a stream with `next` records. */
 function change(name: string, next: number): CatalogChange {
   const disk = { first: 0, next, bytes: next * 10, crc: next, index: Buffer.alloc(INDEX_ENTRY_BYTES, next % 256) }
-  const state = new StreamState(name, streamsCreated++, disk, NO_FILES, defaultMeta('json'), undefined)
+  const state = new StreamState(name, streamsCreated++, disk, defaultMeta('json'), undefined)
   state.producers = new Map([['__proto__', { epoch: 1, seq: next, recent: [next] }]])
   return { state, snapshot: state.takeSnapshot(), disk }
 }

@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest'
 import { placeOf } from '../../src/streams/files/record-source.js'
 import { defaultMeta, type StreamMeta } from '../../src/streams/port/meta.js'
-import { NO_DISK, NO_FILES, StreamState } from '../../src/streams/state/state.js'
+import { NO_DISK, StreamState } from '../../src/streams/state/state.js'
 import { scratchStreams, values } from '../fixtures/streams.js'
 
 /** The number of times that `meta.fork` of any stream was read, which happens for each stream that a search visits. */
@@ -17,7 +17,7 @@ function stateOf(name: string, source?: StreamState, seq = 0): StreamState {
       return fork
     },
   }
-  return new StreamState(name, 0, { ...NO_DISK, first: seq, next: seq }, NO_FILES, meta, source)
+  return new StreamState(name, 0, { ...NO_DISK, first: seq, next: seq }, meta, source)
 }
 
 /** A chain of `length` forks, each of which begins `step` records after the previous one. The last one is first. */

@@ -8,7 +8,8 @@ import { openStreams, type Stream, type Streams } from '../../src/streams/index.
 import { defaultMeta } from '../../src/streams/port/meta.js'
 import { MemTable } from '../../src/streams/state/mem-table.js'
 import { planFiles } from '../../src/streams/state/retention.js'
-import { NO_DISK, NO_FILES, StreamState } from '../../src/streams/state/state.js'
+import { NO_DISK, StreamState } from '../../src/streams/state/state.js'
+import { adjustableClock } from '../fixtures/fake-clock.js'
 import { codeOf, scratchDir } from '../fixtures/scratch.js'
 import { all, leave, linesOf, localPort, scratchStreams, values } from '../fixtures/streams.js'
 
@@ -429,16 +430,40 @@ test('a damaged record in an older file is reported', async () => {
   expect(await values(stream.read({ from: 16 }))).toEqual(numbers(16, 40))
 })
 
-/** Calls `onTurn` in each turn of the event loop until `work` has ended. */
-async function countingTurns<T>(work: () => Promise<T>, onTurn: () => void): Promise<T> {
-  let next: NodeJS.Immediate
-  const turn = (): void => {
-    onTurn()
-    next = setImmediate(turn)
-  }
-  next = setImmediate(turn)
-  return work().finally(() => clearImmediate(next))
+/** Returns a function that returns the largest number of records that a turn of the event loop has planned. */
+function plannedAtOnce(): () => number {
+  const ahead = adjustableClock('held')
+  const { timeAt } = MemTable.prototype
+  let [planned, most] = [0, 0]
+  const spy = vi.spyOn(MemTable.prototype, 'timeAt').mockImplementation(function (this: MemTable, position) {
+    if (++planned % 1000 === 0) ahead(1)
+    if (planned === 1)
+      setImmediate(() => {
+        planned = 0
+      })
+    most = Math.max(most, planned)
+    return timeAt.call(this, position)
+  })
+  onTestFinished(() => spy.mockRestore())
+  return () => most
 }
+
+test('the files of a stream that was deleted and created again are planned in several turns', async () => {
+  const { streams, dir } = await scratchStreams({ durability: 'memory', checkpointMs: 3_600_000 })
+  const most = plannedAtOnce()
+  const stream = streams.stream('s')
+  const options = { retention: { maxRecords: 1000 } }
+  await stream.create(options)
+  await stream.appendAll(numbers(0, 20_000))
+  await stream.delete()
+  await stream.create(options)
+  await stream.append(7)
+  await streams.checkpoint()
+  expect(most()).toBeGreaterThan(900)
+  expect(most()).toBeLessThan(1100)
+  expect(filesIn(dir)).toEqual(['s~00000000000000000000.jsonl'])
+  expect(await values(stream.read())).toEqual([7])
+})
 
 test('while a stream has forks, the number of its files grows with the logarithm of its length', async () => {
   const limits = { maxRecords: 100 }
@@ -447,14 +472,11 @@ test('while a stream has forks, the number of its files grows with the logarithm
   const bytes = Buffer.from('"x"')
   const count = 200_000
   for (let position = 0; position < count; position++) memTable.add(position, { bytes, valueAt: 0, end: 3 }, position)
-  const state = new StreamState('s', 0, NO_DISK, NO_FILES, meta, undefined)
+  const state = new StreamState('s', 0, NO_DISK, meta, undefined)
   const positions = Float64Array.from(numbers(0, count))
-  let turns = 0
-  const files = await countingTurns(
-    () => planFiles(state, positions, memTable),
-    () => turns++,
-  )
-  expect(turns).toBeGreaterThan(50)
+  const most = plannedAtOnce()
+  const files = await planFiles(state, positions, memTable)
+  expect(most()).toBeLessThan(1100)
   expect(files.length).toBeLessThan(5000)
   expect(files.flatMap(({ positions }) => positions)).toEqual(numbers(0, count))
   for (const [at, { disk }] of files.entries()) expect(disk.first).toBe(files[at]?.positions[0])

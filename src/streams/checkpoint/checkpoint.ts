@@ -158,7 +158,7 @@ export class Checkpointer {
           if (slice.isOver()) await slice.nextTurn()
           if (blocked.has(state)) continue
           if (snapshot !== undefined) records += disk.next - state.disk.next
-          table.stored(state, disk)
+          table.stored(state, snapshot && disk)
         }
         await table.memTable.releaseBefore(position, await outcome.keptPositions(position))
       }

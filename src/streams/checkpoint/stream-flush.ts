@@ -56,7 +56,7 @@ export class StreamFlush {
       for (const name of await allFiles(state, memTable)) this.#remove(name)
       return
     }
-    for (const name of leftFiles(state)) this.#remove(name)
+    for (const name of await leftFiles(state, memTable)) this.#remove(name)
     const positions = state.unflushed.first(snapshot.next - state.disk.next)
     const { retention } = state.meta
     if (retention === undefined) this.#add(state.disk, positions)

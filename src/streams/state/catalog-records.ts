@@ -5,7 +5,6 @@ import type { StreamEncoding } from '../port/types.js'
 import type { StoredRequests } from './dedup-table.js'
 import {
   type FileDisk,
-  NO_FILES,
   type ProducerState,
   type StreamDisk,
   type StreamSnapshot,
@@ -136,7 +135,7 @@ export function loadedStream(stored: StoredStream): StreamState {
   const options = typeof meta === 'string' ? defaultMeta(meta) : loadedMeta(meta)
   const newest = loadedFile(disk)
   const loaded = options.retention === undefined ? newest : { ...newest, older: older?.map(loadedFile) ?? [], dropped }
-  const state = new StreamState(name, created, loaded, NO_FILES, options, undefined)
+  const state = new StreamState(name, created, loaded, options, undefined)
   if (kept !== undefined) [state.next, state.keptFrom] = kept
   state.visible = state.next
   state.creationVisible = true

@@ -6,11 +6,11 @@
  * not end, the next one plans the same files, and writes them again or removes them.
  */
 
-import { nextTurn } from '../../timers.js'
+import { TimeSlice } from '../../support/time-slice.js'
 import type { StreamLimits } from '../port/types.js'
 import { EMPTY } from './entry.js'
 import type { MemTable } from './mem-table.js'
-import type { FileDisk, StreamDisk, StreamState } from './state.js'
+import type { FileDisk, StreamState } from './state.js'
 
 /** A file is full at this fraction of a limit. So up to this fraction more than the limit is kept. */
 const PARTS = 8
@@ -24,8 +24,6 @@ const MIN_FILE_RECORDS = 16
  * has forks, because its files are not dropped then.
  */
 const FILES_OF_A_SIZE = 1024
-/** To plan so many records takes less than a millisecond. */
-const PLANNED_AT_ONCE = 2048
 
 /** A file of the stream, and the positions of the records to add to it. */
 export interface PlannedFile {
@@ -45,25 +43,14 @@ export async function planFiles(
   positions: Float64Array,
   memTable: MemTable,
 ): Promise<PlannedFile[]> {
-  const files = storedFiles(disk)
-  for (let at = 0; at < positions.length; at += PLANNED_AT_ONCE) {
-    if (at > 0) await nextTurn()
-    addRecords(files, positions.subarray(at, at + PLANNED_AT_ONCE), meta.retention as StreamLimits, memTable)
-  }
-  return files
-}
-
-/** The files that the last checkpoint has stored, the oldest first. */
-function storedFiles({ older = [], first, next, bytes, crc, index, times }: StreamDisk): PlannedFile[] {
-  return [...older, { first, next, bytes, crc, index, times }].map(planned)
-}
-
-/** Divides the records at `positions`, which follow those of `files`, into files. */
-function addRecords(files: PlannedFile[], positions: Float64Array, limits: StreamLimits, memTable: MemTable): void {
-  let newest = files.at(-1) as PlannedFile
+  const { older = [], first, next, bytes, crc, index, times } = disk
+  let newest = planned({ first, next, bytes, crc, index, times })
+  const files = [...older.map(planned), newest]
+  const slice = new TimeSlice()
   for (const position of positions) {
+    if (slice.isOver()) await slice.nextTurn()
     const timeMs = memTable.timeAt(position)
-    if (isFull(newest, limits, timeMs, 2 ** Math.floor(files.length / FILES_OF_A_SIZE))) {
+    if (isFull(newest, meta.retention as StreamLimits, timeMs, 2 ** Math.floor(files.length / FILES_OF_A_SIZE))) {
       newest = planned(emptyFile(nextOf(newest)))
       files.push(newest)
     }
@@ -72,6 +59,7 @@ function addRecords(files: PlannedFile[], positions: Float64Array, limits: Strea
     const [firstMs, lastMs] = newest.times ?? [timeMs, timeMs]
     newest.times = [firstMs, Math.max(lastMs, timeMs)]
   }
+  return files
 }
 
 function planned(disk: FileDisk): PlannedFile {
@@ -144,31 +132,31 @@ function emptyFile(first: number): FileDisk {
 
 /** The names of all files that a deleted stream may have, also of files from a checkpoint that did not end. */
 export async function allFiles(state: StreamState, memTable: MemTable): Promise<Set<string>> {
-  const { unflushed, meta } = state
-  const positions = unflushed.first(unflushed.length)
-  return namesOf(state, meta.retention === undefined ? [] : await planFiles(state, positions, memTable))
-}
-
-/** As `allFiles`, in this turn of the event loop. */
-export function allFilesNow(state: StreamState, memTable: MemTable): Set<string> {
-  const { unflushed, meta, disk } = state
-  if (meta.retention === undefined) return namesOf(state, [])
-  const files = storedFiles(disk)
-  addRecords(files, unflushed.first(unflushed.length), meta.retention, memTable)
-  return namesOf(state, files)
-}
-
-function namesOf(state: StreamState, files: readonly PlannedFile[]): Set<string> {
-  // `disk.next` is the first seq of the file with which a repair continues the stream if the newest file is lost.
-  const firsts = [...files.map(({ disk }) => disk.first), state.disk.next]
-  return new Set([...firsts.map((first) => state.fileName(first)), ...leftFiles(state)])
+  const names = await leftFiles(state, memTable)
+  await addFiles(names, state, memTable)
+  return names
 }
 
 /**
- * The names of files that do not belong to the stream any more: files that it has dropped, and files of deleted streams
- * of the same name.
+ * The names of files that do not belong to the stream any more: files that it has dropped, and files that deleted
+ * streams of the same name may have.
  */
-export function leftFiles(state: StreamState): string[] {
-  const { dropped = [] } = state.disk
-  return [...dropped.map((first) => state.fileName(first)), ...state.replaces]
+export async function leftFiles(state: StreamState, memTable: MemTable): Promise<Set<string>> {
+  const names = new Set<string>()
+  const slice = new TimeSlice()
+  // A loop, because a name may be used again many times before a checkpoint.
+  for (let at: StreamState | undefined = state; at !== undefined; at = at.replaced) {
+    if (slice.isOver()) await slice.nextTurn()
+    if (at !== state) await addFiles(names, at, memTable)
+    for (const first of at.disk.dropped ?? []) names.add(at.fileName(first))
+  }
+  return names
+}
+
+async function addFiles(names: Set<string>, state: StreamState, memTable: MemTable): Promise<void> {
+  const { meta, unflushed, disk } = state
+  const files = meta.retention === undefined ? [] : await planFiles(state, unflushed.first(unflushed.length), memTable)
+  for (const file of files) names.add(state.fileName(file.disk.first))
+  // The file with which a repair continues the stream if the newest one is lost.
+  names.add(state.fileName(disk.next))
 }

@@ -59,9 +59,6 @@ export interface StreamSnapshot {
   first?: number | undefined
 }
 
-/** The `replaces` of a stream that has replaced no earlier one. */
-export const NO_FILES: ReadonlySet<string> = new Set()
-
 /** The `producers` of a stream that has none. */
 export const NO_PRODUCERS: ReadonlyMap<string, ProducerState> = new Map()
 
@@ -71,8 +68,8 @@ export class StreamState implements StreamView {
   readonly name: string
   readonly created: number
   readonly meta: StreamMeta
-  /** The names of files that deleted streams of the same name may have left. */
-  replaces: ReadonlySet<string>
+  /** The deleted stream of the same name whose files, and those that it has left, the next checkpoint removes. */
+  replaced: StreamState | undefined
   /** The positions of the records that are not in a file yet, from seq `disk.next` on. */
   unflushed: Positions = new Positions()
   /**
@@ -132,7 +129,6 @@ export class StreamState implements StreamView {
     name: string,
     created: number,
     disk: StreamDisk,
-    replaces: ReadonlySet<string>,
     meta: StreamMeta,
     source: StreamState | undefined,
   ) {
@@ -144,7 +140,6 @@ export class StreamState implements StreamView {
     if (source !== undefined) this.forkFrom(source)
     this.next = disk.next
     this.visible = disk.next
-    this.replaces = replaces
   }
 
   /**

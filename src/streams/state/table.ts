@@ -8,8 +8,8 @@ import { advance, decideBatch } from './decide.js'
 import { DedupTable } from './dedup-table.js'
 import { type Change, type Entry, EntryKind } from './entry.js'
 import { MemTable, RECORD_OVERHEAD_BYTES, type ValueSlice } from './mem-table.js'
-import { allFilesNow } from './retention.js'
-import { NO_DISK, NO_FILES, type StreamDisk, StreamState } from './state.js'
+import { Positions } from './positions.js'
+import { NO_DISK, type StreamDisk, StreamState } from './state.js'
 import { StreamMap } from './stream-map.js'
 
 export class StreamTable {
@@ -220,15 +220,18 @@ export class StreamTable {
     return this.#toStore
   }
 
-  /** The checkpoint has stored the stream; its files are now as `disk` describes. */
-  stored(state: StreamState, disk: StreamDisk): void {
-    state.unflushed = state.unflushed.after(disk.next - state.disk.next)
-    state.disk = disk
+  /**
+   * The checkpoint has stored the stream; its files are now as `disk` describes, which is undefined if the stream was
+   * deleted.
+   */
+  stored(state: StreamState, disk: StreamDisk | undefined): void {
+    state.unflushed = disk === undefined ? new Positions() : state.unflushed.after(disk.next - state.disk.next)
+    state.disk = disk ?? NO_DISK
     state.snapshot = undefined
-    state.replaces = NO_FILES
+    state.replaced = undefined
     this.#toStore.delete(state.name)
     // The next checkpoint removes the dropped files.
-    if (disk.dropped !== undefined && !state.removed) this.touch(state)
+    if (disk?.dropped !== undefined && !state.removed) this.touch(state)
   }
 
   /**
@@ -276,12 +279,11 @@ export class StreamTable {
   }
 
   #create({ stream, encoding, meta = defaultMeta(encoding) }: Change, position: number): StreamState {
-    const earlier = this.dirty.get(stream) ?? this.#toStore.get(stream)
-    const replaces = earlier === undefined ? NO_FILES : allFilesNow(earlier, this.memTable)
     const { fork } = meta
     const source = fork === undefined ? undefined : (this.streams.get(fork.stream) as StreamState)
     if (source !== undefined) this.#keepForCheckpoint(source)
-    const state = new StreamState(stream, position, emptyDisk(meta), replaces, meta, source)
+    const state = new StreamState(stream, position, emptyDisk(meta), meta, source)
+    state.replaced = this.dirty.get(stream) ?? this.#toStore.get(stream)
     this.streams.set(stream, state)
     this.#link(state)
     return state
