@@ -5,7 +5,7 @@ import { Folder } from '../../src/streams/api/folder.js'
 import { openExclusive } from '../../src/streams/api/open-streams.js'
 import type { NamedStream } from '../../src/streams/api/stream.js'
 import type { StreamsPort } from '../../src/streams/port/port.js'
-import type { DedupTable } from '../../src/streams/state/dedup-table.js'
+import { DedupTable, type RequestSeqs } from '../../src/streams/state/dedup-table.js'
 import { scratchDir } from '../fixtures/scratch.js'
 import { leave, localPort, values } from '../fixtures/streams.js'
 
@@ -109,6 +109,19 @@ test('a repeated request that was refused is decided again', async () => {
   expect(await append()).toEqual(stored(1))
 })
 
+test('the requests for a catalog are read one by one, without those that are added or confirmed meanwhile', () => {
+  const table = new DedupTable()
+  for (let number = 0; number < 10; number++) table.add({ client: CLIENT, number }, [number])
+  const [, requests] = [...table.stored()][0] as [string, Iterable<RequestSeqs>]
+  const found: number[] = []
+  for (const [number] of requests) {
+    found.push(number)
+    table.add({ client: CLIENT, number: number + 10 }, [0])
+    table.confirm(CLIENT, 7)
+  }
+  expect(found).toEqual([0, 7, 8, 9])
+})
+
 test('confirmed requests and the requests of a forgotten client are removed', async () => {
   const dir = join(scratchDir(), 'streams')
   const store = await openForTest(dir)
@@ -116,15 +129,12 @@ test('confirmed requests and the requests of a forgotten client are removed', as
   await streamOf(store, 'f'.repeat(16), 0, 'b').append(1)
   dedupOf(store).confirm(CLIENT, 98)
   dedupOf(store).forget('f'.repeat(16))
-  expect(dedupOf(store).stored()).toEqual([
-    [
-      CLIENT,
-      [
-        [98, [98]],
-        [99, [99]],
-      ],
-    ],
-  ])
+  const stored = Array.from(dedupOf(store).stored(), ([client, requests]) => [client, [...requests]])
+  const left = [
+    [98, [98]],
+    [99, [99]],
+  ]
+  expect(stored).toEqual([[CLIENT, left]])
   await store.close()
   const again = await openForTest(dir)
   expect([...dedupOf(again).clients]).toEqual([CLIENT])

@@ -18,7 +18,6 @@ import type { StreamEncoding } from '../port/types.js'
 import { Arena } from '../state/arena.js'
 import { CATALOG_SEGMENT_BYTES, Catalog } from '../state/catalog.js'
 import type { CatalogHead } from '../state/catalog-records.js'
-import { DedupTable } from '../state/dedup-table.js'
 import { decodeEntry, type Entry, EntryKind } from '../state/entry.js'
 import type { StreamState } from '../state/state.js'
 import { StreamTable } from '../state/table.js'
@@ -179,7 +178,7 @@ async function load(log: Log, catalog: Catalog): Promise<{ head: CatalogHead | u
     )
   table.lastTimeMs = head.lastTimeMs
   for (const at of head.voids) table.voids.add(at)
-  table.dedup = new DedupTable(requests)
+  await table.dedup.load(requests)
   await loadKept(
     log,
     table,

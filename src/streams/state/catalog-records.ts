@@ -2,14 +2,8 @@
 
 import { defaultMeta, loadedMeta, type StoredMeta } from '../port/meta.js'
 import type { StreamEncoding } from '../port/types.js'
-import type { StoredRequests } from './dedup-table.js'
-import {
-  type FileDisk,
-  type ProducerState,
-  type StreamDisk,
-  type StreamSnapshot,
-  StreamState,
-} from './state.js'
+import type { RequestSeqs, StoredRequests } from './dedup-table.js'
+import { type FileDisk, type ProducerState, type StreamDisk, type StreamSnapshot, StreamState } from './state.js'
 
 /** The state of the folder, which ends a group. */
 export interface CatalogHead {
@@ -28,7 +22,7 @@ export interface CatalogHead {
 interface ClientRequests {
   kind: 'requests'
   client: string
-  requests: StoredRequests[number][1]
+  requests: RequestSeqs[]
 }
 
 type StoredFile = [first: number, next: number, bytes: number, crc: number, index: string, ...times: number[]]
@@ -114,7 +108,7 @@ const REQUESTS_NUMBERS = 1024
 /** Records of the requests. Each has a limited length: all requests of all clients may not fit into one record. */
 export function* requestTexts(stored: StoredRequests): Generator<string, void, undefined> {
   for (const [client, all] of stored) {
-    let requests: StoredRequests[number][1] = []
+    let requests: RequestSeqs[] = []
     let numbers = 0
     for (const request of all) {
       requests.push(request)

@@ -16,7 +16,7 @@ import {
   type StoredRecord,
   streamText,
 } from './catalog-records.js'
-import type { StoredRequests } from './dedup-table.js'
+import type { RequestSeqs, StoredRequests } from './dedup-table.js'
 import type { StreamState } from './state.js'
 import { StoredStreams, StreamMap } from './stream-map.js'
 
@@ -87,7 +87,7 @@ export class Catalog {
     /** The entries of the current group. The seq is undefined if the stream was deleted. */
     let names: string[] = []
     let seqs: (number | undefined)[] = []
-    let requests: StoredRequests = []
+    let requests: [string, RequestSeqs[]][] = []
     let storedRequests: StoredRequests = []
     await readGroups(log, {
       begin: () => {
