@@ -230,10 +230,12 @@ class Server {
 
   /** Drops the clients that have not sent their whole request, or not read their whole answer. */
   #dropSlow(): void {
-    for (const exchange of this.#active.all) {
-      const { slowness } = exchange
-      if (slowness !== undefined) exchange.drop(slowness)
-    }
+    for (const exchange of this.#active.all)
+      this.#service.work.run(() => {
+        const { place, slowness } = exchange
+        // It may have been answered meanwhile.
+        if (place !== -1 && slowness !== undefined) exchange.drop(slowness)
+      })
   }
 
   /** Returns the service with the headers that depend on the request. Without such headers, all requests share one. */

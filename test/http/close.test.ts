@@ -1,8 +1,11 @@
 /** Closes a handler while clients have not sent their whole requests. */
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
-import { expect, onTestFinished, test } from 'vitest'
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { serveStreams as serveListening, streamsHandler } from '../../src/http/index.js'
+import { WebExchange } from '../../src/http/web-exchange.js'
+import { adjustableClock } from '../fixtures/fake-clock.js'
 import { serveStreams } from '../fixtures/http.js'
 import { scratchStreams, values } from '../fixtures/streams.js'
 
@@ -52,6 +55,31 @@ test('close refuses a fetch request whose body does not end', async () => {
   const answer = handler.fetch(new Request('http://x/s', options))
   await Promise.all([handler.close(), handler.close()])
   expect((await answer).status).toBe(408)
+})
+
+test('close drops many clients in several turns of the event loop', async () => {
+  const { streams } = await scratchStreams({ exclusive: true })
+  const handler = streamsHandler(streams, { slowReaderMs: 1 })
+  await streams.stream('s').append(1)
+  const ahead = adjustableClock('held')
+  const turns: number[] = []
+  let turn = 0
+  const { drop } = WebExchange.prototype
+  const spy = vi.spyOn(WebExchange.prototype, 'drop').mockImplementation(function (this: WebExchange, reason) {
+    turns.push(turn)
+    ahead(2)
+    drop.call(this, reason)
+  })
+  onTestFinished(() => spy.mockRestore())
+  const answers = Array.from({ length: 3 }, () => {
+    const options = { method: 'POST', headers: JSON_TYPE, body: new ReadableStream({}), duplex: 'half' } as RequestInit
+    return handler.fetch(new Request('http://x/s', options))
+  })
+  const closed = handler.close()
+  for (; turns.length < 3; turn++) await nextTurn()
+  expect(new Set(turns).size).toBe(3)
+  for (const answer of answers) expect((await answer).status).toBe(408)
+  await closed
 })
 
 /** Sends a request on an open connection. Returns the head of the answer. */

@@ -1,7 +1,12 @@
 /** Reads of many records in memory: the event loop has turns in the meantime. */
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { streamsHandler } from '../../src/http/index.js'
+import { bareItem } from '../../src/streams/core/items.js'
+import { EMPTY, EntryKind } from '../../src/streams/state/entry.js'
+import { StreamTable } from '../../src/streams/state/table.js'
+import { clock } from '../../src/timers.js'
+import { adjustableClock } from '../fixtures/fake-clock.js'
 import { all, scratchStreams } from '../fixtures/streams.js'
 
 const RECORDS = 150_000
@@ -72,4 +77,45 @@ test('reads of many records in memory give the event loop turns', async () => {
     expect(((await answer.json()) as unknown[]).length).toBe(RECORDS)
   }
   expect(await turnsOf(readBody)).toBeGreaterThan(TURNS)
+})
+
+test('the streams that a checkpoint has not stored become part of the next one in several turns', async () => {
+  const table = new StreamTable()
+  for (let at = 0; at < 1000; at++) {
+    const item = bareItem(EntryKind.append, `s${at}`)
+    table.apply(item, { bytes: EMPTY, valueAt: 0, end: 0 }, 0, at, undefined)
+  }
+  table.beginCheckpoint()
+  let nowMs = 0
+  const spy = vi.spyOn(clock, 'now').mockImplementation(() => ++nowMs)
+  onTestFinished(() => spy.mockRestore())
+  let ended = false
+  const done = table.endCheckpoint().finally(() => {
+    ended = true
+  })
+  const [sizes, kept] = [[0], table.find('s999')]
+  while (!ended) {
+    sizes.push(table.dirty.size)
+    await nextTurn()
+  }
+  await done
+  const steps = sizes.slice(1).map((size, at) => size - (sizes[at] as number))
+  expect(Math.max(...steps)).toBeLessThan(100)
+  expect(table.dirty.size).toBe(1000)
+  expect(table.dirty.get('s999')).toBe(kept)
+})
+
+test('everything that waits for changes is woken in several turns', async () => {
+  const table = new StreamTable()
+  const ahead = adjustableClock('held')
+  const turns: number[] = []
+  let turn = 0
+  for (let at = 0; at < 3; at++)
+    table.onChange(`s${at}`, () => {
+      turns.push(turn)
+      ahead(2)
+    })
+  table.wakeAll()
+  for (; turns.length < 3; turn++) await nextTurn()
+  expect(new Set(turns).size).toBe(3)
 })

@@ -4,6 +4,7 @@
 import { DurlogError, isCode } from '../../errors.js'
 import { ofFileSystem } from '../../support/file-system-error.js'
 import type { NameMap } from '../../support/name-map.js'
+import { sortedBy } from '../../support/radix-sort.js'
 import { TimeSlice } from '../../support/time-slice.js'
 import { clock, nextTurn } from '../../timers.js'
 import { FileRepair, type StepHook } from '../files/file-repair.js'
@@ -82,7 +83,7 @@ class Outcome {
         if (slice.isOver()) await slice.nextTurn()
         kept.push(unflushed.at(at))
       }
-    return Float64Array.from(kept).sort()
+    return Float64Array.from(await sortedBy(kept, kept, slice))
   }
 }
 
@@ -170,7 +171,7 @@ export class Checkpointer {
       if (isLatching(failure)) this.latched ??= failure
       throw failure
     } finally {
-      table.endCheckpoint()
+      await table.endCheckpoint()
     }
     await this.trim()
     const [failure] = blocked.values()

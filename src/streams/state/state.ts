@@ -125,13 +125,7 @@ export class StreamState implements StreamView {
   /** The file name without a seq, which is kept from the first checkpoint on that adds records to the stream. */
   #fileName: string | undefined
 
-  constructor(
-    name: string,
-    created: number,
-    disk: StreamDisk,
-    meta: StreamMeta,
-    source: StreamState | undefined,
-  ) {
+  constructor(name: string, created: number, disk: StreamDisk, meta: StreamMeta, source: StreamState | undefined) {
     this.name = name
     this.created = created
     this.meta = meta

@@ -1,6 +1,7 @@
 /** The state of all streams of a folder, after all entries of the log so far. */
 import { DurlogError } from '../../errors.js'
 import { NameMap } from '../../support/name-map.js'
+import { PacedWork } from '../../support/paced-work.js'
 import { TimeSlice } from '../../support/time-slice.js'
 import { defaultMeta, expires, type StreamMeta } from '../port/meta.js'
 import { canBeForkOf } from './catalog-check.js'
@@ -26,7 +27,7 @@ export class StreamTable {
   /** The positions of entries that do not count. */
   readonly voids: Set<number> = new Set()
   /** The stored requests of clients. */
-  dedup: DedupTable = new DedupTable()
+  readonly dedup: DedupTable = new DedupTable()
   /** The streams that can expire, or whose records can. */
   readonly expiring: Set<StreamState> = new Set()
   /** The streams whose files the last checkpoint could not write. Their records since then stay in the main log. */
@@ -200,13 +201,20 @@ export class StreamTable {
 
   /** The log was synced. */
   synced(): void {
-    for (const name of this.#awaitingSync) this.#wake(name)
+    if (this.#awaitingSync.size === 0) return
+    this.#wakeEach(this.#awaitingSync)
     this.#awaitingSync.clear()
   }
 
   /** Wakes everything that waits for a change. */
   wakeAll(): void {
-    for (const name of [...this.#waiting.keys()]) this.#wake(name)
+    this.#wakeEach(this.#waiting.keys())
+  }
+
+  /** In several turns of the event loop if much waits. */
+  #wakeEach(names: Iterable<string>): void {
+    const work = new PacedWork()
+    for (const name of names) work.run(() => this.#wake(name))
   }
 
   /**
@@ -262,15 +270,17 @@ export class StreamTable {
   }
 
   /** Ends a checkpoint. The streams that it has not stored are dirty again. */
-  endCheckpoint(): void {
+  async endCheckpoint(): Promise<void> {
+    const slice = new TimeSlice()
     for (const [name, state] of this.#toStore) {
+      if (slice.isOver()) await slice.nextTurn()
+      this.#toStore.delete(name)
       state.snapshot = undefined
       // A newer stream of the same name is dirty already and replaces this one.
       if (this.dirty.has(name)) continue
       state.changedAfter = this.#checkpoints
       this.dirty.set(name, state)
     }
-    this.#toStore = new NameMap()
   }
 
   /** Whether a reader waits for the stream `name`. */
