@@ -106,7 +106,7 @@ export class SingleCall implements Call {
     if (outcome === 'duplicate') return true
     checkForkStart(item, table.find)
     checkUndecided(request, table)
-    checkBlocked(state, table)
+    checkBlocked(item.stream, table)
     return false
   }
 
@@ -229,7 +229,7 @@ export class BatchCall implements Call {
       )
     if (duplicates > 0) return true
     checkUndecided(this.#request, table)
-    for (const { stream } of this.#items) checkBlocked(table.find(stream), table)
+    for (const { stream } of this.#items) checkBlocked(stream, table)
     return false
   }
 
@@ -293,9 +293,11 @@ function checkUndecided(request: RequestId | undefined, table: StreamTable): voi
 }
 
 /** Throws if the stream's files cannot be written and the memory for the records of such streams is full. */
-function checkBlocked(state: StreamState | undefined, { blockedBytes }: StreamTable): void {
-  if (state?.blocked !== undefined && blockedBytes >= BLOCKED_MAX_BYTES)
-    throw blockedAppend(state.blocked, blockedBytes)
+function checkBlocked(stream: string, table: StreamTable): void {
+  const { blockedBytes } = table
+  if (blockedBytes < BLOCKED_MAX_BYTES) return
+  const error = table.find(stream)?.blocked
+  if (error !== undefined) throw blockedAppend(error, blockedBytes)
 }
 
 /** `places`, after the place of an empty value. */

@@ -135,12 +135,11 @@ export type ResolvedAppend = AppendConditions & { signal: AbortSignal | undefine
 const NO_OPTIONS: ResolvedAppend = { ...NO_CONDITIONS, signal: undefined }
 
 export function resolveAppendOptions(options: unknown): ResolvedAppend {
-  if (options === undefined) return NO_OPTIONS
-  const { expectedSeq, producer, writerSeq, create, end, durability, timestamp, signal } = bag(
-    'append options',
-    options,
-    APPEND_NAMES,
-  ) as StreamAppendOptions
+  return options === undefined ? NO_OPTIONS : checkedAppend(bag('append options', options, APPEND_NAMES))
+}
+
+function checkedAppend(options: StreamAppendOptions): ResolvedAppend {
+  const { expectedSeq, producer, writerSeq, create, end, durability, timestamp, signal } = options
   return {
     expectedSeq: expectedSeq === undefined ? undefined : whole('expectedSeq', expectedSeq, SEQ_RANGE, 0),
     producer: producer === undefined ? undefined : resolveProducer(producer),
@@ -259,9 +258,10 @@ export function resolveBatch<V>(items: readonly StreamBatchItem<V>[]): BatchAppe
   if (!Array.isArray(items) || items.length === 0 || items.length > BATCH_MAX)
     throw invalidArgument(`a batch must be an array of 1 to ${BATCH_MAX} appends; got ${shown(items)}`)
   return Array.from(items, (item: unknown) => {
-    const { stream, value, ...options } = bag('a batch item', item, BATCH_ITEM_NAMES)
+    const given = bag('a batch item', item, BATCH_ITEM_NAMES)
+    const { stream, value } = given
     checkStreamName(stream)
-    return { stream, value: value as V, conditions: resolveAppendOptions(options) }
+    return { stream, value: value as V, conditions: checkedAppend(given) }
   })
 }
 

@@ -85,15 +85,18 @@ export function decideBatch(batch: readonly ProposedChange[], find: Find): Decis
   const first = batch[0] as ProposedChange
   if (batch.length === 1) return [decide(first, find(first.stream), find)]
   if ((batch[1] as ProposedChange).follows) return decideGroup(batch, decide(first, find(first.stream), find))
-  const copies = new Map<string, StreamSnapshot>()
+  const copies = new Map<string, StreamSnapshot & { meta: StreamMeta }>()
   return batch.map((wanted) => {
     const state = find(wanted.stream)
     const meta = state?.meta ?? defaultMeta(wanted.encoding)
-    const copied = copies.get(wanted.stream)
-    const verdict = decide(wanted, copied === undefined ? state : { meta, ...copied }, find)
+    let copy = copies.get(wanted.stream)
+    if (copy !== undefined) copy.meta = meta
+    const verdict = decide(wanted, copy ?? state, find)
     if (verdict.outcome === 'duplicate') return verdict
-    const copy = copied ?? state?.takeSnapshot() ?? emptySnapshot()
-    copies.set(wanted.stream, copy)
+    if (copy === undefined) {
+      copy = { meta, ...(state?.takeSnapshot() ?? emptySnapshot()) }
+      copies.set(wanted.stream, copy)
+    }
     if (wanted.producer !== undefined) advance(copy, wanted.producer)
     if (wanted.writerSeq !== undefined) copy.writerSeq = wanted.writerSeq
     copy.next++
