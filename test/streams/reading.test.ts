@@ -3,7 +3,7 @@ import { open } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { codeOf } from '../fixtures/scratch.js'
-import { all, scratchStreams, values } from '../fixtures/streams.js'
+import { all, localPort, scratchStreams, values } from '../fixtures/streams.js'
 
 test('a record has the same time and position in memory, in the file and after opening again', async () => {
   const { streams, reopen } = await scratchStreams()
@@ -356,4 +356,18 @@ test('a cursor that is created while a checkpoint trims the main log gets every 
     }
     await checkpoint
   }
+})
+
+test('a read that waits for its turn while its stream is deleted ends with ERR_DURLOG_NOT_FOUND', async () => {
+  const { streams } = await scratchStreams({ exclusive: true })
+  const stream = streams.stream('s')
+  await stream.appendAll([1, 2, 3])
+  const range = { from: 0, to: undefined, untilMs: undefined, follow: false, durableOnly: false }
+  const { signal } = new AbortController()
+  const reading = localPort(streams).readStream('s', range, true, signal, async (read) => {
+    await stream.delete()
+    await streams.checkpoint()
+    return read()
+  })
+  expect(await codeOf(all(reading))).toBe('ERR_DURLOG_NOT_FOUND')
 })

@@ -61,7 +61,8 @@ export async function* readStream(
         let read: StreamRecord<unknown>[] = []
         const seq = next
         try {
-          read = await inTurn(() => records.next(state, seq))
+          // The stream may have been deleted before the read's turn.
+          read = await inTurn(() => (folder.visible(name) === state ? records.next(state, seq) : Promise.resolve([])))
         } catch (error) {
           if (!isDeleting()) throw error
         }
