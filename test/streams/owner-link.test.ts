@@ -1,7 +1,8 @@
 /** A client's link to the owner of a folder. */
 import { join } from 'node:path'
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { DurlogError } from '../../src/errors.js'
+import { FrameMaker } from '../../src/streams/processes/frames.js'
 import type { OwnerHost } from '../../src/streams/processes/owner-host.js'
 import { OwnerLink } from '../../src/streams/processes/owner-link.js'
 import { codeOf, scratchDir } from '../fixtures/scratch.js'
@@ -35,4 +36,16 @@ test('requests that wait for their answers and hold too much memory leave no roo
   const next = submit(1)
   await link.close()
   expect(await next).toBe('ERR_DURLOG_LOCKED')
+})
+
+test('other calls that wait for their answers and hold too much memory leave no room for another one', async () => {
+  const link = lonelyLink()
+  const long = { bytes: Buffer.alloc(0), start: 0, end: 2 ** 27 } as FrameMaker
+  const spy = vi.spyOn(FrameMaker.prototype, 'json').mockReturnValue(long)
+  onTestFinished(() => spy.mockRestore())
+  const call = (): Promise<string> => codeOf(link.call({ op: 'stats' }))
+  const waiting = [call(), call()]
+  expect(await call()).toBe('ERR_DURLOG_BACKPRESSURE')
+  expect(await Promise.all(waiting)).toEqual(Array(2).fill('ERR_DURLOG_LOCKED'))
+  await link.close()
 })

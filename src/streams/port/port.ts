@@ -235,12 +235,12 @@ export interface StreamsPort extends ServedPort {
   close(): Promise<void>
 }
 
-/** Throws ERR_DURLOG_BACKPRESSURE if the appends that wait hold `bytes` bytes, which leaves no room for another one. */
+/** Throws ERR_DURLOG_BACKPRESSURE if the calls that wait hold `bytes` bytes, which leaves no room for another one. */
 export function checkHeld(bytes: number): void {
   if (bytes < HELD_MAX_BYTES) return
   throw new DurlogError(
     'ERR_DURLOG_BACKPRESSURE',
-    `no room for now: the appends that wait hold ${bytes} bytes, of at most ${HELD_MAX_BYTES}; await earlier appends, then try again`,
+    `no room for now: the calls that wait hold ${bytes} bytes, of at most ${HELD_MAX_BYTES}; await earlier calls, then try again`,
     { outcome: 'not-written' },
   )
 }

@@ -115,6 +115,7 @@ export class OwnerLink {
   call(call: PortCall): Promise<unknown> {
     return new Promise((resolve, reject) => {
       this.checkOpen()
+      checkHeld(this.#calls.bytes)
       const { bytes, start, end } = this.#maker.json(FrameType.call, this.#calls.next, call)
       const onAnswer = (answer: SocketFrame): void => {
         try {
