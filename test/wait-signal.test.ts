@@ -97,6 +97,22 @@ describe.each([true, false])('streams (exclusive: %s)', (exclusive) => {
   })
 })
 
+test('the signal ends an open that is in progress, and a log that it opens later is closed', async () => {
+  const dir = join(scratchDir(), 'log')
+  for (const options of [{}, { shared: true }]) {
+    const controller = new AbortController()
+    const { signal } = controller
+    const listen = signal.addEventListener.bind(signal)
+    // `open` listens once the core has begun.
+    signal.addEventListener = (...args: Parameters<typeof listen>) => {
+      listen(...args)
+      queueMicrotask(() => controller.abort(REASON))
+    }
+    await expect(open(dir, { ...options, signal })).rejects.toBe(REASON)
+    await (await open(dir, LONG)).close()
+  }
+})
+
 test('the signal ends the wait for a log, a cursor and a trim', async () => {
   const log = await openUntilDone(join(scratchDir(), 'log'))
   await log.append('x')

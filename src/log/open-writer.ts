@@ -1,6 +1,7 @@
 /** Opens a log for writing. Loaded when the first log is opened for writing, with every module of a writer. */
 import { waitForLock } from '../native/lock-wait.js'
 import { native } from '../native/native.js'
+import { abortable } from '../options/abort-signal.js'
 import type { ResolvedOptions } from '../options/open-options.js'
 import { refuseCopy } from '../support/folder-marks.js'
 import { WritePipeline } from './append/write-pipeline.js'
@@ -25,7 +26,14 @@ export async function openWriter<L extends WriterLog>(
   let pipeline: WritePipeline | undefined
   const onProgress = (): void => pipeline?.onProgress()
   const { waitMs, signal } = options
-  const core = await waitForLock(waitMs, () => native.open(dir, options.native, onProgress), signal)
+  // An attempt of a shared log waits itself, for a writer that is joining or leaving.
+  const attempt = (): ReturnType<typeof native.open> =>
+    abortable(
+      signal,
+      () => native.open(dir, options.native, onProgress),
+      (late) => void late.close().catch(() => {}),
+    )
+  const core = await waitForLock(waitMs, attempt, signal)
   try {
     refuse(dir)
     pipeline = new WritePipeline(dir, core, options)
