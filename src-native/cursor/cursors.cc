@@ -56,6 +56,8 @@ Result<std::vector<CursorSummary>> ListCursors(FileSystem& file_system, const st
   DURLOG_ASSIGN_OR_RETURN(const Capabilities capabilities, directory->Probe());
   DURLOG_ASSIGN_OR_RETURN(const std::vector<std::string> names, ListCursorNames(*directory));
   const Result<CutList> cuts = ReadCuts(*directory, log.uuid);
+  // A damaged list stays so: the cursors are listed without their cuts.
+  if (!cuts.ok() && cuts.status().code() != Code::kCorrupt) return cuts.status();
   std::vector<CursorSummary> summaries;
   for (const std::string& name : names) {
     Result<std::unique_ptr<File>> file = directory->Open(CursorFileName(name), OpenMode::kRead);

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cerrno>
 #include <cstring>
 #include <filesystem>
 #include <functional>
@@ -15,6 +16,7 @@
 #include "inline_executor.h"
 #include "log_test_folder.h"
 #include "memory_file_system.h"
+#include "observed_file_system.h"
 
 namespace durlog {
 
@@ -369,6 +371,31 @@ TEST_F(DurableCursorTest, TheListShowsEachCursorAndARemovedOneIsGone) {
 }
 
 class DurableCursorFolder : public LogTestFolder {};
+
+TEST_F(DurableCursorFolder, AListWithoutTheTruncationsIsAFailure) {
+  std::unique_ptr<Log> log = Open(SmallOptions(Strategy::kPwrite));
+  AppendMany(*log, 20, Level::kSync);
+  Settle(*log);
+  Result<std::unique_ptr<DurableCursor>> cursor =
+      DurableCursor::Open(DefaultFileSystem(), PathOf("log"), "c");
+  ASSERT_TRUE(cursor.ok()) << cursor.status().message();
+  ASSERT_TRUE((*cursor)->Place(15, 15, 0).ok());
+  const Result<std::shared_ptr<TruncateJob>> job = log->BeginTruncate(10);
+  ASSERT_TRUE(job.ok()) << job.status().message();
+  (*job)->RunOnce();
+  ASSERT_TRUE(log->FinishTruncate(**job).ok());
+  bool lacks_descriptors = true;
+  ObservedFileSystem file_system([&](const ObservedCall& call) {
+    const bool refused = lacks_descriptors && call.call == "open" && call.name == kCutsName;
+    return refused ? Status::System("openat", EMFILE, call.name) : Status::Ok();
+  });
+  EXPECT_EQ(ListCursors(file_system, PathOf("log")).status().code(), Code::kTooManyFiles);
+  lacks_descriptors = false;
+  const Result<std::vector<CursorSummary>> list = ListCursors(file_system, PathOf("log"));
+  ASSERT_TRUE(list.ok()) << list.status().message();
+  EXPECT_EQ(list->at(0).cut, 10u);
+  Close(std::move(log));
+}
 
 TEST_F(DurableCursorFolder, OneOpenOfACursorOwnsItAtATime) {
   const std::unique_ptr<Log> log = Open(SmallOptions(Strategy::kPwrite));
