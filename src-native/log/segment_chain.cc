@@ -213,7 +213,6 @@ void SegmentChain::FinishTrim(const TrimJob& job) {
   first_seqs_.erase(first_seqs_.begin(), first_seqs_.begin() + trimmed);
   trimmed_records_ += first_seqs_.front() - first_seq_before;
   trimmed_bytes_ += job.trimmed_bytes();
-  if (!job.status().ok()) return;
   for (const std::string& name : job.recyclable()) recyclable_.push_back(name);
 }
 

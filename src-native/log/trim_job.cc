@@ -19,17 +19,27 @@ void TrimJob::Run() {
   for (const std::shared_ptr<Segment>& segment : left_) segment->file().LetGo();
   left_.clear();
   for (const Item& item : items_) {
-    const std::string name = SegmentName(item.first_seq);
-    const Trimmed trimmed = Examine(name);
-    const bool keep = !item.recycled_name.empty() && trimmed.may_recycle;
-    status_ = keep ? directory_.Rename(name, item.recycled_name) : directory_.Remove(name);
-    if (!status_.ok()) return;
-    if (keep) recyclable_.push_back(item.recycled_name);
-    ++trimmed_;
-    trimmed_bytes_ += trimmed.bytes;
+    status_ = Trim(item);
+    if (!status_.ok()) break;
   }
+  if (trimmed_ == 0) return;
+  // Also after a failure: a file may be used again only if its old name cannot return.
   Status synced = directory_.Sync();
-  if (!synced.ok()) status_ = AsSyncFailure(std::move(synced));
+  if (synced.ok()) return;
+  status_ = AsSyncFailure(std::move(synced));
+  recyclable_.clear();
+}
+
+Status TrimJob::Trim(const Item& item) {
+  const std::string name = SegmentName(item.first_seq);
+  const Trimmed trimmed = Examine(name);
+  const bool keep = !item.recycled_name.empty() && trimmed.may_recycle;
+  DURLOG_RETURN_IF_ERROR(keep ? directory_.Rename(name, item.recycled_name)
+                              : directory_.Remove(name));
+  if (keep) recyclable_.push_back(item.recycled_name);
+  ++trimmed_;
+  trimmed_bytes_ += trimmed.bytes;
+  return Status::Ok();
 }
 
 }  // namespace durlog

@@ -37,7 +37,7 @@ class TrimJob final : public Job {
   size_t trimmed() const { return trimmed_; }
   // The size of the removed files, as far as it could be read.
   uint64_t trimmed_bytes() const { return trimmed_bytes_; }
-  // The names of the files that were kept as spares.
+  // The names of the files that were kept and can become spares.
   const std::vector<std::string>& recyclable() const { return recyclable_; }
 
  protected:
@@ -48,6 +48,7 @@ class TrimJob final : public Job {
     uint64_t bytes = 0;
     bool may_recycle = false;
   };
+  Status Trim(const Item& item);
   Trimmed Examine(const std::string& name);
 
   Directory& directory_;

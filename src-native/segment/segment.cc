@@ -36,7 +36,12 @@ Chunk MapFirstChunk(File& file, const SpareRequest& request, const SegmentHeader
 }
 
 Result<Spare> FillSpare(Directory& directory, const SpareRequest& request,
-                        const SegmentHeader& header, Spare spare) {
+                        const SegmentHeader& header, const std::string& name) {
+  const OpenMode mode = header.recycled ? OpenMode::kReadWrite : OpenMode::kCreateNew;
+  DURLOG_ASSIGN_OR_RETURN(std::unique_ptr<File> opened, directory.Open(name, mode));
+  Spare spare;
+  spare.name = name;
+  spare.file = SegmentFile(std::move(opened), header.segment_bytes);
   File& file = spare.file.handle();
   const bool zero = request.preallocation == Preallocation::kZero;
   // A recycled file may have been made without preallocation.
@@ -79,23 +84,13 @@ void Spare::StopZeros() {
 
 Result<Spare> MakeSpare(Directory& directory, const SpareRequest& request,
                         const SegmentHeader& header, const std::string& name) {
-  Spare spare;
-  if (header.recycled) {
-    spare.name = request.recycled_name;
-  } else {
-    spare.name = name;
-  }
-  DURLOG_ASSIGN_OR_RETURN(
-      std::unique_ptr<File> file,
-      directory.Open(spare.name, header.recycled ? OpenMode::kReadWrite : OpenMode::kCreateNew));
-  spare.file = SegmentFile(std::move(file), header.segment_bytes);
-  const std::string made = spare.name;
-  Result<Spare> filled = FillSpare(directory, request, header, std::move(spare));
-  if (!filled.ok()) {
+  const std::string& made = header.recycled ? request.recycled_name : name;
+  Result<Spare> spare = FillSpare(directory, request, header, made);
+  if (!spare.ok()) {
     // The first error is returned; the next open removes a spare that is left.
     static_cast<void>(directory.Remove(made));
   }
-  return filled;
+  return spare;
 }
 
 Segment::Segment(uint64_t first_seq, const SegmentHeader& header, SegmentFile file)

@@ -1,6 +1,7 @@
 // Trimmed segments that are used again.
 #include <gtest/gtest.h>
 
+#include <cerrno>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -74,6 +75,89 @@ TEST_P(RecycleTest, RecycledSegmentsGetNoZerosAhead) {
   log = Open(options);
   EXPECT_EQ(log->recovery().state, RecoveryState::kClean);
   EXPECT_EQ(log->next_seq(), end);
+}
+
+// How many files of the log are no segment: the one that is being made, and those kept for reuse.
+size_t SparesIn(const std::string& folder) {
+  size_t spares = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    if (IsSpareName(entry.path().filename().string())) ++spares;
+  }
+  return spares;
+}
+
+TEST_P(RecycleTest, WhatAFailedTrimHasRenamedIsUsed) {
+  if (!folder_->Probe()->survives_map_faults) GTEST_SKIP() << kNoMappedLogs;
+  bool fails = false;
+  int renamed = 0;
+  ObservedFileSystem file_system(
+      [&](const ObservedCall& call) {
+        const bool second = fails && call.call == "rename" && ++renamed == 2;
+        return second ? Status::System("renameat", EIO, call.name) : Status::Ok();
+      },
+      "ext4");
+  InlineExecutor at_once;
+  LogOptions options = SmallOptions(Strategy::kAuto);
+  options.max_recyclable = 2;
+  std::unique_ptr<Log> log = Open(options, file_system);
+  log->Attach(&at_once, &listener_);
+  const auto fill_segments = [&](size_t count) {
+    for (const size_t end = listener_.rotated.size() + count; listener_.rotated.size() < end;) {
+      AppendMany(*log, 1, GetParam());
+      Settle(*log);
+    }
+  };
+  fill_segments(6);
+  for (int i = 0; i < 2; ++i) {
+    fails = true;
+    renamed = 0;
+    const std::shared_ptr<TrimJob> trim = log->BeginTrim(log->next_seq());
+    ASSERT_NE(trim, nullptr);
+    trim->RunOnce();
+    log->FinishTrim(*trim);
+    fails = false;
+    EXPECT_LE(SparesIn(PathOf("log")), 3u);
+  }
+  fill_segments(3);
+  EXPECT_GE(log->Stats().recycled, 2u);
+  EXPECT_TRUE(listener_.failures.empty());
+  const uint64_t begin = log->first_seq();
+  const uint64_t end = log->next_seq();
+  Close(std::move(log));
+  ExpectRecords(begin, end);
+}
+
+TEST_P(RecycleTest, ARecycledFileThatCannotBeOpenedIsRemoved) {
+  if (!folder_->Probe()->survives_map_faults) GTEST_SKIP() << kNoMappedLogs;
+  bool lacks_descriptors = false;
+  int refused = 0;
+  ObservedFileSystem file_system(
+      [&](const ObservedCall& call) {
+        if (!lacks_descriptors || call.call != "open" || !IsSpareName(call.name)) {
+          return Status::Ok();
+        }
+        ++refused;
+        return Status::System("openat", EMFILE, call.name);
+      },
+      "ext4");
+  InlineExecutor at_once;
+  std::unique_ptr<Log> log = Open(SmallOptions(Strategy::kAuto), file_system);
+  log->Attach(&at_once, &listener_);
+  while (listener_.rotated.size() < 4) {
+    AppendMany(*log, 1, GetParam());
+    Settle(*log);
+  }
+  TrimTo(*log, listener_.rotated.back());
+  const size_t kept = SparesIn(PathOf("log"));
+  ASSERT_GT(kept, 0u);
+  lacks_descriptors = true;
+  while (refused == 0) {
+    static_cast<void>(log->Append(AsBytes(PayloadOf(log->next_seq())), GetParam()));
+    Settle(*log);
+  }
+  EXPECT_EQ(SparesIn(PathOf("log")), kept - static_cast<size_t>(refused));
+  lacks_descriptors = false;
+  Close(std::move(log));
 }
 
 #ifndef _WIN32  // where the number of a file's names is not known
