@@ -241,7 +241,7 @@ class Directory {
   // Replaces `to` if it exists.
   virtual Status Rename(const std::string& from, const std::string& to) = 0;
   virtual Status Remove(const std::string& name) = 0;
-  // Makes the folder's entries durable.
+  // Makes the folder's entries durable. After a failure every call fails: see LastingSync.
   virtual Status Sync() = 0;
   // Syncs everything that was written to the file system since this folder was opened. Reports each
   // failed writeback since then, even if another process has received a report of it. Returns

@@ -146,7 +146,9 @@ Status PosixDirectory::Remove(const std::string& name) {
 
 Status PosixDirectory::SyncFileSystem() { return SyncFileSystemOf(fd_.get(), path_); }
 
-Status PosixDirectory::Sync() { return SyncFullOf(fd_.get(), path_); }
+Status PosixDirectory::Sync() {
+  return sync_.Run([this] { return SyncFullOf(fd_.get(), path_); });
+}
 
 Result<std::unique_ptr<FileLock>> PosixDirectory::Lock(const std::string& name) {
   for (;;) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "platform/file_system.h"
+#include "platform/lasting_sync.h"
 #include "platform/posix_fd.h"
 #include "platform/posix_reserve.h"
 
@@ -47,6 +48,7 @@ class PosixDirectory final : public Directory {
 
   const SharedFd fd_;
   const std::string path_;
+  LastingSync sync_;
   std::shared_ptr<PosixReserve> reserve_;  // null unless the folder keeps descriptors
 };
 

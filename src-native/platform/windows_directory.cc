@@ -161,7 +161,9 @@ Status SyncFolder(const std::wstring& wide_path, const std::string& path) {
   return WindowsSyncError("FlushFileBuffers", error, path);
 }
 
-Status WindowsDirectory::Sync() { return SyncFolder(wide_path_, path_); }
+Status WindowsDirectory::Sync() {
+  return sync_.Run([this] { return SyncFolder(wide_path_, path_); });
+}
 
 Result<std::unique_ptr<FileLock>> WindowsDirectory::Lock(const std::string& name) {
   DURLOG_ASSIGN_OR_RETURN(ScopedHandle handle,

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "platform/file_system.h"
+#include "platform/lasting_sync.h"
 #include "platform/windows_handle.h"
 
 namespace durlog {
@@ -42,6 +43,7 @@ class WindowsDirectory final : public Directory {
   const ScopedHandle handle_;
   const std::wstring wide_path_;
   const std::string path_;
+  LastingSync sync_;
 };
 
 // Makes the entries of the folder at `wide_path` durable.

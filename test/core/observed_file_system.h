@@ -12,6 +12,7 @@
 
 #include "one_map.h"
 #include "platform/file_system.h"
+#include "platform/lasting_sync.h"
 
 namespace durlog {
 
@@ -179,8 +180,10 @@ class ObservedDirectory final : public Directory {
     return inner_->Remove(name);
   }
   Status Sync() override {
-    DURLOG_RETURN_IF_ERROR(observer_({"sync-directory", ""}));
-    return inner_->Sync();
+    return sync_.Run([this] {
+      DURLOG_RETURN_IF_ERROR(observer_({"sync-directory", ""}));
+      return inner_->Sync();
+    });
   }
   Result<std::unique_ptr<FileLock>> Lock(const std::string& name) override {
     return inner_->Lock(name);
@@ -206,6 +209,7 @@ class ObservedDirectory final : public Directory {
   const uint32_t direct_alignment_;
   const Observer observer_;
   MapsByFile* const maps_;
+  LastingSync sync_;
 };
 
 // The real file system below it, which passes for `file_system` where that is not empty.

@@ -75,7 +75,8 @@ Status SimulatedDirectory::Remove(const std::string& name) {
 }
 
 Status SimulatedDirectory::Sync() {
-  DURLOG_RETURN_IF_ERROR(disk_->Enter(Call::kSyncDirectory, path_));
+  if (sync_failure_.ok()) sync_failure_ = disk_->Enter(Call::kSyncDirectory, path_);
+  if (!sync_failure_.ok()) return sync_failure_;
   if (disk_->traits_.lies.directory_sync) return Status::Ok();
   if (disk_->traits_.habit == Habit::kOneJournal) {
     disk_->CommitEverythingBefore(UINT64_MAX);

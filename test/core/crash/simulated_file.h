@@ -32,6 +32,7 @@ class SimulatedDirectory final : public Directory {
   SimulatedDisk* const disk_;
   const std::string path_;
   const uint32_t process_;
+  Status sync_failure_;  // see LastingSync
 };
 
 class SimulatedFile final : public File {

@@ -485,6 +485,31 @@ TEST_F(RotationTest, AFailedSyncNamesTheSegmentAndNotTheSpareThatItWas) {
   observer_ = nullptr;
 }
 
+// The system reports the failure once for the folder, which the trim and the commit share.
+TEST_F(RotationTest, ACommitWhileATrimFailsToSyncTheFolderIsNotAcknowledged) {
+  std::unique_ptr<Log> log = OpenObserved(SmallOptions(Strategy::kMmap));
+  while (listener_.rotated.size() < 2) AppendMany(*log, 1, Level::kMemory);
+  Settle(*log);
+  const std::shared_ptr<TrimJob> trim = log->BeginTrim(listener_.rotated[0]);
+  ASSERT_NE(trim, nullptr);
+  HeldExecutor held;
+  log->Attach(&held, &listener_);
+  while (listener_.rotated.size() < 3) ASSERT_TRUE(WriteNext(*log).ok());
+  int syncs = 0;
+  observer_ = [&](const ObservedCall& call) {
+    if (call.call != "sync-directory" || ++syncs > 1) return Status::Ok();
+    return Status::System("fsync", EIO, call.name);
+  };
+  trim->RunOnce();
+  EXPECT_EQ(trim->status().code(), Code::kSyncFailed);
+  // The commit ends before the log looks at the trim.
+  EXPECT_EQ(log->AppendSync(AsBytes("x"), Level::kSync).status().code(), Code::kSyncFailed);
+  EXPECT_LT(log->ReachedEnd(Level::kSync), log->next_seq());
+  log->FinishTrim(*trim);
+  EXPECT_TRUE(log->latched());
+  observer_ = nullptr;
+}
+
 // A full device then refuses a group in the next segment. The records before it are in memory.
 TEST_F(RotationTest, ASegmentThatCannotBeMappedTakesNoRecordFromTheOneBefore) {
   std::unique_ptr<Log> log = OpenObserved(SmallOptions(Strategy::kMmap));
