@@ -78,6 +78,7 @@ test('packed messages are shorter while they are not acknowledged in time, and a
     created: false,
     atomicBatches: true,
     replicated: false,
+    lastSequence: 0,
   }
   expect([flow.inBatches, flow.packBytes, flow.mayAdd(100)]).toEqual([false, 2 ** 20, true])
   for (let i = 0; i < 30; i++) flow.failed(new Unanswered('no answer'), 8)
@@ -139,6 +140,7 @@ function session(subject: Subject): { publisher: Publisher; arrive: (count: numb
     },
     {
       lastSequence: subject.messages.length,
+      streamSequence: undefined,
       begun: last === undefined || last.whole ? undefined : { seq: last.seq, offset: last.offset + last.partBytes },
     },
     () => {},

@@ -3,7 +3,11 @@
  * fails if a message of the former writer is stored between the last look of the claimer and its claim, and a writer
  * that publishes without pauses may always be faster. So a writer reads the notice once in a number of publishes, and
  * stops if it names a later generation than its own. A notice only stops a writer. The claim alone decides.
+ *
+ * A stream that drops old messages may have dropped a claim. So the claimer stores the notice before the claim, and a
+ * writer that finds no message reads the notice before it publishes.
  */
+import type { StoredMsg } from '@nats-io/jetstream'
 import { isWhole } from '../options/checks.js'
 import type { ShipOrigin } from '../ship/types.js'
 import { createBucket, keySubject, lastOfKey } from './key-value.js'
@@ -26,7 +30,7 @@ interface Notice {
   generation: number
 }
 
-/** Announces a claim. */
+/** Announces a claim, unless a later one was announced. A notice that arrives late replaces no later one. */
 export async function announceClaim(
   live: LiveLink,
   { stream, subject, timeoutMs }: NoticePlace,
@@ -36,13 +40,36 @@ export async function announceClaim(
   await createBucket(live, BUCKET, isReplicated)
   const key = keySubject(BUCKET, { stream, subject })
   const place = { stream: `KV_${BUCKET}`, subject: key, timeoutMs }
-  await publishAfter(live, place, '', undefined, Buffer.from(JSON.stringify(notice)))
+  const found = await lastOfKey(live, BUCKET, key)
+  if (found !== null && (generationIn(found, notice.uuid) ?? -1) >= notice.generation) return
+  await publishAfter(live, place, '', found?.seq ?? 0, Buffer.from(JSON.stringify(notice)))
+}
+
+/** The generation of the log `uuid` whose claim was announced last; undefined if none was. */
+export async function announcedGeneration(
+  live: LiveLink,
+  place: Pick<NoticePlace, 'stream' | 'subject'>,
+  uuid: string,
+): Promise<number | undefined> {
+  const found = await lastOfKey(live, BUCKET, keySubject(BUCKET, place))
+  return found === null ? undefined : generationIn(found, uuid)
+}
+
+/** The generation in a notice; undefined if it is of another log, or was deleted or damaged. */
+function generationIn({ data }: StoredMsg, uuid: string): number | undefined {
+  try {
+    const found = JSON.parse(Buffer.from(data).toString()) as Notice
+    if (found.uuid === uuid && isWhole(found.generation)) return found.generation
+  } catch {
+    // As another content.
+  }
+  return undefined
 }
 
 /** Reads the notice for a writer. */
 export class ClaimWatch {
   readonly #live: LiveLink
-  readonly #key: string
+  readonly #place: Pick<NoticePlace, 'stream' | 'subject'>
   readonly #onClaimed: (generation: number) => void
   #publishes = 0
   #isLooking = false
@@ -50,7 +77,7 @@ export class ClaimWatch {
   /** `onClaimed` is called if the notice names a later generation than the writer's. */
   constructor(live: LiveLink, place: Pick<NoticePlace, 'stream' | 'subject'>, onClaimed: (generation: number) => void) {
     this.#live = live
-    this.#key = keySubject(BUCKET, place)
+    this.#place = place
     this.#onClaimed = onClaimed
   }
 
@@ -68,10 +95,7 @@ export class ClaimWatch {
   }
 
   async #look({ uuid, generation }: ShipOrigin): Promise<void> {
-    const message = await lastOfKey(this.#live, BUCKET, this.#key)
-    if (message === null) return
-    const found = JSON.parse(Buffer.from(message.data).toString()) as Notice
-    const isNewer = found.uuid === uuid && isWhole(found.generation) && found.generation > generation
-    if (isNewer) this.#onClaimed(found.generation)
+    const claimed = (await announcedGeneration(this.#live, this.#place, uuid)) ?? 0
+    if (claimed > generation) this.#onClaimed(claimed)
   }
 }

@@ -58,7 +58,7 @@ export function jetstream(options: ReplicateJetStreamOptions): ReplicateTo {
     keepsLocal,
     start: (log, listener) => {
       const lease = leaseMs === undefined ? undefined : new Lease(new NatsLease(resolved), log.dir, leaseMs)
-      return new LogShipper(log, new JetStreamTarget(resolved), resolved.shipper, listener, lease)
+      return new LogShipper(log, new JetStreamTarget(resolved, true), resolved.shipper, listener, lease)
     },
   }
   return to

@@ -43,6 +43,7 @@ export const Header = {
   messageId: 'Nats-Msg-Id',
   expectedStream: 'Nats-Expected-Stream',
   expectedLast: 'Nats-Expected-Last-Subject-Sequence',
+  expectedLastInStream: 'Nats-Expected-Last-Sequence',
   expectedLastId: 'Nats-Expected-Last-Msg-Id',
   batchId: 'Nats-Batch-Id',
   batchSequence: 'Nats-Batch-Sequence',

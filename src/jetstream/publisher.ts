@@ -35,6 +35,8 @@ export interface PublisherPlace {
 export interface PublisherStart {
   /** The sequence in the stream of the subject's last message; 0 if the subject has none. */
   lastSequence: number
+  /** If set, the first message is stored only if the last message of the stream had this sequence. */
+  streamSequence: number | undefined
   /** A record of which only the first parts are stored. */
   begun: { seq: number; offset: number } | undefined
 }
@@ -63,7 +65,7 @@ export class Publisher {
   #last: number
   /** The id of the last message that was sent. */
   #sentId = ''
-  readonly #begun: PublisherStart['begun']
+  readonly #start: PublisherStart
   #batches = 0
   readonly #queue: Queued[] = []
   #open: OpenRun | undefined
@@ -78,7 +80,7 @@ export class Publisher {
     this.#place = place
     this.#onFailed = onFailed
     this.#last = start.lastSequence
-    this.#begun = start.begun
+    this.#start = start
     this.#publications = new Publications(nc, place.inbox, place.ackTimeout, (error) => this.#onFailure(error))
   }
 
@@ -132,7 +134,7 @@ export class Publisher {
 
   /** The record whose first parts are stored stays alone. */
   #takes(run: Run, record: ShipRecord): boolean {
-    return run.records[0]?.seq !== this.#begun?.seq && run.takes(record)
+    return run.records[0]?.seq !== this.#start.begun?.seq && run.takes(record)
   }
 
   /** Puts the messages of the collected records into the queue. */
@@ -165,7 +167,8 @@ export class Publisher {
   }
 
   #messagesOf(record: ShipRecord, origin: ShipOrigin): RecordMessage[] {
-    const offset = record.seq === this.#begun?.seq ? this.#begun.offset : 0
+    const { begun } = this.#start
+    const offset = record.seq === begun?.seq ? begun.offset : 0
     return toMessages(record, origin, this.#place.shape, offset)
   }
 
@@ -223,11 +226,13 @@ export class Publisher {
 
   /** Returns the headers with which the server stores the next message only if it directly follows the previous one. */
   #condition(): string {
+    const { lastSequence, streamSequence } = this.#start
+    const isAfterId = this.#publications.pending > 0
+    const inStream = isAfterId || this.#last !== lastSequence ? undefined : streamSequence
     return headerLines([
       [Header.expectedStream, this.#place.stream],
-      this.#publications.pending === 0
-        ? [Header.expectedLast, String(this.#last)]
-        : [Header.expectedLastId, this.#sentId],
+      isAfterId ? [Header.expectedLastId, this.#sentId] : [Header.expectedLast, String(this.#last)],
+      ...(inStream === undefined ? [] : ([[Header.expectedLastInStream, String(inStream)]] as [string, string][])),
     ])
   }
 

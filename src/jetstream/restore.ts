@@ -124,6 +124,7 @@ class Restore {
   #subject = ''
   /** Whether the stream has several replicas. */
   #isReplicated = false
+  #dropsOld = false
   /** The encoding of the streams whose main log is restored; undefined for any other log. */
   #streams: StreamEncoding | undefined
   #log: RestoringLog | undefined
@@ -196,8 +197,9 @@ class Restore {
   async #findSubject(live: LiveLink): Promise<StreamSeqs> {
     const { stream } = this.#options
     try {
-      const { subject, replicated } = await findStream(live, this.#options, { use: 'restore' })
+      const { subject, replicated, dropsOld } = await findStream(live, this.#options, { use: 'restore' })
       this.#subject = subject
+      this.#dropsOld = dropsOld
       this.#isReplicated = replicated
       return new StreamSeqs(live, stream, subject)
     } catch (error) {
@@ -342,6 +344,7 @@ class Restore {
       if (isOwn) return true
       if (part.claimedBy !== undefined && !claims.force) throw claimedError(part.generation)
       try {
+        if (this.#dropsOld) await this.#announceClaim(live, log)
         await this.#claim(live, record, { sequence, owner })
         return true
       } catch (error) {
@@ -374,15 +377,15 @@ class Restore {
    * Announces the claim: the writer was faster, and may be so each time. Without the right to store the notice, only
    * the claim counts.
    */
-  async #announce(live: LiveLink, { uuid }: Log): Promise<void> {
+  async #announce(live: LiveLink, log: Log): Promise<void> {
+    await this.#announceClaim(live, log).catch(() => {})
+  }
+
+  async #announceClaim(live: LiveLink, { uuid }: Log): Promise<void> {
     if (this.#announced === this.generation) return
     const notice = { uuid, generation: this.generation }
-    await announceClaim(live, this.#place, notice, this.#isReplicated).then(
-      () => {
-        this.#announced = notice.generation
-      },
-      () => {},
-    )
+    await announceClaim(live, this.#place, notice, this.#isReplicated)
+    this.#announced = notice.generation
   }
 
   get #place(): NoticePlace {

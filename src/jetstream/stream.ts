@@ -18,6 +18,8 @@ export interface StreamFacts {
   dropsOld: boolean
   /** The longest data of a message in bytes. */
   maxDataBytes: number
+  /** The sequence of the stream's last message, of any subject, also if it was removed. */
+  lastSequence: number
   created: boolean
 }
 
@@ -44,7 +46,7 @@ export async function findStream(link: LiveLink, place: ResolvedPlace, wish: Str
     info = await createStream(link, place, wish.replicas ?? 1)
     created = true
   }
-  return { ...factsOf(info.config, place, wish, link), created }
+  return { ...factsOf(info.config, place, wish, link), lastSequence: info.state.last_seq, created }
 }
 
 async function createStream(link: LiveLink, place: ResolvedPlace, replicas: number): Promise<StreamInfo> {
@@ -74,7 +76,7 @@ function factsOf(
   place: ResolvedPlace,
   { use, trims = false }: StreamWish,
   { nc }: LiveLink,
-): Omit<StreamFacts, 'created'> {
+): Omit<StreamFacts, 'created' | 'lastSequence'> {
   const serverMax = isWhole(nc.info?.max_payload) ? nc.info.max_payload : 2 ** 20
   const maxBytes = config.max_msg_size > 0 ? Math.min(serverMax, config.max_msg_size) : serverMax
   const subject = subjectOf(config, place, use)

@@ -4,7 +4,7 @@ import { DurlogError } from '../errors.js'
 import { fencedError } from '../ship/fenced.js'
 import type { ShipOrigin, ShippedRecord, ShipRecord, ShipTarget } from '../ship/types.js'
 import { AckTimeout } from './ack-timeout.js'
-import { ClaimWatch } from './claim-notice.js'
+import { announcedGeneration, ClaimWatch } from './claim-notice.js'
 import { FlowControl } from './flow-control.js'
 import { lastMessage } from './last-message.js'
 import { isDeletionMarker, parseMessage, type StoredPart } from './message.js'
@@ -22,6 +22,7 @@ const QUESTIONS_UNTIL_MISSING = 4
 
 export class JetStreamTarget implements ShipTarget {
   readonly #options: ResolvedShipOptions
+  readonly #replicates: boolean
   readonly #link: NatsLink
   readonly #flow: FlowControl
   readonly #ackTimeout: AckTimeout
@@ -38,7 +39,9 @@ export class JetStreamTarget implements ShipTarget {
   #renewals = 0
   #wasDuplicate = false
 
-  constructor(options: ResolvedShipOptions) {
+  /** With `replicates`, another copy of the log may take over. */
+  constructor(options: ResolvedShipOptions, replicates = false) {
+    this.#replicates = replicates
     this.#options = options
     this.#link = new NatsLink(options)
     this.#flow = new FlowControl(options.packs)
@@ -70,6 +73,13 @@ export class JetStreamTarget implements ShipTarget {
       await this.#link.leaveAfter(error)
       throw error
     }
+  }
+
+  async announced({ uuid }: Pick<ShipOrigin, 'uuid'>): Promise<number | undefined> {
+    const { stream } = this.#options
+    const [live, facts] = [this.#live, this.#facts]
+    if (live === undefined || facts === undefined) throw new Error('announced was called before last')
+    return announcedGeneration(live, { stream, subject: facts.subject }, uuid)
   }
 
   publish(records: readonly ShipRecord[], origin: ShipOrigin): Promise<void> {
@@ -140,7 +150,10 @@ export class JetStreamTarget implements ShipTarget {
       inbox: transport.createInbox(access.inboxPrefix),
     }
     const begun = part === undefined || part.whole ? undefined : { seq: part.seq, offset: part.offset + part.partBytes }
-    const publisher = new Publisher(live, place, { lastSequence: this.#lastSequence, begun }, (error, pending) => {
+    // A claim that was stored and dropped after the stream was found.
+    const streamSequence = this.#replicates && part === undefined ? facts.lastSequence : undefined
+    const start = { lastSequence: this.#lastSequence, streamSequence, begun }
+    const publisher = new Publisher(live, place, start, (error, pending) => {
       this.#forgetLoss()
       this.#wasDuplicate = error instanceof DuplicateMessage
       this.#flow.failed(error, pending)

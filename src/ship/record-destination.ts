@@ -124,6 +124,7 @@ export class RecordDestination implements Destination {
     const { firstSeq } = this.#log
     const last = await this.#target.last(session.isFirst)
     if (last?.uuid === this.#log.uuid) await this.#checkOwner(last)
+    if (last === undefined && this.#replicates) await this.#checkAnnounced()
     // Refresh after reading `last`: another shipper of the same log may have just shipped a record that `#log` does not
     // know yet.
     if (this.#log.readOnly) await this.#log.refresh()
@@ -143,6 +144,13 @@ export class RecordDestination implements Destination {
         ? this.#replicates && generation > this.#log.generation
         : claimedBy !== (await readCopy(this.#log.dir)).id
     if (isOther) throw fencedError(generation)
+  }
+
+  /** As `#checkOwner`, for a destination that may have dropped the claim. */
+  async #checkAnnounced(): Promise<void> {
+    const { generation } = this.#log
+    const announced = (await this.#target.announced?.(this.#log)) ?? 0
+    if (announced > generation) throw fencedError(announced)
   }
 
   async #crcOf(seq: number): Promise<number> {

@@ -66,6 +66,11 @@ export interface ShipTarget {
    * about to be trimmed.
    */
   checkTrim?(): Promise<void>
+  /**
+   * If the destination may have dropped the claim of a copy that has taken over: the highest generation that a copy has
+   * announced before its claim. Called after `last`.
+   */
+  announced?(log: Pick<ShipOrigin, 'uuid'>): Promise<number | undefined>
   /** The current way of publishing, as text for people. */
   readonly mode: string
   /** The number of connections after the first one. */

@@ -5,6 +5,7 @@ import { jetstreamManager } from '@nats-io/jetstream'
 import { connect } from '@nats-io/transport-node'
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest'
 import { type DurlogError, type Log, open } from '../../src/index.js'
+import { announceClaim, announcedGeneration } from '../../src/jetstream/claim-notice.js'
 import { jetstream, rejoin, restore, standBy, takeOver } from '../../src/jetstream/index.js'
 import { NatsLease } from '../../src/jetstream/nats-lease.js'
 import { resolvePlace } from '../../src/jetstream/options.js'
@@ -343,6 +344,60 @@ async function beginningWithClaim() {
   await (await jetstreamManager(nc)).streams.purge(to.stream, { keep: 1 })
   return { to, a, b }
 }
+
+/** A stream that drops messages after an hour. */
+async function droppingPlace() {
+  const to = place()
+  const nc = await connect({ servers: server.url })
+  onTestFinished(() => nc.close())
+  const { streams } = await jetstreamManager(nc)
+  const subject = to.stream.toLowerCase()
+  await streams.add({ name: to.stream, subjects: [subject], max_age: 3_600_000_000_000 })
+  return { to, nc, streams, subject }
+}
+
+test('a former writer is fenced, although the stream has dropped the claim', async () => {
+  const { to, streams } = await droppingPlace()
+  const a = join(scratchDir(), 'a')
+  const former = await openAt(a, to)
+  await former.append('0', REPLICATED)
+  const b = join(scratchDir(), 'b')
+  await takeOver(b, to)
+  await streams.purge(to.stream)
+  expect(await failure(former.append('1 of a', REPLICATED))).toMatchObject({ code: 'ERR_DURLOG_FENCED' })
+  await former.close()
+  const again = await openAt(a, to)
+  expect(await failure(again.append('2 of a', REPLICATED))).toMatchObject({ code: 'ERR_DURLOG_FENCED' })
+  const writer = await openAt(b, to)
+  expect(await writer.append('1', REPLICATED)).toBe(1)
+})
+
+test('a writer that was stopped before its first publish is fenced, although a claim was stored and dropped meanwhile', async () => {
+  const { to, nc, streams, subject } = await droppingPlace()
+  const dir = join(scratchDir(), 'a')
+  const before = await openAt(dir, to)
+  await before.append('0', REPLICATED)
+  await before.close()
+  await streams.purge(to.stream)
+  const former = await openAt(dir, to)
+  await expect.poll(() => former.stats().replication?.state).toBe('shipping')
+  const live = { nc, manager: await jetstreamManager(nc) }
+  const notice = { uuid: former.uuid, generation: 1 }
+  await announceClaim(live, { ...to, subject, timeoutMs: 60_000 }, notice, false)
+  await nc.request(subject, 'claim', { timeout: 60_000 })
+  await streams.purge(to.stream)
+  expect(await failure(former.append('1 of a', REPLICATED))).toMatchObject({ code: 'ERR_DURLOG_FENCED' })
+})
+
+test('a notice that arrives late replaces no later one', async () => {
+  const { to, nc, subject } = await droppingPlace()
+  const live = { nc, manager: await jetstreamManager(nc) }
+  const at = { ...to, subject, timeoutMs: 60_000 }
+  const uuid = randomUUID()
+  for (const generation of [1, 3, 2]) await announceClaim(live, at, { uuid, generation }, false)
+  expect(await announcedGeneration(live, at, uuid)).toBe(3)
+  expect(await announcedGeneration(live, at, randomUUID())).toBeUndefined()
+})
 
 test('a stream that begins with a claim is restored from the next record on, and without one holds no record', async () => {
   const { to, b } = await beginningWithClaim()
