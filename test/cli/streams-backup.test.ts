@@ -270,3 +270,35 @@ test.skipIf(process.platform !== 'linux')(
     expect(readdirSync(join(copy, '..'))).toEqual([])
   },
 )
+
+test('verify of a backup of streams compares its files with its catalog, reads its logs, and changes nothing', async () => {
+  const { dir, streams } = await scratchStreams()
+  await streams.stream('a').appendAll([1, 2])
+  await streams.stream('b').append(3)
+  await streams.checkpoint()
+  await streams.stream('b').append(4)
+  const copy = join(scratchDir(), 'copy')
+  await durlog(['backup', dir, copy])
+  const verify = async (...flags: string[]): Promise<unknown> => {
+    const { code, stdout, stderr } = await durlog(['streams', copy, 'verify', ...flags])
+    return [code, stdout.toString() + stderr]
+  }
+  const names = (): string[] => (readdirSync(copy, { recursive: true }) as string[]).sort()
+  const before = names()
+  expect(await verify()).toEqual([
+    0,
+    'read 3 records of 2 streams as of the last checkpoint, and 1 later record of the log; none is damaged\n',
+  ])
+  expect(names()).toEqual(before)
+  writeFileSync(join(copy, 'streams', 'a.jsonl'), '1\n3\n')
+  expect(await verify()).toEqual([
+    2,
+    expect.stringMatching(/^a: .*a\.jsonl is not the file that the catalog describes/),
+  ])
+  expect(await verify('--prefix', 'b', '--json')).toEqual([0, '{"streams":1,"records":1,"damaged":0}\n'])
+  const [segment] = readdirSync(join(copy, 'log')).filter((name) => name.endsWith('.seg'))
+  const bytes = readFileSync(join(copy, 'log', segment as string))
+  bytes.fill(0xff, 4096, 4112)
+  writeFileSync(join(copy, 'log', segment as string), bytes)
+  expect(await verify('--prefix', 'b')).toEqual([2, expect.stringMatching(/log: corrupt: "durlog verify/)])
+})

@@ -1,6 +1,8 @@
+import { resolve } from 'node:path'
 import { Argument, type Command } from 'commander'
 import type { Folder } from '../../streams/api/folder.js'
 import { joinStreams, openStreams } from '../../streams/api/open-streams.js'
+import { isBackup } from '../../support/folder-marks.js'
 import { addJson, parseWhole } from '../../terminal/arguments.js'
 import { ExitCode } from '../../terminal/exit-codes.js'
 import { addHelpSection } from '../../terminal/help.js'
@@ -12,6 +14,7 @@ import { appendLines } from '../streams/append.js'
 import { importAll } from '../streams/exchange.js'
 import { importFiles } from '../streams/import.js'
 import { LateFolder } from '../streams/late-folder.js'
+import { verifyBackup } from '../streams/verify.js'
 
 type Flag = Exclude<keyof StreamsFlags, 'json'>
 
@@ -80,7 +83,13 @@ const USAGES: Record<string, Usage> = {
     flags: [],
     summary: 'if a clock that was ahead has given records a later time, continue with the time of the present clock',
   },
-  verify: { min: 0, max: 0, names: '', flags: ['prefix'], summary: 'read every record; exit with 2 if one is damaged' },
+  verify: {
+    min: 0,
+    max: 0,
+    names: '',
+    flags: ['prefix'],
+    summary: 'read every record, also of a backup; exit with 2 if one is damaged',
+  },
 }
 
 export function register(command: Command): void {
@@ -154,6 +163,7 @@ async function run(dir: string, action: string, names: string[], flags: StreamsF
     for (const file of names) await importAll(made, file, flags)
     return
   }
+  if (action === 'verify' && isBackup(dir)) return verifyBackup(resolve(dir), flags)
   await using streams = await joinStreams(dir, { create: false })
   await (ACTIONS[action] as Action)(streams, names, flags)
 }

@@ -1,6 +1,5 @@
 /** The actions of `durlog streams` except append and import. */
 
-import { isCode } from '../../errors.js'
 import type { Folder } from '../../streams/api/folder.js'
 import type { StreamInfo, StreamLimits } from '../../streams/port/types.js'
 import { ExitCode } from '../../terminal/exit-codes.js'
@@ -16,10 +15,10 @@ import {
   writeOut,
   writeSummary,
 } from '../../terminal/output.js'
-import { visible } from '../../terminal/visible.js'
 import { onOutputClosed } from '../closed-output.js'
 import { exportAll } from './exchange.js'
 import { exportRecords, printValues } from './print.js'
+import { verify } from './verify.js'
 
 export interface StreamsFlags {
   prefix?: string
@@ -172,52 +171,6 @@ async function fork(streams: Folder<unknown>, names: Names, { from, json }: Stre
   const created = await streams.stream(name).create({ fork: { stream: source, seq: from } })
   if (!created) throw new InputError(`the stream ${name} exists`)
   if (json) await writeJson(await streams.stream(name).info())
-}
-
-async function verify(streams: Folder<unknown>, _: Names, { prefix, json }: StreamsFlags): Promise<void> {
-  let [count, records, damaged] = [0, 0, 0]
-  for await (const { name } of streams.list({ prefix })) {
-    try {
-      const found = await readWhole(streams, name)
-      if (found === undefined) continue
-      count++
-      records += found
-    } catch (error) {
-      count++
-      damaged++
-      process.exitCode = ExitCode.corrupt
-      const { message } = error as Error
-      if (json) await writeJson({ stream: name, error: message })
-      else await writeOut(`${visible(`${name}: ${message}`)}\n`)
-    }
-  }
-  if (json) return writeJson({ streams: count, records, damaged })
-  await writeOut(
-    `read ${formatCounted(records, 'record')} of ${formatCounted(count, 'stream')}; ${damaged === 0 ? 'none is' : `${damaged} ${damaged === 1 ? 'is' : 'are'}`} damaged\n`,
-  )
-}
-
-/**
- * Reads every record and returns their number; undefined if the stream is deleted. If retention removes the next
- * records during the read, continues after them.
- */
-async function readWhole(streams: Folder<unknown>, name: string): Promise<number | undefined> {
-  let records = 0
-  for (let next: number | undefined; ; ) {
-    try {
-      for await (const { seq } of streams.stream(name).read({ from: next })) {
-        records++
-        next = seq + 1
-      }
-      return records
-    } catch (error) {
-      if (isCode(error, 'ERR_DURLOG_NOT_FOUND')) return undefined
-      const first = (await streams.stream(name).info())?.firstSeq
-      const isRemoved = isCode(error, 'ERR_DURLOG_OUT_OF_RANGE') && first !== undefined && first > (next ?? -1)
-      if (!isRemoved) throw error
-      next = first
-    }
-  }
 }
 
 async function existing(streams: Folder<unknown>, name: string): Promise<StreamInfo> {
