@@ -59,5 +59,5 @@ export function addTimes(command: Command, verb = 'print records'): Command {
 /** Adds the option --retry-for, whose default is `preset`, as text. */
 export function addRetryFor(command: Command, preset: string = 'never'): Command {
   const text = `stop after this time of failures in a row (default: ${preset})`
-  return command.option('--retry-for <ms>', text, toWaitMs)
+  return command.option('--retry-for <duration>', text, toWaitMs)
 }

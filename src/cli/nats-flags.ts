@@ -38,7 +38,7 @@ export function addNats(command: Command): Command {
     .addOption(new Option('--tls-key <file>', 'the key of that certificate').env('NATS_KEY'))
     .option('--tls-first', 'start TLS before the greeting of the server, for servers with handshake_first')
     .option('--domain <name>', 'the JetStream domain')
-    .option('--timeout <ms>', 'the longest time for a response', toWaitMs, 10_000)
+    .option('--timeout <duration>', 'the longest time for a response', toWaitMs, 10_000)
     .addHelpText('after', NATS_HELP)
 }
 

@@ -33,14 +33,14 @@ export function addWriterOptions(command: Command): Command {
         .default(DEFAULTS.durability),
     )
     .option('--shared', 'share the log with other processes that opened it as shared')
-    .option('--wait <ms>', 'wait this long for another writer to close the log', toWaitMs, 0)
+    .option('--wait <duration>', 'wait this long for another writer to close the log', toWaitMs, 0)
     .option('--no-create', 'fail if there is no log')
     .addOption(
-      new Option('--segment-bytes <bytes>', 'size of new segment files')
+      new Option('--segment-bytes <size>', 'size of new segment files')
         .argParser(toBytes)
         .default(DEFAULTS.segmentBytes, '64MiB'),
     )
-    .option('--max-record-bytes <bytes>', 'the longest record to accept (default: 16MiB)', toBytes)
+    .option('--max-record-bytes <size>', 'the longest record to accept (default: 16MiB)', toBytes)
     .addOption(new Option('--strategy <name>', 'how bytes reach the file').choices(STRATEGIES).default('auto'))
     .addOption(
       new Option('--preallocate <name>', 'how space for a segment is reserved').choices(PREALLOCATIONS).default('auto'),

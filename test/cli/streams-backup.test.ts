@@ -49,7 +49,7 @@ test('a backup of streams in use, and its restore, have every stream with its op
   const { code, stdout, stderr } = await durlog(['backup', dir, copy])
   expect([code, stderr]).toEqual([0, ''])
   expect(stdout.toString()).toMatch(/copy holds 6 streams: \d+ files with .*, verified/)
-  expect((await durlog(['cursors', dir, '--json'])).stdout.toString()).not.toContain('durlog-backup')
+  expect((await durlog(['cursors', join(dir, 'log'), '--json'])).stdout.toString()).not.toContain('durlog-backup')
   await durlog(['restore', restored, copy])
   const again = await openAt(restored)
   expect(await contents(again)).toEqual(before)

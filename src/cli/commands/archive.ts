@@ -35,10 +35,14 @@ export function register(command: Command): void {
       'only print the position, the health and the last error of the archiver without contacting the store',
     )
     .option('--cursor <name>', 'the cursor of the log for this archive', 'archive')
-    .option('--flush <ms>', 'the longest time between two uploads (default: 10s)', toWaitMs)
+    .option('--flush <duration>', 'the longest time between two uploads (default: 10s)', toWaitMs)
     .option('--compress', 'compress whole segments with zstd')
-    .option('--history <age>', 'for streams: how long earlier states and deleted streams stay (default: 7d)', toAgeMs)
-    .option('--flush-bytes <bytes>', 'upload earlier if this many bytes wait (default: 64MiB)', toBytes)
+    .option(
+      '--history <duration>',
+      'for streams: how long earlier states and deleted streams stay (default: 7d)',
+      toAgeMs,
+    )
+    .option('--flush-bytes <size>', 'upload earlier if this many bytes wait (default: 64MiB)', toBytes)
   addJson(addBucket(addRetryFor(command))).action(run)
 }
 

@@ -61,7 +61,7 @@ export function register(command: Command): void {
   addBucket(command)
     .optionsGroup(FOR_SERVERS)
     .option('--from <seq>', 'the first record (default: the oldest)', parseWhole)
-    .option('--segment-bytes <bytes>', 'size of segment files', toBytes)
+    .option('--segment-bytes <size>', 'size of segment files', toBytes)
   addNats(command).action(run)
 }
 

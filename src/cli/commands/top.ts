@@ -76,7 +76,7 @@ export function register(command: Command): void {
       'Show once a second the rates at which logs grow and are trimmed, the duration of commits, the size of the logs, and for each cursor the number of records that it has not read yet and the age of the oldest; for a folder of streams, also the streams that grow most. Warns of a cursor that no process reads or that falls behind, and of a full disk. Takes no lock and does not slow down writers.',
     )
     .argument('<dirs...>', 'the folders of the logs, or of streams')
-    .option('-i, --interval <ms>', 'time between two samples, at least 100', parseInterval, 1000)
+    .option('-i, --interval <duration>', 'time between two samples, at least 100', parseInterval, 1000)
     .option('-n, --count <times>', 'the number of samples (default: until interrupted)', parseCount)
   addJson(command).action(run)
 }

@@ -40,12 +40,12 @@ export function register(command: Command): void {
       parseSeqOrTime,
     )
     .option(
-      '--max-bytes <bytes>',
+      '--max-bytes <size>',
       'remove the oldest records until the log takes at most this size, including room for the next segment',
       toBytes,
     )
     .option(
-      '--max-age <age>',
+      '--max-age <duration>',
       'remove records that are older than this (90s, 15m, 2h, 7d) and that every cursor has passed',
       toAgeMs,
     )
@@ -55,7 +55,7 @@ export function register(command: Command): void {
       parseKeeper,
     )
     .option('--dry-run', 'change nothing; report what would be removed')
-    .option('--wait <ms>', "how long to wait for the log's writer to remove the records", toWaitMs, 10_000)
+    .option('--wait <duration>', "how long to wait for the log's writer to remove the records", toWaitMs, 10_000)
   addJson(command).action(run)
 }
 
