@@ -13,7 +13,7 @@ import { request as httpRequest } from 'node:http'
 import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
 import { open } from 'durlog'
-import { archiveTo, mainLogOf, restoreArchive } from 'durlog/archive'
+import { archiveTo, restoreArchive } from 'durlog/archive'
 import { jetstream, restore } from 'durlog/jetstream'
 import { openStreams } from 'durlog/streams'
 import { randomFrom } from '../crash/payload.mjs'
@@ -478,7 +478,7 @@ class Trial {
       this.#s3.fault = () => undefined
       await restoreArchive(dir, this.#s3.access)
     } else await restore(dir, this.#accessOf())
-    const log = await recordsIn(mainLogOf(dir))
+    const log = await recordsIn(join(dir, 'log'))
     const streams = await openStreams(dir, { exclusive: true })
     const final = new Map()
     for (const name of STREAMS) {
@@ -488,7 +488,8 @@ class Trial {
     }
     await streams.close()
     const prefixes = []
-    for (const replica of replicas) prefixes.push(await recordsIn(mainLogOf(replica.dir)))
+    // A replica may have no catalog yet.
+    for (const replica of replicas) prefixes.push(await recordsIn(join(replica.dir, 'log')))
     const compared = judge({ acknowledged: this.acknowledged, final, log, replicas: prefixes })
     return { takeovers, appends: this.acknowledged.length, compared, faults: this.faults }
   }
