@@ -30,6 +30,11 @@ import type {
   StreamRecord,
 } from '../port/types.js'
 
+function encodeChecked(values: readonly unknown[]): SentValues {
+  checkValues(values)
+  return encodeAll(values)
+}
+
 let lastResolve: Settle<StreamAppendResult>
 /** One executor for all promises, because a closure for each promise would take more time. */
 function capture(resolve: Settle<StreamAppendResult>): void {
@@ -53,34 +58,31 @@ export class NamedStream<V> implements Stream<V> {
   }
 
   append(value: V, options?: StreamAppendOptions): Promise<StreamAppendResult> {
-    try {
-      return this.#append(encodeForAny(value), options)
-    } catch (error) {
-      return Promise.reject(error)
-    }
+    return this.#append(encodeForAny, value, options)
   }
 
   appendAll(values: readonly V[], options?: StreamAppendOptions): Promise<StreamAppendResult> {
-    try {
-      checkValues(values)
-      return this.#append(encodeAll(values), options)
-    } catch (error) {
-      return Promise.reject(error)
-    }
+    return this.#append(encodeChecked, values, options)
   }
 
   appendJson(text: string | Uint8Array, options?: StreamAppendOptions): Promise<StreamAppendResult> {
+    return this.#append(valuesInJson, text, options)
+  }
+
+  /** Not an async function, which would take more time. */
+  #append<T>(
+    encode: (given: T) => SentValues,
+    given: T,
+    options: StreamAppendOptions | undefined,
+  ): Promise<StreamAppendResult> {
     try {
-      return this.#append(valuesInJson(text), options)
+      const values = encode(given)
+      const conditions = resolveAppendOptions(options)
+      if (conditions.signal === undefined) return this.#send(values, conditions)
+      return abortable(conditions.signal, () => this.#send(values, conditions))
     } catch (error) {
       return Promise.reject(error)
     }
-  }
-
-  #append(values: SentValues, options: StreamAppendOptions | undefined): Promise<StreamAppendResult> {
-    const conditions = resolveAppendOptions(options)
-    if (conditions.signal === undefined) return this.#send(values, conditions)
-    return abortable(conditions.signal, () => this.#send(values, conditions))
   }
 
   #send(values: SentValues, conditions: AppendConditions): Promise<StreamAppendResult> {

@@ -56,7 +56,7 @@ export class Expiry {
     const { meta, name } = state
     if (!expires(meta)) return false
     if (this.#sequencer.table.isWaitedFor(name)) state.use()
-    return state.isExpired
+    return state.lifeMs <= 0
   }
 
   #remove(expired: StreamState): void {

@@ -189,10 +189,6 @@ export class StreamState implements StreamView {
     return this.creationVisible && !this.softDeleted
   }
 
-  get isExpired(): boolean {
-    return this.lifeMs <= 0
-  }
-
   get lifeMs(): number {
     return lifeOf(this.meta, this.usedMs)
   }
