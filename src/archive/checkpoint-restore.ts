@@ -83,7 +83,7 @@ async function load(
   { retryForMs, signal, onRead }: LoadOptions,
 ): Promise<void> {
   await beginFolder(folder)
-  const { streams, placed } = await place(bucket, root, checkpoint, folder)
+  const { streams, placed, paths } = await place(bucket, root, checkpoint, folder)
   const packs = [...placed.keys()]
   const total = packs.reduce((sum, pack) => sum + (checkpoint.packs.get(pack)?.bytes ?? 0), 0)
   await inParallel(packs, async (pack) => {
@@ -96,7 +96,6 @@ async function load(
     await write(object.body, placed.get(pack) ?? [])
     onRead(length, total)
   })
-  const paths = new Set([...placed.values()].flatMap((parts) => parts.map(({ path }) => path)))
   await inParallel([...paths], async (path) => {
     const file = await open(path, constants.O_RDWR | SAFE_FLAGS)
     await syncFile(file).finally(() => file.close())
@@ -110,9 +109,10 @@ async function place(
   root: string,
   checkpoint: CheckpointManifest,
   folder: string,
-): Promise<{ streams: StoredStream[]; placed: Map<string, Placed[]> }> {
+): Promise<{ streams: StoredStream[]; placed: Map<string, Placed[]>; paths: Set<string> }> {
   const streams: StoredStream[] = []
   const placed = new Map<string, Placed[]>()
+  const paths = new Set<string>()
   const left = new Map([...checkpoint.packs].map(([pack, { bytes }]) => [pack, bytes]))
   for await (const some of streamsOf(bucket, root, checkpoint)) {
     for (const { stream, files } of some) {
@@ -133,13 +133,14 @@ async function place(
             const parts = placed.get(slice.pack) ?? []
             placed.set(slice.pack, parts)
             parts.push({ path, at, slice })
+            paths.add(path)
             at += slice.length
           }
         }
       }
     }
   }
-  return { streams, placed }
+  return { streams, placed, paths }
 }
 
 async function write(pack: Buffer, parts: readonly Placed[]): Promise<void> {

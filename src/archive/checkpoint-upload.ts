@@ -154,11 +154,12 @@ async function copyStream(
   )
     return { files: earlier.files, isRight: true }
   const before = earlier === undefined ? [] : contentsOf(dir, earlier.stream)
+  // By the path, because a stream with retention may have thousands of files.
+  const earlierFiles = new Map(before.map(({ records }, at) => [records.path, earlier?.files[at]]))
   const files: ArchivedFile[] = []
   let isRight = true
   for (const contents of contentsOf(dir, stream)) {
-    const at = before.findIndex(({ records }) => records.path === contents.records.path)
-    const copy = await copyFile(writer, contents, earlier?.files[at], replaced)
+    const copy = await copyFile(writer, contents, earlierFiles.get(contents.records.path), replaced)
     files.push(copy.file)
     isRight &&= copy.isRight
   }
@@ -224,10 +225,10 @@ async function storeBuckets(
     if (turn.isOver()) await turn.nextTurn()
     members[bucketOf(name, count)]?.push(one)
   }
-  // The order of the catalog's records changes when it is trimmed.
-  for (const some of members) some.sort((a, b) => a.stream.created - b.stream.created)
   const texts: { sha256: string; slices: Slice[] }[] = []
   for (const [at, some] of members.entries()) {
+    // The order of the catalog's records changes when it is trimmed.
+    some.sort((a, b) => a.stream.created - b.stream.created)
     const text = Buffer.from(bucketText(some))
     const sha256 = await sha256Of(text)
     const before = earlier.length === count ? earlier[at] : undefined

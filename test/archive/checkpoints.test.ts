@@ -2,6 +2,8 @@
 import { once } from 'node:events'
 import { join } from 'node:path'
 import { expect, onTestFinished, test, vi } from 'vitest'
+import type { Bucket } from '../../src/archive/bucket.js'
+import { uploadCheckpoint } from '../../src/archive/checkpoint-upload.js'
 import { archive, archiveTo, restoreArchive, takeOver } from '../../src/archive/index.js'
 import type { Log } from '../../src/index.js'
 import { openExclusive } from '../../src/streams/api/open-streams.js'
@@ -10,6 +12,7 @@ import { openStreams, type Streams } from '../../src/streams/index.js'
 import { archiveAll, restored, store } from '../fixtures/archive.js'
 import type { FakeS3 } from '../fixtures/fake-s3.mjs'
 import { codeOf, openUntilDone, scratchDir } from '../fixtures/scratch.js'
+import { scratchStreams } from '../fixtures/streams.js'
 
 const HOUR_MS = 3_600_000
 const SMALL = { logSegmentBytes: 65_536 }
@@ -408,4 +411,27 @@ test('an archive of streams without checkpoints, from record 0 on, is continued,
   }
   // What only states before that needed is removed.
   expect(s3.keys('/tail/').map((key) => Number(key.slice(-20)))).not.toContain(0)
+})
+
+test('the streams of a checkpoint are sorted in several turns of the event loop', async () => {
+  const { dir, streams } = await scratchStreams({ exclusive: true, durability: 'memory' })
+  await Promise.all(Array.from({ length: 1000 }, (_, at) => streams.stream(`s${at}`).append(at)))
+  await streams.checkpoint()
+  const { sort } = Array.prototype
+  let [sorted, most] = [0, 0]
+  const spy = vi.spyOn(Array.prototype, 'sort').mockImplementation(function (this: unknown[], compare) {
+    if (Object.hasOwn(Object(this[0]), 'stream')) {
+      if (sorted++ === 0)
+        setImmediate(() => {
+          sorted = 0
+        })
+      most = Math.max(most, sorted)
+    }
+    return sort.call(this, compare)
+  })
+  onTestFinished(() => spy.mockRestore())
+  const bucket = { put: async () => {} } as unknown as Bucket
+  const options = { dir, generation: 0, historyMs: 0, onStored: () => {} }
+  const { streams: archived } = await uploadCheckpoint(bucket, 'root', undefined, options)
+  expect([archived.size, most]).toEqual([1000, 1])
 })
