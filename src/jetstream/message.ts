@@ -144,9 +144,13 @@ export class Run {
   }
 }
 
-/** A message of another generation must not follow the message because of its id: see Header.expectedLastId. */
-function idOf({ uuid, generation }: ShipOrigin, seq: number, end: string): string {
-  return `${uuid}:${seq}${generation === 0 ? '' : `@${generation}`}${end}`
+/**
+ * A message of another generation must not follow the message because of its id: see Header.expectedLastId. Nor one of
+ * another copy: a former writer that was truncated may have the generation of its successor.
+ */
+function idOf({ uuid, generation, copy }: ShipOrigin, seq: number, end: string): string {
+  const by = copy === undefined ? '' : `:${copy}`
+  return `${uuid}:${seq}${generation === 0 ? '' : `@${generation}${by}`}${end}`
 }
 
 /** The headers of a message whose last record is `record`. */

@@ -1,5 +1,5 @@
 /** Publishes one message directly after another one. */
-
+import { ShipConflict } from '../ship/conflict.js'
 import { Header } from './message.js'
 import type { LiveLink } from './nats-link.js'
 import { pubAckIn } from './pub-ack.js'
@@ -30,5 +30,8 @@ export async function publishAfter(
     .catch((error: unknown) => {
       throw fromClientError(error, doing)
     })
-  return pubAckIn(answer, doing).seq
+  const { seq, duplicate } = pubAckIn(answer, doing)
+  // The server compares no sequences then, and other messages may have followed.
+  if (duplicate) throw new ShipConflict(`${doing}: the server has already received this message`)
+  return seq
 }

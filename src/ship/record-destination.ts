@@ -64,6 +64,7 @@ export class RecordDestination implements Destination {
     const { cursor, signal } = session
     const start = await this.#findStart(session)
     const streams = await encodingOfStreams(this.#log.dir)
+    const copy = this.#replicates ? (await readCopy(this.#log.dir)).id : undefined
     if (signal.aborted) return
     this.#reportGap(start, session)
     if (start.seq !== cursor.position || this.#cutAt !== Number.POSITIVE_INFINITY) await cursor.seek(start.seq)
@@ -72,7 +73,7 @@ export class RecordDestination implements Destination {
     this.#cutAt = Number.POSITIVE_INFINITY
     this.#generation = this.#log.generation
     session.onStart(start.seq - 1)
-    const origin = { uuid: this.#log.uuid, generation: cursor.generation, streams }
+    const origin = { uuid: this.#log.uuid, generation: cursor.generation, copy, streams }
     const running = new ShipSession(this.#target, origin, this.#options, {
       start,
       onShipped: (seq, records, bytes) => {

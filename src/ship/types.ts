@@ -83,6 +83,8 @@ export interface ShipOrigin {
   readonly uuid: string
   /** The number of cuts of the log. */
   readonly generation: number
+  /** The id of the copy of the log; undefined if no other copy may take over. */
+  readonly copy?: string | undefined
   /** The encoding of the streams whose main log it is; undefined for any other log. */
   readonly streams?: StreamEncoding | undefined
 }

@@ -9,6 +9,8 @@ import { announceClaim, announcedGeneration } from '../../src/jetstream/claim-no
 import { jetstream, rejoin, restore, standBy, takeOver } from '../../src/jetstream/index.js'
 import { NatsLease } from '../../src/jetstream/nats-lease.js'
 import { resolvePlace } from '../../src/jetstream/options.js'
+import { publishAfter } from '../../src/jetstream/publish-after.js'
+import { headerLines } from '../../src/jetstream/raw-headers.js'
 import { RestoringLog } from '../../src/log/ordered-log.js'
 import { openStreams } from '../../src/streams/index.js'
 import { type NatsServer, startServer } from '../fixtures/nats.mjs'
@@ -172,6 +174,11 @@ test('a message of the former writer that arrives late is not stored after one o
   late.set('Nats-Expected-Last-Msg-Id', `${former.uuid}:1`)
   const answer = await nc.request(to.stream.toLowerCase(), 'late', { headers: late, timeout: 60_000 })
   expect(answer.json<{ error?: { err_code: number } }>().error?.err_code).toBe(10070)
+  // Or it was truncated before, so that its generation is that of its successor.
+  late.set('Nats-Msg-Id', `${former.uuid}:2@1`)
+  late.set('Nats-Expected-Last-Msg-Id', `${former.uuid}:1@1`)
+  const other = await nc.request(to.stream.toLowerCase(), 'late', { headers: late, timeout: 60_000 })
+  expect(other.json<{ error?: { err_code: number } }>().error?.err_code).toBe(10070)
   await nc.close()
   await writer.append('2', REPLICATED)
   expect(await shipped(to)).toEqual(['0', '1', '2'])
@@ -387,6 +394,16 @@ test('a writer that was stopped before its first publish is fenced, although a c
   await nc.request(subject, 'claim', { timeout: 60_000 })
   await streams.purge(to.stream)
   expect(await failure(former.append('1 of a', REPLICATED))).toMatchObject({ code: 'ERR_DURLOG_FENCED' })
+})
+
+test('a claim that the server has received before, and that was removed, is not taken for a claim', async () => {
+  const { to, nc, streams, subject } = await droppingPlace()
+  const live = { nc, manager: await jetstreamManager(nc) }
+  const at = { ...to, subject, timeoutMs: 60_000 }
+  const id = headerLines([['Nats-Msg-Id', 'the claim']])
+  expect(await publishAfter(live, at, id, 0)).toBe(1)
+  await streams.purge(to.stream)
+  await expect(publishAfter(live, at, id, 0)).rejects.toThrow('has already received')
 })
 
 test('a notice that arrives late replaces no later one', async () => {
