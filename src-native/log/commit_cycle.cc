@@ -8,13 +8,14 @@ namespace durlog {
 
 CommitCycle::CommitCycle(FileSystem& file_system, Directory& directory, const LogOptions& options,
                          AppendPoint& point, SegmentChain& chain, LivePageWriter& live,
-                         LogState& state)
+                         LogState& state, const std::optional<FileId>& lock)
     : file_system_(file_system),
       directory_(directory),
       point_(point),
       chain_(chain),
       live_(live),
       state_(state),
+      lock_(lock),
       eager_size_(options.eager_bytes) {}
 
 CommitCycle::~CommitCycle() {
@@ -63,6 +64,7 @@ void CommitCycle::AwaitJob() {
 
 std::shared_ptr<CommitJob> CommitCycle::Begin() {
   CommitPlan plan = point_.PlanCommit(WantedLevel(), state_.closing());
+  plan.lock = lock_;
   if (end_ == End::kStating) plan.ending = point_.segment();
   commit_ = std::make_shared<CommitJob>(file_system_, directory_, std::move(plan));
   return commit_;

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "base/executor.h"
@@ -24,9 +25,10 @@ namespace durlog {
 // rolled back and appending resumes at the commit's start, or the log is latched.
 class CommitCycle {
  public:
-  // All arguments must outlive the cycle.
+  // All arguments must outlive the cycle. `lock`: see CommitPlan.
   CommitCycle(FileSystem& file_system, Directory& directory, const LogOptions& options,
-              AppendPoint& point, SegmentChain& chain, LivePageWriter& live, LogState& state);
+              AppendPoint& point, SegmentChain& chain, LivePageWriter& live, LogState& state,
+              const std::optional<FileId>& lock);
   // Waits for the running commit.
   ~CommitCycle();
   CommitCycle(const CommitCycle&) = delete;
@@ -109,6 +111,7 @@ class CommitCycle {
   SegmentChain& chain_;
   LivePageWriter& live_;
   LogState& state_;
+  const std::optional<FileId> lock_;
   Executor* executor_ = nullptr;
   LogListener* listener_ = nullptr;
 

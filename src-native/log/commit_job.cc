@@ -4,7 +4,9 @@
 #include <cstring>
 
 #include "base/bytes.h"
+#include "record/segment_name.h"
 #include "segment/synced_slot.h"
+#include "write/files_check.h"
 
 namespace durlog {
 namespace {
@@ -45,6 +47,10 @@ void CommitJob::Write() {
 
 void CommitJob::Sync() {
   status_ = SyncTargets();
+  // A process that has found no lock may have opened the log and cut what was not on the device.
+  if (status_.ok() && plan_.level >= Level::kSync) {
+    status_ = CheckNamed(directory_, kLockName, plan_.lock);
+  }
   if (status_.ok() && plan_.ending) status_ = StateEnd();
   // The maps are released before the job is done, because the file may be cut after that.
   plan_.retired_tail.reset();

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -24,6 +25,8 @@ struct CommitPlan {
   bool zero_ahead = false;
   StagedGroup group;
   std::vector<SyncTarget> targets;
+  // The identity of the lock's file, if the file system keeps such identities.
+  std::optional<FileId> lock;
   // A tail that the log gives up with this commit. The worker unmaps it after the sync.
   std::unique_ptr<MappedTail> retired_tail;
   // If set, the log's last commit: states in the slot of this segment that every record is synced.

@@ -37,9 +37,8 @@ void Log::CheckFiles() {
     chain_.NoteEnd(*point_.segment(), point_.offset(), point_.last_frame());
   }
   HeldFiles held = chain_.Held();
-  const bool keeps_ids = capabilities_.keeps_file_ids;
-  if (keeps_ids) held.folder = folder_id_;
-  held.names.push_back({kLockName, keeps_ids ? lock_id_ : std::nullopt, 0});
+  if (capabilities_.keeps_file_ids) held.folder = folder_id_;
+  held.names.push_back({kLockName, lock_id_, 0});
   files_.Begin(*executor_, *directory_, std::move(held));
 }
 

@@ -167,6 +167,7 @@ class Log final : public LogWriter {
   LogUuid uuid_{};
   RecoveryReport recovery_;
 
+  const std::optional<FileId> lock_id_;  // nullopt if the file system keeps no identities
   LogState state_;
   WritePolicy policy_;
   SegmentChain chain_;   // destroyed before live_: its jobs store ends
@@ -174,7 +175,6 @@ class Log final : public LogWriter {
   CommitCycle commits_;  // destroyed first: the running commit uses the segments
   RetentionInputs retention_;
   const std::optional<FileId> folder_id_;
-  const std::optional<FileId> lock_id_;
   FilesWatch files_;  // destroyed before directory_
   // Whether a sealed segment, which closes its file once it is synced, was open when the spare was
   // requested.

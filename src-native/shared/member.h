@@ -7,10 +7,12 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <utility>
 #include <vector>
 
 #include "platform/file_system.h"
+#include "record/segment_name.h"
 #include "segment/open_segment.h"
 #include "shared/members_lock.h"
 #include "shared/members_page.h"
@@ -30,7 +32,8 @@ class Member {
         direct_alignment_(direct_alignment),
         directory_(std::move(directory)),
         lock_(std::move(lock)),
-        page_(std::move(page)) {}
+        page_(std::move(page)),
+        lock_id_(IdOf(lock_->Id())) {}
   // Closing the page's file releases the slot. Other members then replace the reservations that
   // this member has not published with voids.
   ~Member() = default;
@@ -62,6 +65,9 @@ class Member {
   // The segments that are open and not trimmed, ascending, for a check of the log's files.
   std::vector<HeldSegment> HeldSegments();
 
+  // kFileChanged if a process that opens the log would find another lock than this member.
+  Status CheckLock() { return CheckNamed(*directory_, kLockName, lock_id_); }
+
   // Opens the file that becomes the next segment, if there is one, for SegmentAt(): a member that
   // has a segment open before any record is stored there needs no ReadBack.
   void HoldSpare();
@@ -84,6 +90,7 @@ class Member {
   const std::unique_ptr<Directory> directory_;
   const std::unique_ptr<MembersLock> lock_;
   const std::unique_ptr<MembersPage> page_;
+  const std::optional<FileId> lock_id_;
   SharedLive live_;
   std::atomic<uint32_t> slot_{0};
   std::mutex syncing_;

@@ -182,6 +182,7 @@ Status ReachJob::SyncForAll() {
   if (!synced.ok()) return LatchAll(std::move(synced));
   Status checked = CheckDevice(sealed, committed);
   if (checked.lacks_resources()) return checked;
+  if (checked.ok()) checked = member_->CheckLock();
   if (!checked.ok()) return LatchAll(std::move(checked));
   AtStep(Step::kSynced);
   sync_micros_ = member_->file_system().MonotonicMicros() - began;

@@ -61,14 +61,26 @@ bool IsZeroAt(File& file, uint64_t offset) {
   return read.ok() && *read == sizeof word && word == 0;
 }
 
-}  // namespace
-
-Status FilesCheck::Changed(const char* how, const std::string& name) {
+Status ChangedIn(const Directory& directory, const char* how, const std::string& name) {
   return Status::Error(Code::kFileChanged,
                        std::string("another program has ") + how +
                            " this file while the log was open, and records may be lost: put it "
                            "back, or restore it from a copy, then close the log and open it again")
-      .WithPath(name.empty() ? directory_.path() : directory_.PathOf(name));
+      .WithPath(name.empty() ? directory.path() : directory.PathOf(name));
+}
+
+}  // namespace
+
+Status CheckNamed(Directory& directory, const std::string& name,
+                  const std::optional<FileId>& held) {
+  if (!held) return Status::Ok();
+  const Result<FileId> named = directory.IdOf(name);
+  if (IsGone(named.status())) return ChangedIn(directory, kMoved, name);
+  return Differs(held, named) ? ChangedIn(directory, kReplaced, name) : Status::Ok();
+}
+
+Status FilesCheck::Changed(const char* how, const std::string& name) const {
+  return ChangedIn(directory_, how, name);
 }
 
 // A second look, because the log may have changed its own files during the first one, and because

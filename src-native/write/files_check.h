@@ -36,6 +36,10 @@ inline std::optional<FileId> IdOf(const Result<FileId>& id) {
   return id.ok() ? std::optional<FileId>(*id) : std::nullopt;
 }
 
+// OK if the file `name` is the one with the identity `held`, or if either is unknown. Otherwise
+// kFileChanged: another program has moved, deleted or replaced it. Needs no descriptor.
+Status CheckNamed(Directory& directory, const std::string& name, const std::optional<FileId>& held);
+
 // A file that other processes have to find under its name: the lock, or the page of the members.
 struct HeldName {
   std::string name;
@@ -103,7 +107,7 @@ class FilesCheck final : public Job {
   Status CheckNames();
   Status CheckQuiet();
   Status CheckQuiet(uint64_t first_seq, uint64_t end_seq);
-  Status Changed(const char* how, const std::string& name);
+  Status Changed(const char* how, const std::string& name) const;
 
   FileSystem& file_system_;
   Directory& directory_;

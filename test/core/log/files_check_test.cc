@@ -131,6 +131,22 @@ TEST_P(FilesCheckTest, AChangedNewestSegmentLatchesTheLog) {
   RemoveAll();
 }
 
+TEST_P(FilesCheckTest, ACommitThatFindsAnotherLockIsNotAcknowledged) {
+  if (!folder_->Probe()->keeps_file_ids) GTEST_SKIP() << "files have no identities here";
+  for (const bool replaced : {false, true}) {
+    RemoveAll();
+    std::unique_ptr<Log> log = Open(SmallOptions(GetParam()), files_);
+    AppendMany(*log, 20, Level::kSync);
+    Settle(*log);
+    fs::rename(log_ / kLockName, log_ / "lock.1");
+    if (replaced) fs::copy_file(log_ / "lock.1", log_ / kLockName);
+    EXPECT_EQ(log->AppendSync(AsBytes("more"), Level::kSync).status().code(), Code::kFileChanged);
+    EXPECT_EQ(log->ReachedEnd(Level::kSync), 20u);
+    ExpectLatchedBy(*log, log_ / kLockName);
+  }
+  RemoveAll();
+}
+
 // The page cache may hold old bytes of a file that is written with O_DIRECT.
 TEST_P(FilesCheckTest, OnlyBytesThatWereReadAgainFromTheDeviceLatchTheLog) {
   std::unique_ptr<Log> log = Open(SmallOptions(GetParam()), files_);

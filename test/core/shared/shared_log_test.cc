@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <cerrno>
+#include <filesystem>
 #include <functional>
 #include <map>
 #include <string>
@@ -35,6 +36,21 @@ TEST_F(SharedLogTest, OneMemberIsALogLikeAnyOther) {
   ExpectClean();
   Leave(std::move(log));
   ExpectClean();
+}
+
+TEST_F(SharedLogTest, ASyncThatFindsAnotherLockIsNotAcknowledged) {
+  for (const bool replaced : {false, true}) {
+    std::unique_ptr<SharedLog> log = OpenMember();
+    ASSERT_NE(log, nullptr);
+    const uint64_t seq = Write(*log, "x");
+    const std::filesystem::path lock = PathOf("log") + "/" + kLockName;
+    std::filesystem::rename(lock, PathOf("lock"));
+    if (replaced) std::filesystem::copy_file(PathOf("lock"), lock);
+    EXPECT_EQ(log->Sync(Level::kSync).code(), Code::kFileChanged);
+    EXPECT_LE(log->ReachedEnd(Level::kSync), seq);
+    log.reset();
+    std::filesystem::rename(PathOf("lock"), lock);
+  }
 }
 
 TEST_F(SharedLogTest, MembersAppendInOneOrderWithOneSequence) {
