@@ -44,7 +44,7 @@ export async function runTrial(dir, { records, kills, store: storeName, random =
     return await run(dir, children, { records, kills, random })
   } finally {
     // A trial that failed must not leave processes.
-    for (const child of Object.values(children)) await child.kill()
+    await Promise.allSettled(Object.values(children).map((child) => child.kill()))
   }
 }
 
