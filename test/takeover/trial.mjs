@@ -80,6 +80,8 @@ class Trial {
   /** The machine that served when the round began, and those that were promoted by hand in it. */
   #former
   #promoted = new Set()
+  /** By stream: the last answer to a client whose append is not acknowledged yet. */
+  #refusals = new Map()
   /** The clients end. */
   #ending = false
   /** No machine starts again. */
@@ -136,7 +138,12 @@ class Trial {
     for (const client of clients) client.catch((error) => this.#fail(error))
     for (let done = 0; done < takeovers; done++) await this.#round(done)
     this.#ending = true
-    await Promise.all(clients)
+    let hasEnded = false
+    void Promise.allSettled(clients).then(() => {
+      hasEnded = true
+      this.#changed()
+    })
+    await this.#until(() => hasEnded)
     // At least one replica has records.
     await this.#until(() => this.#standbys.some(({ hasServed }) => !hasServed))
     return await this.#judge(takeovers)
@@ -181,7 +188,8 @@ class Trial {
 
   #state() {
     const shown = ({ name, isServing, isStanding, fault, reason }) => ({ name, isServing, isStanding, fault, reason })
-    return JSON.stringify([...this.#machines.values()].map(shown))
+    const machines = [...this.#machines.values()].map(shown)
+    return JSON.stringify({ machines, refusals: Object.fromEntries(this.#refusals) })
   }
 
   /** An error of a wall clock. */
@@ -397,7 +405,11 @@ class Trial {
       const answer = await this.#ask(machine, request)
       const isStored = answer?.code === 'ERR_DURLOG_SEQ_CONFLICT' && answer.nextSeq > options.expectedSeq
       if (isStored) this.#acknowledge(machine, { ...request, begun, seq, duplicate: true })
-      if (answer?.seq !== undefined || isStored) return answer
+      if (answer?.seq !== undefined || isStored) {
+        this.#refusals.delete(stream)
+        return answer
+      }
+      this.#refusals.set(stream, answer?.code ?? 'no answer')
       if (this.#failure !== undefined) return undefined
       await wait(20)
     }
