@@ -1,12 +1,17 @@
 /** Reads of many records in memory: the event loop has turns in the meantime. */
+
+import { join } from 'node:path'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { streamsHandler } from '../../src/http/index.js'
+import { openExclusive } from '../../src/streams/api/open-streams.js'
 import { bareItem } from '../../src/streams/core/items.js'
 import { EMPTY, EntryKind } from '../../src/streams/state/entry.js'
+import { MemTable } from '../../src/streams/state/mem-table.js'
 import { StreamTable } from '../../src/streams/state/table.js'
 import { clock } from '../../src/timers.js'
 import { adjustableClock } from '../fixtures/fake-clock.js'
+import { scratchDir } from '../fixtures/scratch.js'
 import { all, scratchStreams } from '../fixtures/streams.js'
 
 const RECORDS = 150_000
@@ -118,4 +123,34 @@ test('everything that waits for changes is woken in several turns', async () => 
   table.wakeAll()
   for (; turns.length < 3; turn++) await nextTurn()
   expect(new Set(turns).size).toBe(3)
+})
+
+test('a file that a failed checkpoint has written is compared with its records in several turns', async () => {
+  let fails = true
+  const onStep = (step: string): void => {
+    if (fails && step === 'catalog') throw new Error('the checkpoint ends here')
+  }
+  const options = { durability: 'memory', checkpointMs: 3_600_000 } as const
+  const streams = await openExclusive(join(scratchDir(), 'streams'), options, { onStep })
+  onTestFinished(() => streams.close())
+  await streams.stream('s').appendAll(Array(20_000).fill(7))
+  await expect(streams.checkpoint()).rejects.toMatchObject({ code: 'ERR_DURLOG_IO' })
+  fails = false
+  const ahead = adjustableClock('held')
+  const { at } = MemTable.prototype
+  let [found, most] = [0, 0]
+  const spy = vi.spyOn(MemTable.prototype, 'at').mockImplementation(function (this: MemTable, position) {
+    if (found++ === 0)
+      setImmediate(() => {
+        found = 0
+      })
+    if (found % 1000 === 0) ahead(1)
+    most = Math.max(most, found)
+    return at.call(this, position)
+  })
+  onTestFinished(() => spy.mockRestore())
+  await streams.checkpoint()
+  expect(most).toBeGreaterThan(900)
+  expect(most).toBeLessThan(1100)
+  expect(await all(streams.stream('s').read())).toHaveLength(20_000)
 })

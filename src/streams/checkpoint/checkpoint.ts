@@ -11,7 +11,7 @@ import { FileRepair, type StepHook } from '../files/file-repair.js'
 import type { OpenFolder } from '../files/open-folder.js'
 import type { StreamChange, StreamsCheckpoint } from '../port/types.js'
 import type { CatalogChange, CatalogHead } from '../state/catalog-records.js'
-import type { MemTable } from '../state/mem-table.js'
+import type { MemTable, MemTableRecord } from '../state/mem-table.js'
 import type { FileDisk, StreamState } from '../state/state.js'
 import type { StreamTable } from '../state/table.js'
 import { blockedError, missingCursor } from './checkpoint-errors.js'
@@ -278,7 +278,12 @@ export class Checkpointer {
   /** Repairs the file of `request`, stores its records, and returns the state of the file. */
   async #repair(request: FileRequest, memTable: MemTable, sync: boolean): Promise<FileDisk> {
     const { state } = request.flush
-    const records = Array.from(request.positions, (position) => memTable.at(position))
+    const slice = new TimeSlice()
+    const records: MemTableRecord[] = []
+    for (const position of request.positions) {
+      if (slice.isOver()) await slice.nextTurn()
+      records.push(memTable.at(position))
+    }
     const disk = await new FileRepair(this.#context, state, request.disk).run(records)
     const positions = request.positions.slice(disk.next - request.disk.next)
     const repaired = new StoreJob<FileRequest>(memTable)

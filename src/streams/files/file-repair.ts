@@ -10,6 +10,7 @@ import { PAGE_BYTES } from '../../support/aligned-memory.js'
 import { syncFile } from '../../support/durable-files.js'
 import { SAFE_FLAGS } from '../../support/new-files.js'
 import { rename } from '../../support/rename.js'
+import { TimeSlice } from '../../support/time-slice.js'
 import { codecOf, type StreamCodec } from '../port/encoding.js'
 import type { StreamChange } from '../port/types.js'
 import { EMPTY } from '../state/entry.js'
@@ -98,7 +99,7 @@ export class FileRepair {
       return NOTHING
     }
     if (size <= bytes) return NOTHING
-    if (size - bytes > mostBytes(records) + FOREIGN_MAX_BYTES) {
+    if (size - bytes > (await mostBytes(records)) + FOREIGN_MAX_BYTES) {
       await this.#replaceLong()
       return NOTHING
     }
@@ -154,7 +155,7 @@ export class FileRepair {
   /** Keeps complete lines after the last checkpoint if they equal `records`, and cuts off all other bytes. */
   async #examine(records: readonly MemTableRecord[], size: number): Promise<Found> {
     const { bytes: from } = this.#disk
-    const found = this.#codec.lines ? matching(records, await this.#read(from, size), from) : NOTHING
+    const found = this.#codec.lines ? await matching(records, await this.#read(from, size), from) : NOTHING
     const end = from + found.kept.length
     if (end < size) await this.#keepForeign(records.slice(found.ends.length), await this.#read(end, size), end)
     if (end < size) await this.#cut(end)
@@ -202,8 +203,14 @@ function withFullPage(bytes: Buffer, end: number): Buffer {
  * The most bytes that checkpoints can have written for `records`: at most half of a page is spaces between lines, and
  * each checkpoint that added a record can have filled up two pages.
  */
-function mostBytes(records: readonly MemTableRecord[]): number {
-  return records.reduce((sum, { length }) => sum + 2 * (length + HEADER_BYTES + PAGE_BYTES), 2 * PAGE_BYTES)
+async function mostBytes(records: readonly MemTableRecord[]): Promise<number> {
+  const slice = new TimeSlice()
+  let most = 2 * PAGE_BYTES
+  for (const { data } of records) {
+    if (slice.isOver()) await slice.nextTurn()
+    most += 2 * (data.length + HEADER_BYTES + PAGE_BYTES)
+  }
+  return most
 }
 
 /** Describes the file or folder at `path`; undefined if there is none. A symbolic link is not followed. */
@@ -220,10 +227,12 @@ async function existing(path: string): Promise<Stats | undefined> {
  * Finds the complete lines at the beginning of `bytes` that equal the first of `records`. `from` is the offset of
  * `bytes` in the file.
  */
-function matching(records: readonly MemTableRecord[], bytes: Buffer, from: number): Found {
+async function matching(records: readonly MemTableRecord[], bytes: Buffer, from: number): Promise<Found> {
+  const slice = new TimeSlice()
   const ends: number[] = []
   let end = 0
   for (const { line, end: lineEnd } of completeLines(bytes)) {
+    if (slice.isOver()) await slice.nextTurn()
     if (records[ends.length]?.data.equals(line) !== true) break
     ends.push(from + lineEnd)
     end = lineEnd

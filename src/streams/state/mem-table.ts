@@ -24,7 +24,6 @@ export interface MemTableRecord {
   readonly position: number
   readonly timeMs: number
   readonly data: Buffer
-  readonly length: number
 }
 
 /** Entries whose bytes are in one Buffer. Without `positions`, their positions are consecutive. */
@@ -132,10 +131,10 @@ export class MemTable {
     const { bytes, places, times } = slab
     const index = slab.indexOf(position)
     const data = bytes.subarray(places[2 * index], places[2 * index + 1])
-    return { position, timeMs: times[index] as number, data, length: data.length }
+    return { position, timeMs: times[index] as number, data }
   }
 
-  /** Like the members `timeMs` and `length` of `at`, but without creating an object. */
+  /** The time, and the length of the data, of the record at `position`, without creating an object. */
   timeAt(position: number): number {
     const slab = this.#slabOf(position)
     return slab.times[slab.indexOf(position)] as number
