@@ -6,7 +6,9 @@
  * before each part but the first. The steps are those of src/archive: position.ts, archive-destination.ts, fence.ts,
  * gates.ts, take-over.ts.
  *
- * With two standbys and several faults there are too many states: random paths are explored instead.
+ * States that differ only in what no later step reads are explored once (`keyOf`). An append is made directly before a
+ * step that may read it (`#isLogRead`), and a late request that would be refused at any time is dropped (`#isRefused`).
+ * With two standbys and several faults there are too many states nevertheless: random paths are explored instead.
  *
  *   node test/replication/model.mjs
  */
@@ -28,6 +30,13 @@ export const BROKEN_WHOLE = 'parts are deleted before the whole segment is store
 /** A change that must let a writer upload without end while a copy claims the next generation. */
 export const STARVING = 'a writer passes closed gates'
 
+/** The members of an object, in the order of their names. */
+function sorted(object) {
+  const found = []
+  for (const name of Object.keys(object).sort()) if (object[name] !== undefined) found.push([name, object[name]])
+  return found
+}
+
 /** Restores the history of `generation`: its records up to its end. `seen` are the objects that a list has shown. */
 function contentOf(seen, generation) {
   const history = seen[`h${generation}`]
@@ -42,7 +51,7 @@ function contentOf(seen, generation) {
       key.startsWith(`${key[0]}${generation}/`) &&
       first <= seq &&
       first + own.length > seq
-    const found = Object.entries(seen).filter(covers)
+    const found = sorted(seen).filter(covers)
     const piece = (found.find(([key]) => key[0] === 'l') ?? found[0])?.[1]
     if (piece === undefined) return records
     records.push(...piece.records.slice(seq - piece.first))
@@ -67,6 +76,29 @@ const partsIn = (seen, generation, end) =>
   Object.entries(seen)
     .filter(([key, { records, first }]) => key.startsWith(`t${generation}/`) && records !== undefined && first < end)
     .map(([key]) => key)
+
+/**
+ * The members of an actor that a later step may read. A session that ends lists the store again, and reads nothing that
+ * the session before has found. `isRead`: the second archiver reads the log of the writer.
+ */
+function liveIn(actor, isRead) {
+  const { id, role, pc, replaces, seen, ...own } = actor
+  if (pc === 'fenced' && !isRead) return sorted({ id, pc, replaces })
+  if (role === 'writer') own.parent = undefined
+  if (pc === 'list' || pc === 'list2') {
+    const forgotten = role === 'standby' ? ['parent', 'helps', 'closes'] : ['next', 'gate', 'mayStore', 'afterGate']
+    for (const name of forgotten) own[name] = undefined
+  }
+  return sorted({ id, role, pc, replaces, seen: seen && sorted(seen), ...own })
+}
+
+/** Equal for two states from which the same steps lead to the same results. */
+function keyOf({ actors, store, late, acknowledged, faults, doubled }) {
+  const isRead = actors.some(({ role }) => role === 'archiver')
+  const live = actors.map((actor) => liveIn(actor, isRead && actor.id === 0))
+  const arriving = late.map((request) => JSON.stringify(request)).sort()
+  return JSON.stringify([live, sorted(store), arriving, acknowledged, faults, doubled])
+}
 
 /** The objects of the store never change. */
 function copyOf(state) {
@@ -123,7 +155,9 @@ class Explorer {
     // The shortest paths first, so that a failure has few steps.
     let level = []
     const reach = (state, steps) => {
-      const key = createHash('md5').update(JSON.stringify(state)).digest('latin1')
+      // An object that is never deleted refuses every later one with its name.
+      state.late = state.late.filter(({ key, object }) => !this.#isRefused(state.store[key], key, object))
+      const key = createHash('md5').update(keyOf(state)).digest('latin1')
       if (this.#visited.has(key)) return
       this.#visited.add(key)
       level.push({ state, steps })
@@ -188,7 +222,7 @@ class Explorer {
 
   #stepsOf(actor, fork, state) {
     const { role, pc, made, rotations, log, sealed } = actor
-    if (role === 'writer' && pc !== 'fenced') {
+    if (role === 'writer' && this.#isLogRead(actor, state)) {
       if (made < this.#limits.records[actor.id === 0 ? 0 : 1])
         fork('appends', (_, own) => own.log.push(`${own.id}.${own.made++}`))
       if (rotations < this.#limits.rotations && log.length > sealed)
@@ -203,31 +237,43 @@ class Explorer {
     else this.#archiver(actor, fork, state)
   }
 
+  /**
+   * Whether the next step of a process may read the log of a writer. Appends and rotations before that are made at that
+   * moment: no other step depends on them. If a second archiver reads the log, also those of a writer that is fenced.
+   */
+  #isLogRead({ id, pc }, { actors }) {
+    return (
+      pc === 'ready' || actors.some((actor) => actor.role === 'archiver' && actor.of === id && actor.pc === 'ready')
+    )
+  }
+
   /** A conditional creation of an object, with its faults. `then` gets whether the object was created. */
   #put(fork, state, key, object, then) {
     fork(`PUT ${key}`, (next, own) => then(this.#apply(next, key, object), next, own))
     if (state.faults === 0) return
-    const again = (next, own) => {
+    // If it arrives at once, its answer was lost.
+    fork(`PUT ${key}, which arrives later`, (next, own) => {
+      next.late.push({ key, object })
       next.faults--
       if (own.replaces?.key === key) own.replaces = undefined
       this.#endSession(next, own, 'list')
-    }
-    fork(`PUT ${key}, whose answer is lost`, (next, own) => {
-      this.#apply(next, key, object)
-      again(next, own)
-    })
-    fork(`PUT ${key}, which arrives later`, (next, own) => {
-      next.late.push({ key, object })
-      next.late.sort((one, other) => (one.key < other.key ? -1 : 1))
-      again(next, own)
     })
   }
 
   #apply({ store }, key, object) {
-    const overwrites = this.#broken === 'a late upload wins' && object.records !== undefined
-    if (store[key] !== undefined && !overwrites) return false
+    if (store[key] !== undefined && !this.#overwrites(object)) return false
     store[key] = object
     return true
+  }
+
+  #overwrites({ records }) {
+    return this.#broken === 'a late upload wins' && records !== undefined
+  }
+
+  /** Whether `found`, the object with this key, is never deleted, and refuses `object`. */
+  #isRefused(found, key, object) {
+    const isPart = key[0] === 't' && found?.records !== undefined
+    return found !== undefined && !isPart && !this.#overwrites(object)
   }
 
   /** Lists the parts, then the segments, as two requests, and continues at `pc` with what they have shown. */
@@ -250,7 +296,6 @@ class Explorer {
     own.pc = pc
     if (replaces?.pc !== 'put') return
     late.push({ key: replaces.key, object: replaces.object })
-    late.sort((one, other) => (one.key < other.key ? -1 : 1))
   }
 
   /** The next step of a writer that stores a whole segment while it stores parts of the next one. */
@@ -514,7 +559,14 @@ if (process.argv[1] === fileURLToPath(import.meta.url)) {
   }
   const plans =
     process.argv[2] === undefined
-      ? [{}, { faults: 2 }, { archivers: 1 }, { standbys: 2, records: [1, 1], rotations: 0 }, GATES]
+      ? [
+          {},
+          { faults: 2 },
+          { archivers: 1, faults: 0 },
+          { archivers: 1, records: [1, 1] },
+          { standbys: 2, records: [1, 1], rotations: 0 },
+          GATES,
+        ]
       : [JSON.parse(process.argv[2])]
   for (const plan of plans) {
     const begun = Date.now()
