@@ -117,7 +117,7 @@ describe('the wait for an acknowledgement', () => {
 })
 
 describe('the limit on unacknowledged messages', () => {
-  const facts = { subject: 's', dropsOld: false, maxDataBytes: 1, created: false, lastSequence: 0 }
+  const facts = { subject: 's', dropsOld: false, maxDataBytes: 1, created: false, lastSequence: 0, createdAt: '' }
   const batches = { ...facts, atomicBatches: true, replicated: false }
   const single = { ...facts, atomicBatches: false, replicated: false }
   const flowOf = (given: typeof batches): FlowControl => {

@@ -79,6 +79,7 @@ test('packed messages are shorter while they are not acknowledged in time, and a
     atomicBatches: true,
     replicated: false,
     lastSequence: 0,
+    createdAt: '',
   }
   expect([flow.inBatches, flow.packBytes, flow.mayAdd(100)]).toEqual([false, 2 ** 20, true])
   for (let i = 0; i < 30; i++) flow.failed(new Unanswered('no answer'), 8)

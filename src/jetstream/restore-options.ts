@@ -40,6 +40,17 @@ export interface StreamRestoreMark extends RejoinMark {
   first: number
   /** The encoding of the streams whose main log is restored; undefined for any other log. */
   streams?: StreamEncoding | undefined
+  /** If the stream drops old messages, it may be empty when the replica continues. */
+  seen?: StreamSeen | undefined
+}
+
+/** The end of the messages that a replica has read. */
+export interface StreamSeen {
+  /** When the stream was created: another stream may have the same name later. */
+  createdAt: string
+  /** The sequence of the last message, and the generation in it. */
+  sequence: number
+  generation: number
 }
 
 export const MARK_CHECKS: MarkChecks<StreamRestoreMark> = {
@@ -49,6 +60,10 @@ export const MARK_CHECKS: MarkChecks<StreamRestoreMark> = {
   uuid: (value) => typeof value === 'string' && UUID.test(value),
   first: isWhole,
   streams: (value) => ENCODINGS.includes(value as StreamEncoding | undefined),
+  seen: (value) => {
+    const { createdAt, sequence, generation } = Object(value) as Partial<StreamSeen>
+    return value === undefined || (typeof createdAt === 'string' && isWhole(sequence) && isWhole(generation))
+  },
 }
 
 /** Throws ERR_DURLOG_INVALID_ARGUMENT. */

@@ -3,6 +3,7 @@ import { DurlogError } from '../errors.js'
 import type { Log, LogRecord, ReadableLog } from '../index.js'
 import { openRestored, type RestoringLog } from '../open.js'
 import { onAbort } from '../options/abort-signal.js'
+import { parseWhole } from '../options/amounts.js'
 import { resolveDir } from '../options/call-options.js'
 import { Backoff } from '../ship/backoff.js'
 import { ShipConflict } from '../ship/conflict.js'
@@ -19,16 +20,18 @@ import { writeGeneration } from '../ship/write-generation.js'
 import { makeCatalog, makeLogFolder, streamsLog } from '../streams/files/main-log.js'
 import type { StreamEncoding } from '../streams/port/types.js'
 import { isNoReplica, markFolder, restoreInto, unmarkFolder } from '../support/restore-folder.js'
+import { clock } from '../timers.js'
 import { AckTimeout } from './ack-timeout.js'
 import { Assembler, EarlierRecord, type RestoredRecord } from './assembler.js'
-import { announceClaim, type NoticePlace } from './claim-notice.js'
+import { announceClaim, announcedGeneration, type NoticePlace } from './claim-notice.js'
 import { consume } from './consume.js'
 import { gapInStream } from './gap.js'
 import { isOwn } from './is-own.js'
-import { claimHeaders, endOf } from './message.js'
+import { claimHeaders, endOf, Header } from './message.js'
 import { NatsLease } from './nats-lease.js'
 import { type LiveLink, NatsLink, withLink } from './nats-link.js'
 import { publishAfter } from './publish-after.js'
+import { headerLines } from './raw-headers.js'
 import { StreamMissing } from './refusals.js'
 import {
   MARK_CHECKS,
@@ -37,13 +40,16 @@ import {
   resolveRestoreOptions,
   STAND_BY_NAMES,
   type StreamRestoreMark,
+  type StreamSeen,
   TAKE_OVER_NAMES,
 } from './restore-options.js'
-import { findStream, missingError } from './stream.js'
+import { findStream, missingError, type StreamFacts } from './stream.js'
 import { crcIn, type Located, StreamSeqs, timeIn } from './stream-seqs.js'
 import type { RestoreOptions, RestoreReport, StandByOptions, TakeOverOptions, TakeOverReport } from './types.js'
 
 const PROGRESS_EVERY = 1000
+/** A replica notes at most once in this time what it has read. */
+const MARK_MS = 1000
 /** Up to this many consecutive refusals, the next claim follows without a pause. */
 const CLAIMS_WITHOUT_PAUSE = 3
 /** The longest void. A seq without a record takes 32 bytes in the log, so this many fit into the largest segment. */
@@ -122,9 +128,12 @@ class Restore {
   readonly #backoff = new Backoff()
   readonly #ackTimeout: AckTimeout
   #subject = ''
-  /** Whether the stream has several replicas. */
-  #isReplicated = false
-  #dropsOld = false
+  #facts: StreamFacts | undefined
+  #mark: StreamRestoreMark | undefined
+  /** `#mark` may have an older value. */
+  #seen: StreamSeen | undefined
+  /** When the mark was written. */
+  #markedAt = Number.NEGATIVE_INFINITY
   /** The encoding of the streams whose main log is restored; undefined for any other log. */
   #streams: StreamEncoding | undefined
   #log: RestoringLog | undefined
@@ -197,11 +206,9 @@ class Restore {
   async #findSubject(live: LiveLink): Promise<StreamSeqs> {
     const { stream } = this.#options
     try {
-      const { subject, replicated, dropsOld } = await findStream(live, this.#options, { use: 'restore' })
-      this.#subject = subject
-      this.#dropsOld = dropsOld
-      this.#isReplicated = replicated
-      return new StreamSeqs(live, stream, subject)
+      this.#facts = await findStream(live, this.#options, { use: 'restore' })
+      this.#subject = this.#facts.subject
+      return new StreamSeqs(live, stream, this.#subject)
     } catch (error) {
       throw error instanceof StreamMissing
         ? missingError(stream, 'use the stream that the log was shipped to', error)
@@ -213,8 +220,11 @@ class Restore {
     const { stream, from, follow, to } = this.#options
     const last = await seqs.last()
     if (before?.cutTo !== undefined) throw unfinishedRejoin(this.#dir)
-    if (last === undefined || endOf(last.part) <= (before?.first ?? 0)) throw nothingThere(stream, this.#subject)
-    const mark = before ?? (await this.#markNew(seqs, last))
+    this.#seen = before?.seen
+    if (last === undefined ? !this.#hasAll : endOf(last.part) <= (before?.first ?? 0))
+      throw nothingThere(stream, this.#subject)
+    const mark = before ?? (await this.#markNew(seqs, last as Located))
+    this.#mark = mark
     if (mark.stream !== stream || mark.subject !== this.#subject || (from !== undefined && from !== mark.first))
       throw new DurlogError(
         'ERR_DURLOG_NOT_EMPTY',
@@ -227,10 +237,12 @@ class Restore {
     if (streams !== undefined) makeLogFolder(this.#logDir)
     this.#log = await openRestored(
       this.#logDir,
-      { uuid: mark.uuid, firstSeq: mark.first, generation: last.part.generation + 1 },
+      { uuid: mark.uuid, firstSeq: mark.first, generation: ((last?.part ?? this.#seen)?.generation ?? 0) + 1 },
       { durability: 'memory', segmentBytes },
     )
-    this.#end = follow ? Number.POSITIVE_INFINITY : Math.min(to, endOf(last.part))
+    this.#end = follow
+      ? Number.POSITIVE_INFINITY
+      : Math.min(to, last === undefined ? this.#log.nextSeq : endOf(last.part))
   }
 
   /** Marks a new folder. Its restore begins with the stream's first record, or with record `from`. */
@@ -258,7 +270,9 @@ class Restore {
     const record = await lastRecord(log)
     if (record === undefined) return
     const { seq, data, timestamp } = record
-    const found = await seqs.find(seq, await seqs.last())
+    const last = await seqs.last()
+    if (last === undefined && this.#hasAll) return
+    const found = await seqs.find(seq, last)
     const isDropped = found !== undefined && found.part.first > seq
     const isSame = isDropped || (found !== undefined && crcIn(found, seq) === recordCrc(log.uuid, seq, timestamp, data))
     if (isSame && found?.part.uuid === log.uuid) return
@@ -298,12 +312,16 @@ class Restore {
     // The server has responded and the stream holds no more records, so this attempt has succeeded.
     if (begin === undefined) {
       this.#backoff.succeeded()
-      this.#caughtUp(log)
+      // An attempt that failed may have left records that are not synced.
+      await log.sync()
+      if (last !== undefined) this.#see(last.sequence, last.part.generation)
+      await this.#caughtUp(log)
     }
     try {
       for await (const message of messages) {
         for (const record of assembler.add(message.headers, message.data, message.seq))
           if (!(await this.#store(log, record))) break
+        this.#see(message.seq, parseWhole(message.headers?.get(Header.generation) ?? ''))
         if (this.#done) this.#done = await this.#mayEnd(live, seqs)
         if (this.#done) break
         if (!follow) continue
@@ -312,7 +330,7 @@ class Restore {
         if (messages.getPending() > 0 && !isNew) continue
         await log.sync()
         isBehind = expectsMore()
-        if (!isBehind) this.#caughtUp(log)
+        if (!isBehind) await this.#caughtUp(log)
       }
       if (!this.#done) throw new Error('the stream ended')
     } finally {
@@ -331,7 +349,8 @@ class Restore {
     for (;;) {
       const last = await seqs.last()
       const record = await lastRecord(log)
-      if (last === undefined || record === undefined) throw nothingThere(this.#options.stream, this.#subject)
+      if (record === undefined) throw nothingThere(this.#options.stream, this.#subject)
+      if (last === undefined) return this.#claimEmpty(live, record)
       const { part, sequence } = last
       this.#end = Math.max(this.#end, endOf(part))
       const { id: owner } = await readLockedCopy(this.#logDir)
@@ -344,8 +363,8 @@ class Restore {
       if (isOwn) return true
       if (part.claimedBy !== undefined && !claims.force) throw claimedError(part.generation)
       try {
-        if (this.#dropsOld) await this.#announceClaim(live, log)
-        await this.#claim(live, record, { sequence, owner })
+        if (this.#facts?.dropsOld === true) await this.#announceClaim(live, log)
+        await this.#claim(live, record, owner, sequence)
         return true
       } catch (error) {
         if (!(error instanceof ShipConflict)) throw error
@@ -365,12 +384,52 @@ class Restore {
   async #claim(
     live: LiveLink,
     { seq, timestamp, data }: LogRecord,
-    { sequence, owner }: { sequence: number; owner: string },
+    owner: string,
+    sequence: number | undefined,
+    condition = '',
   ): Promise<void> {
     const { uuid } = this.#log as RestoringLog
     const facts = { uuid, seq, timestamp, crc: recordCrc(uuid, seq, timestamp, data) }
     const headers = claimHeaders(facts, { generation: this.generation, owner, streams: this.#streams })
-    await publishAfter(live, this.#place, headers, sequence)
+    await publishAfter(live, this.#place, headers + condition, sequence)
+  }
+
+  /**
+   * Claims the next generation in a stream that has dropped every message. Throws a ShipConflict if a message of any
+   * subject was stored meanwhile.
+   */
+  async #claimEmpty(live: LiveLink, record: LogRecord): Promise<true> {
+    const log = this.#log as RestoringLog
+    const seen = this.#seen
+    if (seen === undefined || !this.#hasAll) throw nothingThere(this.#options.stream, this.#subject)
+    const announced = (await announcedGeneration(live, this.#place, log.uuid)) ?? 0
+    this.generation = Math.max(seen.generation + 1, announced + 1, log.generation)
+    await this.#announceClaim(live, log)
+    const { id: owner } = await readLockedCopy(this.#logDir)
+    const condition = headerLines([[Header.expectedLastInStream, String(seen.sequence)]])
+    await this.#claim(live, record, owner, undefined, condition)
+    return true
+  }
+
+  /** Whether the stream, if it is empty now, has held no message that was not read. */
+  get #hasAll(): boolean {
+    const { createdAt, lastSequence } = this.#facts as StreamFacts
+    return this.#seen?.createdAt === createdAt && this.#seen.sequence === lastSequence
+  }
+
+  /** Notes that every message up to `sequence` was read. */
+  #see(sequence: number, generation = 0): void {
+    const { createdAt } = this.#facts as StreamFacts
+    this.#seen = { createdAt, sequence, generation: Math.max(generation, this.#seen?.generation ?? 0) }
+  }
+
+  /** Writes what was read into the mark, unless that was done a moment ago. Its records are synced. */
+  async #noteSeen(now: boolean): Promise<void> {
+    const isDue = now || clock.now() - this.#markedAt >= MARK_MS
+    if (this.#facts?.dropsOld !== true || this.#seen === this.#mark?.seen || !isDue) return
+    this.#mark = { ...(this.#mark as StreamRestoreMark), seen: this.#seen }
+    this.#markedAt = clock.now()
+    await markFolder(this.#dir, this.#mark)
   }
 
   /**
@@ -384,7 +443,7 @@ class Restore {
   async #announceClaim(live: LiveLink, { uuid }: Log): Promise<void> {
     if (this.#announced === this.generation) return
     const notice = { uuid, generation: this.generation }
-    await announceClaim(live, this.#place, notice, this.#isReplicated)
+    await announceClaim(live, this.#place, notice, this.#facts?.replicated === true)
     this.#announced = notice.generation
   }
 
@@ -412,7 +471,8 @@ class Restore {
     return false
   }
 
-  #caughtUp(log: Log): void {
+  async #caughtUp(log: Log): Promise<void> {
+    await this.#noteSeen(false)
     this.#calls.onCaughtUp?.(this.#logDir)
     this.#options.onCaughtUp(log.nextSeq)
   }
@@ -427,6 +487,7 @@ class Restore {
     await log.sync('full')
     const { uuid, firstSeq, nextSeq } = log
     await log.close()
+    if (this.#options.follow) await this.#noteSeen(true)
     if (this.#calls.claims !== undefined)
       await writeGeneration(this.#dir, this.#logDir, { uuid, generation: this.generation })
     if (!this.#options.follow && this.#streams !== undefined) await makeCatalog(this.#dir, uuid, this.#streams)

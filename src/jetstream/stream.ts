@@ -20,6 +20,8 @@ export interface StreamFacts {
   maxDataBytes: number
   /** The sequence of the stream's last message, of any subject, also if it was removed. */
   lastSequence: number
+  /** When the stream was created, as the server's text. */
+  createdAt: string
   created: boolean
 }
 
@@ -46,7 +48,12 @@ export async function findStream(link: LiveLink, place: ResolvedPlace, wish: Str
     info = await createStream(link, place, wish.replicas ?? 1)
     created = true
   }
-  return { ...factsOf(info.config, place, wish, link), lastSequence: info.state.last_seq, created }
+  return {
+    ...factsOf(info.config, place, wish, link),
+    lastSequence: info.state.last_seq,
+    createdAt: info.created,
+    created,
+  }
 }
 
 async function createStream(link: LiveLink, place: ResolvedPlace, replicas: number): Promise<StreamInfo> {
@@ -76,7 +83,7 @@ function factsOf(
   place: ResolvedPlace,
   { use, trims = false }: StreamWish,
   { nc }: LiveLink,
-): Omit<StreamFacts, 'created' | 'lastSequence'> {
+): Omit<StreamFacts, 'created' | 'createdAt' | 'lastSequence'> {
   const serverMax = isWhole(nc.info?.max_payload) ? nc.info.max_payload : 2 ** 20
   const maxBytes = config.max_msg_size > 0 ? Math.min(serverMax, config.max_msg_size) : serverMax
   const subject = subjectOf(config, place, use)

@@ -379,6 +379,41 @@ test('a former writer is fenced, although the stream has dropped the claim', asy
   expect(await writer.append('1', REPLICATED)).toBe(1)
 })
 
+/** A replica of a log with the records 0 and 1, in a stream that drops messages. */
+async function droppingReplica() {
+  const at = await droppingPlace()
+  const [a, b] = [join(scratchDir(), 'a'), join(scratchDir(), 'b')]
+  const former = await openAt(a, at.to)
+  for (const text of ['0', '1']) await former.append(text, REPLICATED)
+  const ending = new AbortController()
+  const onCaughtUp = (): void => ending.abort()
+  await restore(b, { ...at.to, follow: true, onCaughtUp, signal: ending.signal })
+  return { ...at, former, b }
+}
+
+test('a replica that has all records takes over from a stream that has dropped all messages', async () => {
+  const { to, streams, former, b } = await droppingReplica()
+  await streams.purge(to.stream)
+  const ending = new AbortController()
+  const onCaughtUp = (): void => ending.abort()
+  await restore(b, { ...to, follow: true, onCaughtUp, signal: ending.signal })
+  expect(await takeOver(b, to)).toMatchObject({ nextSeq: 2, generation: 1 })
+  expect(await failure(former.append('2 of a', REPLICATED))).toMatchObject({ code: 'ERR_DURLOG_FENCED' })
+  const writer = await openAt(b, to)
+  expect(await writer.append('2 of b', REPLICATED)).toBe(2)
+})
+
+test('a replica that may lack a record does not take over from a stream that has dropped all messages', async () => {
+  const { to, streams, subject, former, b } = await droppingReplica()
+  await former.append('2', REPLICATED)
+  await streams.purge(to.stream)
+  expect(await failure(takeOver(b, { ...to, force: true }))).toMatchObject({ code: 'ERR_DURLOG_NOT_FOUND' })
+  // Nor from another stream with as many messages.
+  await streams.delete(to.stream)
+  await streams.add({ name: to.stream, subjects: [subject], max_age: 3_600_000_000_000, first_seq: 3 })
+  expect(await failure(takeOver(b, { ...to, force: true }))).toMatchObject({ code: 'ERR_DURLOG_NOT_FOUND' })
+})
+
 test('a writer that was stopped before its first publish is fenced, although a claim was stored and dropped meanwhile', async () => {
   const { to, nc, streams, subject } = await droppingPlace()
   const dir = join(scratchDir(), 'a')
