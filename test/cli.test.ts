@@ -350,7 +350,7 @@ test('a command whose input cannot be used creates no log and no folder of strea
   const missing = join(scratchDir(), 'missing')
   const empty = scratchDir()
   const tries: [string[], string, string][] = [
-    [['import', dir], 'text', 'line 1 is not JSON'],
+    [['import', dir], 'text', 'to store each line unchanged, use "durlog append"'],
     [['import', dir], '\n{"data":5}', 'line 2: "data"'],
     [['import', dir, '--plain', '--time-field', 'ts'], '{"time":1}', 'line 1 has no member "ts"'],
     [['import', dir, '--keep'], '{"seq":"one","timestamp":1,"data":"a"}', 'line 1: "seq" must be the number'],

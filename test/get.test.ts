@@ -21,6 +21,12 @@ function thrownBy(call: () => unknown): string {
   }
 }
 
+test('a get of an empty log says that it has no record', async () => {
+  const log = await openUntilDone(join(scratchDir(), 'log'))
+  await expect(log.get(0)).rejects.toThrow('the log has no record; got 0')
+  expect(() => log.getSync(0)).toThrow('the log has no record; got 0')
+})
+
 test('a loop of gets lets the event loop turn', async () => {
   const log = await openUntilDone(join(scratchDir(), 'log'))
   await log.append('again')

@@ -72,19 +72,19 @@ export function textOf(line: Buffer, place: string): string {
   throw new InputError(`${place} is not UTF-8`)
 }
 
-/** Parses a line of JSON. `place` names the line in errors. */
-export function parseJsonLine(line: Buffer, place: string): unknown {
+/** Parses a line of JSON. `place` names the line in errors, and `remedy` ends them. */
+export function parseJsonLine(line: Buffer, place: string, remedy = ''): unknown {
   const text = textOf(line, place)
   try {
     return JSON.parse(text)
   } catch (error) {
-    throw new InputError(`${place} is not JSON: ${(error as Error).message}`)
+    throw new InputError(`${place} is not JSON: ${(error as Error).message}${remedy}`)
   }
 }
 
 /** Parses a line that `toJsonLine` has written. The line's "encoding" overrides `preset`. */
 export function fromJsonLine(line: Buffer, preset: LineEncoding, place: string): JsonRecord {
-  const value = parseJsonLine(line, place)
+  const value = parseJsonLine(line, place, '; to store each line unchanged, use "durlog append"')
   if (typeof value !== 'object' || value === null || !Object.hasOwn(value, 'data'))
     throw new InputError(
       `${place} has no "data", so "durlog export" has not written it; to store each line unchanged, use "durlog append" or --plain`,

@@ -55,5 +55,8 @@ export interface ReadSource {
 
 /** Throws ERR_DURLOG_OUT_OF_RANGE unless `seq` is from `first` to below `limit`, the seqs that the log holds. */
 export function checkHeld(seq: number, first: number, limit: number): void {
-  if (seq < first || seq >= limit) throw outOfRange(`the log holds ${first} to ${limit - 1}; got ${seq}`)
+  if (seq >= first && seq < limit) return
+  throw outOfRange(
+    first === limit ? `the log has no record; got ${seq}` : `the log holds ${first} to ${limit - 1}; got ${seq}`,
+  )
 }

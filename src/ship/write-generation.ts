@@ -1,8 +1,8 @@
-import { mkdirSync, rmSync } from 'node:fs'
+import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { openRestored } from '../open.js'
 import { syncFolder } from '../support/durable-files.js'
-import { takeOwners } from '../support/new-files.js'
+import { makeFolderSync } from '../support/new-files.js'
 import { rename } from '../support/rename.js'
 import { LOCK_FOLDER } from '../support/restore-folder.js'
 
@@ -14,7 +14,7 @@ export async function writeGeneration(
 ): Promise<void> {
   const made = join(folder, LOCK_FOLDER, 'made')
   rmSync(made, { recursive: true, force: true })
-  takeOwners(mkdirSync(made, { recursive: true }), made)
+  makeFolderSync(made)
   const options = { segmentBytes: 65_536, preallocate: 'none', strategy: 'pwrite' } as const
   const log = await openRestored(made, { uuid, firstSeq: 0, generation }, options)
   await log.close()

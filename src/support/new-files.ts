@@ -2,7 +2,7 @@
  * The owner of new files and folders. A process of root that works in the folder of another user would otherwise leave
  * files there that the user cannot open. The core does the same for the files that it creates.
  */
-import { closeSync, constants, fchownSync, fstatSync, mkdir, openSync, statSync } from 'node:fs'
+import { closeSync, constants, existsSync, fchownSync, fstatSync, mkdir, mkdirSync, openSync, statSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import process from 'node:process'
 import { promisify } from 'node:util'
@@ -33,11 +33,29 @@ export function takeOwner(path: string): void {
 
 /** Creates a folder, and its parents, if they are missing. Only this user and the owner of the parent can enter it. */
 export async function makeFolder(path: string): Promise<void> {
-  takeOwners(await makeDirectory(path, { recursive: true, mode: 0o700 }), path)
+  const first = await makeDirectory(path, { recursive: true, mode: 0o700 }).catch((error) => throwReason(path, error))
+  takeOwners(first, path)
+}
+
+/** As `makeFolder`. */
+export function makeFolderSync(path: string): void {
+  try {
+    takeOwners(mkdirSync(path, { recursive: true, mode: 0o700 }), path)
+  } catch (error) {
+    throwReason(path, error)
+  }
+}
+
+/** With `recursive`, mkdir reports ENOENT for reasons that it does not know, such as a read-only file system. */
+function throwReason(path: string, error: unknown): never {
+  let missing = resolve(path)
+  while (!existsSync(dirname(missing)) && missing !== dirname(missing)) missing = dirname(missing)
+  if ((error as NodeJS.ErrnoException).code === 'ENOENT') mkdirSync(missing, 0o700)
+  throw error
 }
 
 /** Like `takeOwner`, for the folders that one call of mkdir has created: from `first`, if it is set, to `last`. */
-export function takeOwners(first: string | undefined, last: string): void {
+function takeOwners(first: string | undefined, last: string): void {
   if (first === undefined || process.geteuid?.() !== 0) return
   const made: string[] = []
   for (let path = resolve(last); path.length >= first.length; path = dirname(path)) {

@@ -1,6 +1,6 @@
 /** The folder into which a log is restored. A file in it, the mark, shows that the restore is unfinished. */
 import { randomUUID } from 'node:crypto'
-import { existsSync, mkdirSync, readdirSync, readFileSync, statSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { readdir, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import process from 'node:process'
@@ -10,7 +10,7 @@ import { native } from '../native/native.js'
 import { replaceSynced, syncFolder } from './durable-files.js'
 import { ofFileSystem } from './file-system-error.js'
 import { RESTORE_MARK } from './folder-marks.js'
-import { makeFolder, takeOwners } from './new-files.js'
+import { makeFolder, makeFolderSync } from './new-files.js'
 import { segmentSeqs } from './segment-name.js'
 
 /** A mark that is being written. */
@@ -117,7 +117,7 @@ function parsed(text: string): Record<string, unknown> {
 
 function makeEmptyFolder(dir: string): void {
   try {
-    takeOwners(mkdirSync(dir, { recursive: true, mode: 0o700 }), dir)
+    makeFolderSync(dir)
   } catch (error) {
     const isFile = ['EEXIST', 'ENOTDIR'].includes((error as NodeJS.ErrnoException).code ?? '')
     if (!isFile) throw ofFileSystem(error)

@@ -1,5 +1,5 @@
 /** `durlog backup` and `durlog restore` of a folder of streams. */
-import { execFileSync, spawnSync } from 'node:child_process'
+import { spawnSync } from 'node:child_process'
 import { mkdirSync, readdirSync, readFileSync, truncateSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -138,17 +138,31 @@ test('a backup that fails leaves nothing behind but an earlier one', async () =>
 
 const ifMounting = process.platform === 'linux' && process.getuid?.() === 0 ? test : test.skip
 
+/** Runs a command of durlog while the folder `dir` is mounted read-only, which only the command sees. */
+function readOnly(dir: string, ...args: string[]): { stdout: string; stderr: string } {
+  const main = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url))
+  const script = 'mount --bind "$1" "$1" && mount -o remount,ro,bind "$1" && shift && exec "$0" "$@"'
+  // The mount ends with the process, because no other one is in its namespace.
+  const command = ['-m', 'bash', '-c', script, process.execPath, dir, main, ...args]
+  return spawnSync('unshare', command, { encoding: 'utf8' })
+}
+
 ifMounting('streams on a file system that is mounted read-only can be backed up', async () => {
   const { dir, streams } = await scratchStreams()
   await streams.stream('a').append(1)
   await streams.close()
   const copy = join(scratchDir(), 'copy')
-  const main = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url))
-  const script = 'mount --bind "$1" "$1" && mount -o remount,ro,bind "$1" && exec "$0" "$2" backup "$1" "$3"'
-  // The mount ends with the process, because no other one is in its namespace.
-  const output = execFileSync('unshare', ['-m', 'bash', '-c', script, process.execPath, dir, main, copy])
-  expect(output.toString()).toContain('holds 1 stream')
+  expect(readOnly(dir, 'backup', dir, copy).stdout).toContain('holds 1 stream')
   expect(readFileSync(join(copy, 'streams', 'a.jsonl'), 'utf8')).toBe('1\n')
+})
+
+ifMounting('a restore to a file system that is mounted read-only reports that, and not a missing folder', async () => {
+  const folder = scratchDir()
+  const [log, copy] = [join(scratchDir(), 'log'), join(scratchDir(), 'copy')]
+  await durlog(['append', log], 'x\n')
+  await durlog(['backup', log, copy])
+  for (const target of [join(folder, 'new'), join(folder, 'a', 'b')])
+    expect(readOnly(folder, 'restore', target, copy).stderr).toContain('Read-only file system: mount')
 })
 
 test('appends to a backup of streams or of a log are refused, with the command that makes a log of it', async () => {

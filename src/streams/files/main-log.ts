@@ -1,9 +1,9 @@
 /** Copies of folders of streams: only the main log is copied, and a restore rebuilds the other files from it. */
-import { existsSync, mkdirSync } from 'node:fs'
+import { existsSync } from 'node:fs'
 import { basename, dirname } from 'node:path'
 import { openRestored } from '../../open.js'
 import { ofFileSystem } from '../../support/file-system-error.js'
-import { takeOwners } from '../../support/new-files.js'
+import { makeFolderSync } from '../../support/new-files.js'
 import type { StreamEncoding } from '../port/types.js'
 import { Catalog, readGroupsIn } from '../state/catalog.js'
 import { FolderFiles } from './folder-files.js'
@@ -35,7 +35,7 @@ export async function encodingOfStreams(dir: string): Promise<StreamEncoding | u
 /** Makes the folder of a log that is restored. Throws a DurlogError. */
 export function makeLogFolder(dir: string): void {
   try {
-    takeOwners(mkdirSync(dir, { recursive: true, mode: 0o700 }), dir)
+    makeFolderSync(dir)
   } catch (error) {
     throw ofFileSystem(error)
   }
