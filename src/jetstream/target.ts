@@ -150,8 +150,9 @@ export class JetStreamTarget implements ShipTarget {
       inbox: transport.createInbox(access.inboxPrefix),
     }
     const begun = part === undefined || part.whole ? undefined : { seq: part.seq, offset: part.offset + part.partBytes }
-    // A claim that was stored and dropped after the stream was found.
-    const streamSequence = this.#replicates && part === undefined ? facts.lastSequence : undefined
+    // A claim may have been stored and dropped since the stream was found.
+    const mayMissClaim = this.#replicates && part === undefined && facts.dropsOld
+    const streamSequence = mayMissClaim ? facts.lastSequence : undefined
     const start = { lastSequence: this.#lastSequence, streamSequence, begun }
     const publisher = new Publisher(live, place, start, (error, pending) => {
       this.#forgetLoss()

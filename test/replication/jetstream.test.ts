@@ -441,6 +441,20 @@ test('a claim that the server has received before, and that was removed, is not 
   await expect(publishAfter(live, at, id, 0)).rejects.toThrow('has already received')
 })
 
+test('the first record needs no second attempt because other subjects of the stream are in use', async () => {
+  const to = place()
+  const nc = await connect({ servers: server.url })
+  onTestFinished(() => nc.close())
+  const { streams } = await jetstreamManager(nc)
+  const base = to.stream.toLowerCase()
+  await streams.add({ name: to.stream, subjects: [`${base}.>`] })
+  const log = await openAt(join(scratchDir(), 'log'), { ...to, subject: `${base}.log` })
+  await expect.poll(() => log.stats().replication?.state).toBe('shipping')
+  await nc.request(`${base}.other`, 'x', { timeout: 60_000 })
+  expect(await log.append('0', REPLICATED)).toBe(0)
+  expect(log.stats().replication).toMatchObject({ lastError: undefined })
+})
+
 test('a notice that arrives late replaces no later one', async () => {
   const { to, nc, subject } = await droppingPlace()
   const live = { nc, manager: await jetstreamManager(nc) }
