@@ -40,7 +40,7 @@ const failure = (promise: Promise<unknown>): Promise<DurlogError> =>
     (error: DurlogError) => error,
   )
 
-function openAt(dir: string, to: { servers: string; stream: string }): Promise<Log> {
+function openAt(dir: string, to: { servers: string; stream: string; subject?: string }): Promise<Log> {
   return openUntilDone(dir, { replicate: jetstream(to) })
 }
 
