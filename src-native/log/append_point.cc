@@ -141,16 +141,17 @@ void AppendPoint::NoteWritten(const CommitPlan& plan) {
   for (const StagedPiece& piece : plan.group.pieces) {
     if (piece.segment != segment_) continue;
     const uint8_t* const frames = piece.buffer.data() + (piece.begin - piece.buffer_offset);
-    if (const std::optional<FileId> id = segment_->id()) {
-      RecentFrames::Shared().Note(RecentFrames::KeyOf(segment_->header().salt, *id), piece.begin,
-                                  Bytes{frames, static_cast<size_t>(piece.end - piece.begin)});
-    }
+    const std::optional<FileId> id = segment_->id();
+    if (!id) continue;
+    recent_key_ = RecentFrames::KeyOf(segment_->header().salt, *id);
+    RecentFrames::Shared().Note(*recent_key_, piece.begin,
+                                Bytes{frames, static_cast<size_t>(piece.end - piece.begin)});
   }
 }
 
 void AppendPoint::ForgetRecent() {
-  if (!segment_ || !segment_->id()) return;
-  RecentFrames::Shared().Forget(RecentFrames::KeyOf(segment_->header().salt, *segment_->id()));
+  if (recent_key_) RecentFrames::Shared().Forget(*recent_key_);
+  recent_key_.reset();
 }
 
 void AppendPoint::RollBack(const StagedGroup& group) {

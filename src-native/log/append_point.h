@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 
 #include "base/bytes.h"
 #include "base/executor.h"
@@ -186,6 +187,9 @@ class AppendPoint {
   uint32_t frame_time_ms_ = 0;  // of the frames being appended, which may still be refused
   RecordTime time_;
   uint64_t note_from_ = 0;  // the offset from which a position is worth noting
+  // Of the frames that were kept for followers. Not computed again from the segment, which the
+  // running commit may be activating.
+  std::optional<uint64_t> recent_key_;
 
   WriteMode mode_;
   uint64_t mode_switches_ = 0;
