@@ -1,6 +1,7 @@
 // The change from one segment to the next: what must be over before it, and what holds after it.
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cerrno>
 #include <filesystem>
 #include <functional>
@@ -473,20 +474,27 @@ TEST_F(RotationTest, HasRoomForTheNextSegmentOnceItsFileIsMade) {
 }
 
 TEST_F(RotationTest, AFailedSyncNamesTheSegmentAndNotTheSpareThatItWas) {
+  std::atomic<bool> fails{false};
+  observer_ = [&](const ObservedCall& call) {
+    const bool failed = fails && call.call == "sync-map";
+    return failed ? Status::System("msync", EIO, call.name) : Status::Ok();
+  };
   std::unique_ptr<Log> log = OpenObserved(SmallOptions(Strategy::kMmap));
   while (listener_.rotated.empty()) AppendMany(*log, 1, Level::kMemory);
   Settle(*log);
-  observer_ = [](const ObservedCall& call) {
-    return call.call == "sync-map" ? Status::System("msync", EIO, call.name) : Status::Ok();
-  };
+  fails = true;
   const Result<uint64_t> appended = log->AppendSync(AsBytes("x"), Level::kSync);
   EXPECT_EQ(appended.status().code(), Code::kSyncFailed);
   EXPECT_EQ(appended.status().path(), PathOf("log") + "/" + SegmentName(listener_.rotated[0]));
-  observer_ = nullptr;
 }
 
 // The system reports the failure once for the folder, which the trim and the commit share.
 TEST_F(RotationTest, ACommitWhileATrimFailsToSyncTheFolderIsNotAcknowledged) {
+  std::atomic<bool> fails{false};
+  observer_ = [&](const ObservedCall& call) {
+    const bool failed = call.call == "sync-directory" && fails.exchange(false);
+    return failed ? Status::System("fsync", EIO, call.name) : Status::Ok();
+  };
   std::unique_ptr<Log> log = OpenObserved(SmallOptions(Strategy::kMmap));
   while (listener_.rotated.size() < 2) AppendMany(*log, 1, Level::kMemory);
   Settle(*log);
@@ -495,11 +503,7 @@ TEST_F(RotationTest, ACommitWhileATrimFailsToSyncTheFolderIsNotAcknowledged) {
   HeldExecutor held;
   log->Attach(&held, &listener_);
   while (listener_.rotated.size() < 3) ASSERT_TRUE(WriteNext(*log).ok());
-  int syncs = 0;
-  observer_ = [&](const ObservedCall& call) {
-    if (call.call != "sync-directory" || ++syncs > 1) return Status::Ok();
-    return Status::System("fsync", EIO, call.name);
-  };
+  fails = true;
   trim->RunOnce();
   EXPECT_EQ(trim->status().code(), Code::kSyncFailed);
   // The commit ends before the log looks at the trim.
@@ -507,7 +511,6 @@ TEST_F(RotationTest, ACommitWhileATrimFailsToSyncTheFolderIsNotAcknowledged) {
   EXPECT_LT(log->ReachedEnd(Level::kSync), log->next_seq());
   log->FinishTrim(*trim);
   EXPECT_TRUE(log->latched());
-  observer_ = nullptr;
 }
 
 // A full device then refuses a group in the next segment. The records before it are in memory.
