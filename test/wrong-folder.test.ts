@@ -12,7 +12,7 @@ import { openUntilDone, scratchDir, scratchLog } from './fixtures/scratch.js'
 import { scratchStreams } from './fixtures/streams.js'
 
 const FILE_FOR_FOLDER =
-  /a file is in the place of this folder or of one above it: remove or rename the file, or choose another folder \[/
+  /a file is in the place of this folder or of one above it: name a folder, or move the file away if a folder belongs there \[/
 const MODES: [name: string, options: StreamsOptions][] = [
   ['shared', {}],
   ['exclusive', { exclusive: true }],

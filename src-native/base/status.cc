@@ -27,12 +27,12 @@ std::string Explain(int sys_errno) {
     case EACCES:
     case EPERM:
       return "permission denied: the user of this process needs the right to read the folder and "
-             "its files, and to write if it is to write";
+             "its files, and to write them if it appends";
     case EROFS:
       return reason + ": mount the file system with rw, or choose a folder on another one";
     case ENOTDIR:
-      return "a file is in the place of this folder or of one above it: remove or rename the file, "
-             "or choose another folder";
+      return "a file is in the place of this folder or of one above it: name a folder, or move the "
+             "file away if a folder belongs there";
     case ENOSPC: return reason + ": free some space";
     case EMFILE:
     case ENFILE: return reason + ": close files, or raise the limit (ulimit -n)";
