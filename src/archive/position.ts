@@ -9,7 +9,7 @@ import { readFences } from './fence.js'
 import { archiveRoot, HistoryNames } from './layout.js'
 import { type History, listHistories, listPieces, type Manifest, type PieceEntry } from './manifest.js'
 import { HEADER_BYTES, offsetOfSeq, type PieceFacts, pieceIn } from './piece.js'
-import { SegmentRemoved, type Segments } from './segments.js'
+import { type LocalPiece, SegmentRemoved, type Segments } from './segments.js'
 
 export interface ArchivePosition {
   /** The generation of the log that was compared with the archive. */
@@ -199,14 +199,16 @@ async function isSame(
   if (end <= log.firstSeq) return index < manifest.entries.length - 1 || isUncut(log, generation, end)
   if (end > log.nextSeq) return false
   const seq = Math.max(firstSeq, log.firstSeq)
-  const local = await segments.find(seq)
-  if (local === undefined) throw new SegmentRemoved(`the segment of record ${seq} was removed`)
-  const range = { seq, endSeq: end, maxBytes: Number.MAX_SAFE_INTEGER, compresses: false }
-  const found = await segments.read(local, range)
-  if (found === undefined || found.facts.lastSeq + 1 !== end) return false
-  if (seq === firstSeq && end > lastSeq) return found.facts.sha256 === sha256
-  // The log has trimmed records at the beginning of the piece, or the history does not have all of the piece: compare
-  // the rest.
+  const read = async (from: number): Promise<LocalPiece | undefined> => {
+    const local = await segments.find(from)
+    if (local === undefined) throw new SegmentRemoved(`the segment of record ${from} was removed`)
+    return segments.read(local, { seq: from, endSeq: end, maxBytes: Number.MAX_SAFE_INTEGER, compresses: false })
+  }
+  let found = await read(seq)
+  if (found === undefined) return false
+  if (seq === firstSeq && end > lastSeq && found.facts.lastSeq + 1 === end) return found.facts.sha256 === sha256
+  // The log has trimmed records at the beginning of the piece, the history does not have all of the piece, or a restore
+  // has divided it because it did not fit in a file: compare the rest.
   const entry = manifest.entries[index] as PieceEntry
   const object = await bucket.getWhole(entry)
   if (object === undefined) throw new SegmentRemoved('the archive has changed')
@@ -214,9 +216,16 @@ async function isSame(
   const begins = offsetOfSeq(stored, firstSeq, seq)
   const ends = offsetOfSeq(stored, firstSeq, end)
   if (begins === undefined || ends === undefined) return false
-  const bytes = await found.body.bytes()
-  const sameHeader = stored.subarray(0, HEADER_BYTES).equals(bytes.subarray(0, HEADER_BYTES))
-  return sameHeader && stored.subarray(begins, ends).equals(bytes.subarray(HEADER_BYTES))
+  for (let at = begins; found !== undefined; ) {
+    const bytes = await found.body.bytes()
+    const frames = bytes.subarray(HEADER_BYTES)
+    if (!stored.subarray(0, HEADER_BYTES).equals(bytes.subarray(0, HEADER_BYTES))) return false
+    if (!stored.subarray(at, Math.min(at + frames.length, ends)).equals(frames)) return false
+    at += frames.length
+    if (at === ends) return true
+    found = await read(found.facts.lastSeq + 1)
+  }
+  return false
 }
 
 /** Another copy of the log writes the newest history, which has this generation. */

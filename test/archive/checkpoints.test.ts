@@ -258,15 +258,30 @@ test('a replica joins no pieces into a file longer than its segment, if a copy c
   const replicate = archiveTo({ ...s3.access, flushMs: 60_000 })
   const taken = await openExclusive(target, { exclusive: true, replicate, durability: 'replicated' }, SMALL)
   onTestFinished(() => taken.close())
-  for (let n = 0; n < 9; n++) await taken.stream('filler').append('f'.repeat(10_000))
+  const fill = async (count: number): Promise<void> => {
+    for (let n = 0; n < count; n++) await taken.stream('filler').append('f'.repeat(10_000))
+  }
+  // The replica's file is full after five of them, and the copy's after six.
+  await fill(6)
   await caughtUp(taken)
   const content = await contentOf(taken)
+  // The last piece in the archive is the copy's whole segment, which the replica has in two files.
+  s3.fault = ({ method, key, body }) => {
+    // Not the fence, which has the same name.
+    const isPart = method === 'PUT' && /tail-\d+\/0*20$/.test(key) && body.length > 4096
+    return isPart ? { drop: true } : undefined
+  }
+  const last = codeOf(fill(1))
+  await vi.waitFor(() => expect(s3.keys('/log-')).toHaveLength(1), { timeout: 60_000 })
   ending.abort()
   await following
   await takeOver(behind, s3.access)
-  const copy = await openStreams<unknown>(behind)
+  s3.fault = () => undefined
+  expect(await last).toBe('ERR_DURLOG_FENCED')
+  const copy = await openExclusive(behind, { exclusive: true, replicate, durability: 'replicated' }, SMALL)
   onTestFinished(() => copy.close())
   expect(await contentOf(copy)).toEqual(content)
+  await copy.stream('filler').append('the next one')
 })
 
 test('a restore up to a record uses the newest checkpoint before it, and is refused if there is none', async () => {
