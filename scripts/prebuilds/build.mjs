@@ -27,6 +27,8 @@ const COMPILE = ['-g0', '-fno-rtti', '-fno-sanitize=undefined', '-ffunction-sect
 // No exception passes through the addon, and unwind tables would be an eighth of its size. Windows needs them to find
 // the handler of a fault. On macOS, every function keeps a frame pointer, which is enough for a debugger.
 const NO_UNWIND = ['-fno-asynchronous-unwind-tables', '-fno-unwind-tables']
+// For size: code that waits for the system, or runs when a log is opened, checked or trimmed.
+const SMALL = /src-native-(cursor|inspect|platform|recovery|retention)-/
 const NO_ENTITLEMENTS = '<?xml version="1.0" encoding="UTF-8"?>\n<plist version="1.0"><dict></dict></plist>\n'
 const EXPORTS = ['napi_register_module_v1', 'node_api_module_get_api_version_v1']
 
@@ -86,7 +88,8 @@ async function compile(sources, flags, folder) {
   await runAll(
     sources.map((source, i) => () => {
       const [driver, own] = source.endsWith('.c') ? ['cc', ['-target', flags[1], '-O2', '-g0']] : ['c++', flags]
-      return zig([driver, ...own, '-c', source, '-o', objects[i]])
+      const size = SMALL.test(objects[i]) ? ['-Os'] : []
+      return zig([driver, ...own, ...size, '-c', source, '-o', objects[i]])
     }),
   )
   return objects
