@@ -187,7 +187,7 @@ test('a file in the place of the folder of the copy: the message names the remed
   const file = join(dir, '..', 'file')
   writeFileSync(file, '')
   for (const [args, exitCode, message] of [
-    [['backup', dir, file], 66, /ERR_DURLOG_NOT_A_LOG: .*choose another folder/],
+    [['backup', dir, file], 66, /ERR_DURLOG_NOT_A_LOG: .*name a folder/],
     [['restore', file, dir], 65, /ERR_DURLOG_NOT_EMPTY: .*restore into a new or empty folder/],
   ] as const) {
     const { code, stderr } = await durlog([...args])
