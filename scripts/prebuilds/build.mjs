@@ -36,7 +36,9 @@ const EXPORTS = ['napi_register_module_v1', 'node_api_module_get_api_version_v1'
 function compileFlags(target, build) {
   // Relative to the root, so that the objects contain no path of this machine.
   const headers = relative('.', require('node-api-headers').include_dir)
-  const own = { win: ['-DNAPI_EXTERN=__declspec(dllimport)'], linux: NO_UNWIND, mac: NO_UNWIND }[target.system]
+  // With unwind tables, the code for Windows fits into the size budget only if all of it is compiled for size.
+  const windows = ['-Os', '-mllvm', '-inline-threshold=25', '-DNAPI_EXTERN=__declspec(dllimport)']
+  const own = { win: windows, linux: NO_UNWIND, mac: NO_UNWIND }[target.system]
   const flags = build.flags.map((flag) => (flag.startsWith(root) ? relative('.', flag) : flag))
   return ['-target', target.triple, ...flags, '-isystem', headers, '-Isrc-native', ...COMPILE, ...own]
 }
