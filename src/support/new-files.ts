@@ -48,9 +48,11 @@ export function makeFolderSync(path: string): void {
 
 /** With `recursive`, mkdir reports ENOENT for reasons that it does not know, such as a read-only file system. */
 function throwReason(path: string, error: unknown): never {
-  let missing = resolve(path)
-  while (!existsSync(dirname(missing)) && missing !== dirname(missing)) missing = dirname(missing)
-  if ((error as NodeJS.ErrnoException).code === 'ENOENT') mkdirSync(missing, 0o700)
+  if ((error as NodeJS.ErrnoException).code === 'ENOENT') {
+    let missing = resolve(path)
+    while (!existsSync(dirname(missing)) && missing !== dirname(missing)) missing = dirname(missing)
+    mkdirSync(missing, 0o700)
+  }
   throw error
 }
 
